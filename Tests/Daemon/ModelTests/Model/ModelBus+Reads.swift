@@ -93,7 +93,7 @@ extension ModelBus {
     }
 
     /// Whether a commit concerns the `type` or the `store` of a request.
-    private func concerns(_ revision: Int, _ request: JSONObject) -> Bool {
+    func concerns(_ revision: Int, _ request: JSONObject) -> Bool {
         guard let wanted = request["store"]?.string ?? request["type"]?.string else { return true }
         let commit = commits[revision]
         func fits(_ target: String?, _ action: String? = nil) -> Bool {

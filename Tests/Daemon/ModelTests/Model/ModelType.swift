@@ -116,7 +116,7 @@ struct ModelType {
                 let filled = Self.path(path, payload)
                 writes.append(
                     ModelWrite(
-                        kind: kind, path: filled, value: try value(rule, filled.joined(separator: "."))))
+                        kind: kind, path: filled, value: try value(rule, path)))
             }
         }
         var state = plain

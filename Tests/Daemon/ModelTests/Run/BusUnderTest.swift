@@ -6,6 +6,8 @@ protocol BusUnderTest: AnyObject {
     var epoch: String { get }
     /// Whether time is set by hand, so that what is due can be foretold.
     var hasManualTime: Bool { get }
+    /// Whether all of it can be killed and started again, with a foreseeable outcome.
+    var canCrash: Bool { get }
     /// The daemon's user.
     var ownUID: Int { get }
     /// When it begins; 0 where time is the machine's.
@@ -14,6 +16,8 @@ protocol BusUnderTest: AnyObject {
     func close(_ client: Int) throws
     /// Sends a line, and gives all that came up to the reply, or until there is nothing to wait for.
     func exchange(_ client: Int, _ line: String) throws -> [JSON]
+    /// Returns once the bus is at a revision that something other than a request leads to, such as the end of a connection.
+    func settle(through revision: Int) throws
     /// All else that has come for a client when the bus is at a revision.
     func received(_ client: Int, through revision: Int) throws -> [JSON]
     func setReading(_ client: Int, _ isReading: Bool) throws
@@ -32,6 +36,7 @@ final class MemoryBusUnderTest: BusUnderTest {
     private var clients: [Int: MemoryClient] = [:]
     let epoch: String
     let hasManualTime = true
+    let canCrash = true
     let ownUID = MemoryBus.ownUID
     /// No whole second, so that every time has a fraction.
     static let start = 1_795_000_000_001
@@ -54,6 +59,7 @@ final class MemoryBusUnderTest: BusUnderTest {
     func close(_ client: Int) { clients.removeValue(forKey: client)?.close() }
     func exchange(_ client: Int, _ line: String) throws -> [JSON] { try clients[client]?.ask(line) ?? [] }
     func received(_ client: Int, through revision: Int) throws -> [JSON] { try clients[client]?.all() ?? [] }
+    func settle(through revision: Int) {}
     func setReading(_ client: Int, _ isReading: Bool) { clients[client]?.isReading = isReading }
     func advance(milliseconds: Int) { bus.advance(milliseconds: milliseconds) }
     func handOver(_ definitions: [JSON]) throws { try bus.restart(definitions: definitions.map(\.encoded)) }

@@ -12,6 +12,14 @@ final class DaemonBusUnderTest: BusUnderTest {
         let directory = TemporaryDirectory()
         var daemon: RunningProgram?
         var address: String { "unix:\(directory.path)/s" }
+
+        mutating func start() throws {
+            let program = try RunningProgram("fluxbusd", ["--config", "\(directory.path)/fluxbusd.yaml"])
+            guard program.waitFor("listening on") else {
+                throw Failure(description: try program.wait().errors)
+            }
+            daemon = program
+        }
     }
 
     struct Failure: Error {
@@ -25,22 +33,29 @@ final class DaemonBusUnderTest: BusUnderTest {
     private let etcd: TestEtcd?
     private var members: [Member]
     private var clients: [Int: LineClient] = [:]
+    /// Sees how far the bus is.
+    private var observer: LineClient
+    /// The sessions of members that were killed end when their leases do.
+    var canCrash: Bool { etcd == nil }
 
     /// - Parameter members: How many machines there are; nil for one that shares its bus with nobody.
     init(types: [JSON], stores: [String], members count: Int? = nil) throws {
-        etcd = try count.map { _ in try TestEtcd() }
-        members = (0..<(count ?? 1)).map { _ in Member() }
-        for (index, member) in members.enumerated() {
-            try member.directory.write("fluxbusd.yaml", configuration(stores, index))
+        let etcd = try count.map { _ in try TestEtcd() }
+        var members = (0..<(count ?? 1)).map { _ in Member() }
+        for index in members.indices {
+            let directory = members[index].directory
+            try directory.write("fluxbusd.yaml", Self.configuration(stores, etcd, index))
+            try Self.write(types, to: directory)
+            try members[index].start()
         }
-        try setDefinitions(types)
-        for index in members.indices { try start(index) }
-        let client = try LineClient(members[0].address)
-        // Every member is there once it serves; the stores that are listed are there once the first one does.
-        epoch = try JSON(parsing: client.reply(to: #"{"op":"hello"}"#))["epoch"]?.string ?? ""
+        observer = try LineClient(members[0].address)
+        epoch = try JSON(parsing: observer.reply(to: #"{"op":"hello"}"#))["epoch"]?.string ?? ""
+        self.etcd = etcd
+        self.members = members
+        try settle(through: stores.count)
     }
 
-    private func configuration(_ stores: [String], _ index: Int) -> String {
+    private static func configuration(_ stores: [String], _ etcd: TestEtcd?, _ index: Int) -> String {
         var text = """
             listen: [{ unix: s }]
             types: types
@@ -53,13 +68,6 @@ final class DaemonBusUnderTest: BusUnderTest {
                 "cluster: { bus: model, etcd: [\(etcd.endpoints.joined(separator: ", "))], member: m\(index), lease: 5s }\n"
         }
         return text
-    }
-
-    private func start(_ index: Int) throws {
-        let member = members[index]
-        let daemon = try RunningProgram("fluxbusd", ["--config", "\(member.directory.path)/fluxbusd.yaml"])
-        guard daemon.waitFor("listening on") else { throw Failure(description: try daemon.wait().errors) }
-        members[index].daemon = daemon
     }
 
     func connect(_ client: Int, uid: Int) throws {
@@ -79,15 +87,14 @@ final class DaemonBusUnderTest: BusUnderTest {
 
     func received(_ client: Int, through revision: Int) throws -> [JSON] {
         guard let client = clients[client] else { return [] }
-        var lines: [JSON] = []
-        // What happens without a request, as the end of a connection does, may take a while.
+        return try synced(client).lines
+    }
+
+    func settle(through revision: Int) throws {
         for _ in 0..<2000 {
-            let (more, reached) = try synced(client)
-            lines += more
-            if reached >= revision { return lines }
+            if try synced(observer).revision >= revision { return }
             poll(nil, 0, 5)
         }
-        return lines
     }
 
     /// All that comes before the reply to a `sync`, and that one's revision.
@@ -109,15 +116,17 @@ final class DaemonBusUnderTest: BusUnderTest {
             _ = try members[index].daemon?.wait()
         }
         clients = [:]
-        for index in members.indices { try start(index) }
+        for index in members.indices { try members[index].start() }
+        observer = try LineClient(members[0].address)
     }
 
     func setDefinitions(_ definitions: [JSON]) throws {
-        for member in members {
-            for definition in definitions {
-                try member.directory.write(
-                    "types/\(definition["type"]?.string ?? "").yaml", definition.encoded)
-            }
+        for member in members { try Self.write(definitions, to: member.directory) }
+    }
+
+    private static func write(_ definitions: [JSON], to directory: TemporaryDirectory) throws {
+        for definition in definitions {
+            try directory.write("types/\(definition["type"]?.string ?? "").yaml", definition.encoded)
         }
     }
 }

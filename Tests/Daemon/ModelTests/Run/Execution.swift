@@ -55,6 +55,7 @@ final class Execution {
         case .crash: try crash()
         case .reload(let definitions): try reload(definitions)
         }
+        try bus.settle(through: model.revision)
         try takeEvents(since: before)
     }
 
@@ -282,7 +283,7 @@ final class Execution {
 
     private func crash() throws {
         // Another one begins at the time of the last commit: only then is that now.
-        guard !bus.hasManualTime || model.commits.last?.time == model.now else { return }
+        guard bus.canCrash, !bus.hasManualTime || model.commits.last?.time == model.now else { return }
         note("bus! crash")
         let now = model.now
         try bus.crash(now: now)

@@ -6,6 +6,7 @@ final class LyingBus: BusUnderTest {
     private let lie: (JSON) -> JSON?
     var epoch: String { bus.epoch }
     var hasManualTime: Bool { bus.hasManualTime }
+    var canCrash: Bool { bus.canCrash }
     var ownUID: Int { bus.ownUID }
     var now: Int { bus.now }
 
@@ -20,6 +21,7 @@ final class LyingBus: BusUnderTest {
     func received(_ client: Int, through revision: Int) throws -> [JSON] {
         try bus.received(client, through: revision).compactMap(lie)
     }
+    func settle(through revision: Int) throws { try bus.settle(through: revision) }
     func setReading(_ client: Int, _ isReading: Bool) throws { try bus.setReading(client, isReading) }
     func advance(milliseconds: Int) throws { try bus.advance(milliseconds: milliseconds) }
     func handOver(_ definitions: [JSON]) throws { try bus.handOver(definitions) }

@@ -44,8 +44,20 @@ enum Reply {
         if request["op"] == "timers", members["next"] != nil { members["next"] = "…" }
         if request["op"] == "history" {
             members["commits"] = members["commits"]?.array.map { .array($0.map(commit)) }
+            members["next"] = members["next"].map { next($0, members["commits"], request, model) }
         }
         return .object(members)
+    }
+
+    /// Where a page goes on: any revision between its last commit and the one that follows will do.
+    private static func next(
+        _ given: JSON, _ commits: JSON?, _ request: JSONObject, _ model: ModelBus
+    ) -> JSON {
+        guard let next = given.int, let last = commits?.array?.last?["revision"]?.int, next >= last else {
+            return given
+        }
+        let isOnWay = (last..<next).contains { model.concerns($0 + 1, request) }
+        return .int(isOnWay ? next : last)
     }
 
     /// A commit of the past without what the contract does not fix: the form of definitions.

@@ -55,7 +55,7 @@ struct GuestRequests {
     /// One commit in each of the worlds, where the guest does not see it.
     private mutating func hiddenStep(_ random: inout SeededGenerator) -> TwoWorlds.Step {
         // The first one in a world is refused if its store is not there in both; so both get what is sure to be a commit.
-        let partlyShown = ["a/v1", "b/v1"].filter { rules.allows("read", $0) && !rules.showsAll($0) }
+        let partlyShown = ["a/v1", "b/v1"].filter { rules.shows($0) && !rules.showsAll($0) }
         if let store = partlyShown.randomElement(using: &random), random.oneIn(2) {
             return .hidden(hide(store, &random), hide(store, &random))
         }
@@ -72,7 +72,7 @@ struct GuestRequests {
 
     private mutating func hiddenLine(_ world: Int, _ random: inout SeededGenerator) -> String? {
         let stores = ["a", "b", "z"].flatMap { type in Self.hidden.map { "\(type)/\($0)" } }
-            .filter { !rules.allows("read", $0) }
+            .filter { !rules.shows($0) }
         guard let store = stores.randomElement(using: &random) else { return nil }
         if !there[world].contains(store) {
             there[world].insert(store)
@@ -96,7 +96,7 @@ struct GuestRequests {
         let type = ["a", "a", "b", "b", "z"].randomElement(using: &random)!
         let store = "\(type)/\((Self.visible + Self.hidden).randomElement(using: &random)!)"
         let isHidden = Self.hidden.contains { store.hasSuffix($0) }
-        return isHidden && rules.allows(word, store) && !rules.allows("read", store) ? "a/v1" : store
+        return isHidden && rules.allows(word, store) && !rules.shows(store) ? "a/v1" : store
     }
 
     private func line(_ worlds: TwoWorlds, _ random: inout SeededGenerator) -> String {

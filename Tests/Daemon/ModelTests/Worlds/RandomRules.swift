@@ -66,8 +66,13 @@ struct RandomRules {
         rule.match.contains { Filter.matches(Array($0.utf8)[...], Array(address.utf8)[...]) }
     }
 
+    /// Whether anything of a store is shown: what it is, or what it was.
+    func shows(_ address: String) -> Bool { allows("read", address) || allows("history", address) }
+
     /// Whether the members that no `select` has are shown.
     func showsAll(_ address: String) -> Bool {
-        rules.contains { $0.may.contains("read") && $0.select == nil && Self.covers($0, address) }
+        rules.contains {
+            !$0.may.isDisjoint(with: ["read", "history"]) && $0.select == nil && Self.covers($0, address)
+        }
     }
 }
