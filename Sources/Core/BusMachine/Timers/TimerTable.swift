@@ -60,7 +60,7 @@ package struct TimerTable {
     private static let renewalsAtOnce = 256
 
     /// Visits all, in no order.
-    func forEach(_ body: (BusTimer) -> Void) {
+    package func forEach(_ body: (BusTimer) -> Void) {
         for entry in heap { body(slots[Int(entry.slot)]!) }
     }
 

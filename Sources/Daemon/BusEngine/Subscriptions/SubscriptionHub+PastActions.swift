@@ -148,10 +148,12 @@ extension SubscriptionHub {
         clock.work += line.count * Work.entryByte
         let entry = (try? JSON(parsing: line, depthLimit: 1000))?.object ?? [:]
         let actions = (entry["actions"]?.array ?? []).compactMap(\.object)
-        let wanted = behind.map { subscription in
+        let wanted = behind.map { subscription -> [(index: Int?, action: JSONObject)] in
             // What is not shown of a batch is not there.
-            actions.filter { shows($0, to: subscription.group) }.enumerated()
-                .filter { wants(subscription.group, $0.element) }
+            let shown = actions.filter { shows($0, to: subscription.group) }
+            return shown.enumerated().compactMap { index, action in
+                wants(subscription.group, action) ? (shown.count > 1 ? index : nil, action) : nil
+            }
         }
         if wanted.allSatisfy(\.isEmpty) {
             for subscription in behind { pass(revisions.upperBound, subscription) }
@@ -166,7 +168,7 @@ extension SubscriptionHub {
                     connections.write(to: connection) {
                         $0.append(
                             pastAction: action, of: entry, for: subscription.number, revision: revision,
-                            index: shown.count > 1 ? index : nil)
+                            index: index)
                     }
                     totals.events += 1
                     connection.delivered += 1

@@ -67,7 +67,7 @@ extension SubscriptionHub {
     ) -> Progress {
         while catchUp.type < machine.types.count {
             let entry = machine.types[catchUp.type]
-            if group.membersByType[entry.index] ?? 0 > 0 {
+            if group.key.pattern.type.matches(entry.name) {
                 entry.ordered.prepare(entry.members)
                 entry.ordered.putInPlace {
                     clock.work += Work.ordering
