@@ -224,7 +224,8 @@ import Testing
             #"{"roles":{"admin":[{"user":"root"}],"user":["everyone"]},"rules":[{"role":"admin","may":"all"},"#
             + #"{"role":"user","may":["dispatch","read"],"match":"counter/*","select":["/last"]}]}"#
         #expect(
-            try bus.ask(.configure(Array(#"{"access":\#(rules)}"#.utf8)), by: #"{"daemon":true}"#).code == "ok")
+            try bus.ask(.configure(Array(#"{"access":\#(rules)}"#.utf8)), by: #"{"daemon":true}"#).code
+                == "ok")
         let user = #"{"token":"anna","address":"a","roles":["user"]}"#
         let root = #"{"token":"root","address":"a","roles":["admin"]}"#
         func expecting(_ revision: Int) throws -> String {
