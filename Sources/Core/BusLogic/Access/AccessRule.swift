@@ -26,8 +26,7 @@ package final class AccessRule: Sendable {
 
     init(
         number: Int, role: String, may: Capability, match: [AddressPattern], actions: [String]?,
-        condition: Expression?,
-        readsState: Bool, parts: Selection?, maxStores: Int, place: Place
+        condition: Expression?, readsState: Bool, parts: Selection?, maxStores: Int, place: Place
     ) {
         self.number = number
         self.role = role

@@ -92,7 +92,9 @@ struct CatchUp {
     var told: Int?
     /// The bus's revision when the round began; nil before that.
     var through: Int?
-    /// The last address looked at.
+    /// Whether there were too many members in that round to look at all of them at once.
+    var isLong = false
+    /// The last address looked at; in a long round the last name.
     var address: String?
 
     /// Starts from nothing.

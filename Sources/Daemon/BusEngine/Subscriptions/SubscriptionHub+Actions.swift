@@ -11,34 +11,38 @@ extension SubscriptionHub {
         events.clear()
         publication.actionEnds.removeAll(keepingCapacity: true)
         let plan = machine.plan
-        for (index, action) in plan.actions.elements.enumerated() {
-            let wanting = groupsWanting(action)
-            if wanting.isEmpty { continue }
-            // The place in a batch, as it is seen, and where the event with it is.
-            var written: [(index: Int?, place: Int)] = []
-            for group in wanting {
-                let index = plan.actions.count > 1 ? self.index(of: index, seenBy: group.key.view) : nil
-                if !written.contains(where: { $0.index == index }) {
-                    events.append(actionAt: machine.revision, index: index)
-                    machine.append(action, to: events)
-                    events.append(by: principal.by)
-                    machine.appendTime(to: events)
-                    publication.actionEnds.append(events.count)
-                    written.append((index, publication.actionEnds.count - 1))
+        let isBatch = plan.actions.count > 1
+        var places = SeenPlaces()
+        for (number, action) in plan.actions.elements.enumerated() {
+            var written: (index: Int?, event: Int)?
+            // Of a batch, an action may have several places, as it is seen.
+            var others: [(index: Int?, event: Int)] = []
+            for group in groupsWanting(action) {
+                let index =
+                    isBatch
+                    ? places.index(of: number, seenBy: group.key.view) { view in
+                        plan.actions.elements.map { shows($0, to: view) }
+                    } : nil
+                if written == nil || written!.index != index {
+                    written =
+                        others.first { $0.index == index } ?? (index, append(action, index, by: principal))
+                    if isBatch { others.append(written!) }
                 }
-                let place = written.first { $0.index == index }!.place
-                content(of: group)?.actions.append(place)
+                content(of: group)?.actions.append(written!.event)
             }
         }
         clock.work += events.count * Work.encodedByte
     }
 
-    /// Which action of the batch it is for somebody to whom the others that are not shown are not there; nil for the only one.
-    private func index(of number: Int, seenBy view: Grants?) -> Int? {
-        guard let view else { return number }
-        let actions = machine.plan.actions.elements
-        let shown = actions.indices.filter { shows(actions[$0], to: view) }
-        return shown.count > 1 ? shown.firstIndex(of: number) : nil
+    /// Writes the event of an action, and returns which one it is.
+    private func append(_ action: DispatchPlan.Action, _ index: Int?, by principal: Principal) -> Int {
+        let events = publication.actions
+        events.append(actionAt: machine.revision, index: index)
+        machine.append(action, to: events)
+        events.append(by: principal.by)
+        machine.appendTime(to: events)
+        publication.actionEnds.append(events.count)
+        return publication.actionEnds.count - 1
     }
 
     private func shows(_ action: DispatchPlan.Action, to view: Grants) -> Bool {

@@ -16,10 +16,11 @@ extension SubscriptionHub {
             if catchUp.through == nil {
                 catchUp.through = machine.revision
                 catchUp.ceiling = machine.sequence
+                catchUp.isLong = group.members.count > Self.fewMembers
             }
             let told = catchUp.told ?? (catchUp.reset ? -1 : subscription.from)
             let progress: Progress
-            if group.members.count <= Self.fewMembers {
+            if !catchUp.isLong {
                 progress = gatherSeenMembers(into: list, for: group, after: told, &catchUp)
             } else if told < 0 {
                 progress = gatherAllSeen(into: list, for: group, &catchUp)
