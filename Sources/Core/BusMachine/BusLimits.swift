@@ -19,8 +19,8 @@ package struct BusLimits: Sendable, Equatable {
     /// What the states may take in all; beyond it, whatever would grow is refused.
     package var memory = 2 << 30
 
-    /// The payloads of an action that goes to all types and is told for each of them: as long together as four of the
-    /// longest lines.
+    /// The payloads of an action that goes to all types and stands in the log for each of them: as long together as four
+    /// of the longest lines.
     package var payloads = 4 << 20
 
     /// Timers on the bus: each takes some 300 bytes, and a bus that was down has all of them to fire.

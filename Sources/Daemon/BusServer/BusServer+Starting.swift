@@ -219,6 +219,8 @@ extension BusServer {
 
     /// One Dispatch source, on our own epoll descriptor.
     private func watch(_ loop: EventLoop) {
+        // A shared bus has the time of its log.
+        if loop.cluster == nil { loop.wall.begin(at: loop.engine.lastTime) }
         loop.timer = DeadlineTimer(queue: queue) { [weak loop] in loop?.deadlinesPassed() }
         loop.wallTimer = WallTimer(queue: queue) { [weak loop] in loop?.deadlinesPassed() }
         let source = DispatchSource.makeReadSource(fileDescriptor: loop.poller.descriptor, queue: queue)

@@ -75,7 +75,50 @@ import Testing
         #expect(try bus.stop(second) == 0)
     }
 
-    /// A little is waited for: within a history time stands still rather than going back.
+    /// The time of commits never goes back and never stands still, and the clock comes up with it in twice the time that it
+    /// was behind.
+    @Test func timeGoesOnWhileTheClockIsBehind() {
+        var wall = WallClock()
+        var (clock, monotonic) = (1_795_000_000_000, 5000)
+        #expect(wall.read(clock: clock, monotonic: { monotonic }) == clock)
+        #expect(wall.moment(of: clock + 10) == nil)
+        let ahead = clock + 60_000
+        #expect(wall.read(clock: ahead, monotonic: { monotonic }) == ahead)
+        #expect(wall.read(clock: clock, monotonic: { monotonic }) == ahead)
+        let moment = wall.moment(of: ahead + 50)
+        #expect(moment == monotonic + 100)
+        var (before, stands) = (ahead, 0)
+        for step in 0..<50_000 where wall.latest > clock || step == 0 {
+            let passed = 1 + step % 7
+            clock += passed
+            monotonic += passed
+            let time = wall.read(clock: clock, monotonic: { monotonic })
+            #expect(time >= before)
+            stands = time == before ? stands + passed : 0
+            #expect(stands < 2)
+            if monotonic >= moment ?? 0 { #expect(time >= ahead + 50) }
+            before = time
+        }
+        #expect(wall.latest == clock && wall.moment(of: clock) == nil)
+        #expect(clock - (ahead - 60_000) <= 120_030)
+    }
+
+    /// Also over a start: a log whose commits are ahead stops no timer.
+    @Test func timersFireWhileTheClockIsBehind() throws {
+        try write(600_000)
+        let daemon = try bus.start()
+        let client = try bus.client()
+        let watcher = try bus.client()
+        #expect(
+            try watcher.ask(#"{"op":"subscribe","type":"stamp","initial":false}"#).contains(#""ok":true"#))
+        let reply = try client.ask(#"{"op":"dispatch","store":"stamp/main","action":"now","in":"40ms"}"#)
+        #expect(reply.contains(#""ok":true"#))
+        // It gives up in the end, as everything that waits does.
+        #expect(try watcher.line()?.contains(#""at":"#) == true)
+        #expect(try bus.stop(daemon) == 0)
+    }
+
+    /// A little is waited for: within a history time goes slowly rather than back.
     @Test func aClockThatIsALittleBehindIsWaitedFor() throws {
         try write(600_000)
         let daemon = try bus.start()

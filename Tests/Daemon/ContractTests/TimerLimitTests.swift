@@ -28,9 +28,34 @@ import Testing
         }
     }
 
-    /// A past time is the next possible one: an action that sets its own timer never fires twice in one moment.
-    @Test(arguments: [0, 1, 1_000_000_000])
-    func aPastTimeIsTheNextPossibleOne(_ at: Int) throws {
+    /// A time that is long past is a mistake, and not a wish to have it done at once.
+    @Test(arguments: [0, 928_281_600, 1_794_999_939, 1_794_999_939.999])
+    func aTimeThatIsLongPastIsRefused(_ at: Double) throws {
+        let bus = try TimedBus.make()
+        let client = bus.connect()
+        let later = #"{"op":"dispatch","store":"counter/a","action":"increment","at":"#
+        let error = try client.reply(to: later + "\(at)}")["error"]
+        #expect(error?["code"] == "invalid_request" && error?["member"] == "at", "\(error ?? .null)")
+        #expect(try client.code(of: later + #"\#(at),"dryRun":true}"#) == "invalid_request")
+        bus.advance(milliseconds: 100)
+        #expect(try client.state(of: "counter/a")?["count"] == 0)
+    }
+
+    /// One with a key that is sent again after its time gets the first one's reply.
+    @Test func aRequestThatIsSentAgainLateIsTheSame() throws {
+        let bus = try TimedBus.make()
+        let client = bus.connect()
+        let line = #"{"op":"dispatch","store":"counter/a","action":"increment","at":1795000001,"key":"k"}"#
+        let first = try client.reply(to: line)
+        bus.advance(milliseconds: 300_000)
+        let again = try client.reply(to: line)
+        #expect(again["duplicate"] == true && again["due"] == first["due"], "\(again)")
+        #expect(try client.state(of: "counter/a")?["count"] == 1)
+    }
+
+    /// A time that is just past is the next possible one: an action that sets its own timer never fires twice in one moment.
+    @Test(arguments: [1_794_999_940, 1_794_999_999.5, 1_795_000_000])
+    func aPastTimeIsTheNextPossibleOne(_ at: Double) throws {
         let bus = try TimedBus.make()
         let client = bus.connect()
         let due = Double(bus.now + 10) / 1000

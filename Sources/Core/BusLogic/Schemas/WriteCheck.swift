@@ -16,7 +16,7 @@ final class WriteCheck: Sendable {
         self.named = named
     }
 
-    /// What is wrong with a write to a member, whatever it writes: the definition does not name it. It may be taken away.
+    /// What is wrong with any write to a member that the definition does not name; taking it away is right.
     func problem(with kind: WriteKind, of member: String) -> SchemaProblem? {
         guard let named, kind != .unset, named.index(of: member) == nil else { return nil }
         let hint = suggestion(for: member, among: named.keys)

@@ -1,8 +1,19 @@
 import Glibc
 
 /// The time of commits: milliseconds since 1970 that never go back, also when the clock is set back.
-struct WallClock {
-    private(set) var latest = 0
+///
+/// Once commits were ahead of the clock, their time goes on at half the clock's speed until the clock has come up with it.
+/// If it stood still, so would all timers and leases; so they take twice as long at most, and in twice the time that the
+/// clock was ahead all is well.
+package struct WallClock {
+    package private(set) var latest = 0
+    /// While the clock is behind: when it was read last, in monotonic milliseconds, and what of the time since then is no
+    /// whole millisecond of commits.
+    private var readAt: Int?
+    private var rest = 0
+    private static let slowness = 2
+
+    package init() {}
 
     /// The present, for callers that need it once.
     static var now: Int { milliseconds(CLOCK_REALTIME) }
@@ -28,9 +39,26 @@ struct WallClock {
         now >= earliest && time - now > mostAhead
     }
 
-    mutating func read() -> Int {
-        latest = max(latest, milliseconds(CLOCK_REALTIME))
+    /// The time of commits was this already, before this daemon.
+    package mutating func begin(at time: Int) { latest = max(latest, time) }
+
+    mutating func read() -> Int { read(clock: Self.now, monotonic: MonotonicClock.read) }
+
+    package mutating func read(clock: Int, monotonic: () -> Int) -> Int {
+        if clock < latest || readAt != nil { goOn(to: monotonic()) }
+        if clock >= latest { (latest, readAt, rest) = (clock, nil, 0) }
         return latest
+    }
+
+    private mutating func goOn(to now: Int) {
+        let passed = rest + max(0, now - (readAt ?? now))
+        (readAt, rest) = (now, passed % Self.slowness)
+        latest += passed / Self.slowness
+    }
+
+    /// While the clock is behind: when commits will have this time, in monotonic milliseconds, or before. Nil otherwise.
+    package func moment(of time: Int) -> Int? {
+        readAt.map { $0 + max(0, time - latest) * Self.slowness - rest }
     }
 }
 

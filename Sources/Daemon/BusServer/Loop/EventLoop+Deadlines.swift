@@ -19,6 +19,11 @@ extension EventLoop {
             let wait = max(0, engineDue - wall.latest)
             due = min(due ?? .max, MonotonicClock.read() + wait)
         }
+        if let timer = engine.nextTimer {
+            // Its own timer goes by the clock, which may be behind, or be set back meanwhile.
+            let look = wall.moment(of: timer) ?? MonotonicClock.read() + LoopLimits.clockLook
+            due = min(due ?? .max, look)
+        }
         if let strangersDue = strangers?.nextDue { due = min(due ?? .max, strangersDue) }
         if let pulseDue = pulse?.due { due = min(due ?? .max, pulseDue) }
         if let cluster { due = min(due ?? .max, cluster.due) }

@@ -73,4 +73,6 @@ enum LoopLimits {
 
     /// Milliseconds after which accepting is retried when there was no descriptor for it.
     static let acceptPause = 100
+    /// While the bus has timers, the clock is looked at so often at least, in milliseconds: one that was set back is noticed.
+    static let clockLook = 60_000
 }
