@@ -20,6 +20,7 @@ extension StateMachine {
         of entry: TypeEntry, replacing members: JSONObject?, of version: Int? = nil,
         from origin: StateOrigin = .request, in session: Session?
     ) throws(RequestError) -> JSONObject {
+        operationsOfCreation = 0
         guard stores.count < limits.stores else {
             throw RequestError(
                 .limit, "The bus has \(limits.stores) stores, its limit; drop what is not needed.")
@@ -100,7 +101,6 @@ extension StateMachine {
     private func initialState(
         of entry: TypeEntry, replacing members: JSONObject?, of version: Int?, from origin: StateOrigin
     ) throws(RequestError) -> JSONObject {
-        operationsOfCreation = 0
         guard let members else { return entry.type.initial }
         do throws(PayloadFailure) {
             let before = creationBudget

@@ -38,7 +38,9 @@ extension Engine {
         }
         try machine.requireFree(String(decoding: request.store, as: UTF8.self), parts, entry)
         try admission.requireCommits()
+        try shares.requireStore(users.user(principal.identity))
         if mustWait(for: connection.workOfCreation, connection, currentLine) { return }
+        // Also where it comes to nothing.
         defer {
             connection.workOfCreation = Work.operation * machine.operationsOfCreation
             clock.work += connection.workOfCreation
@@ -67,7 +69,6 @@ extension Engine {
         by principal: Principal, _ owner: Connection?, timeToLive: Int?, key: KeyedRequest?,
         _ grants: Grants?
     ) throws(RequestError) {
-        try shares.requireStore(users.user(principal.identity))
         let state = try machine.newState(of: entry, replacing: members, of: version, in: owner?.session)
         if let grants { try requireConditions(grants, forCreating: parts, of: entry, state, by: principal) }
         try admission.requireMemory(for: state.encodedSize)
