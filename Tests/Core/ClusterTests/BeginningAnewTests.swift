@@ -69,7 +69,7 @@ import Testing
         #expect(first.digest == same.digest)
         // Who has less, and who goes on from a log that others do not have, need a snapshot.
         for replica in [behind, follower] {
-            _ = try replica.apply(joined)
+            for entry in [joined, early] { _ = try replica.apply(entry) }
             #expect(throws: ReplicaStop.otherBeginning(place: 52)) { _ = try replica.apply(begin) }
         }
         // What was seen in the epoch before is no news.

@@ -47,6 +47,13 @@ struct ClusterDisk {
         return replica
     }
 
+    /// The first that it has, at a place at the latest.
+    func oldest(through most: Int, build: ClusterBuild, omitting omitted: OmittedRules) throws -> Replica? {
+        try bases.first { $0.place <= most }.map {
+            try Self.restored($0.bytes, build: build, omitting: omitted)
+        }
+    }
+
     static func restored(
         _ bytes: [UInt8], build: ClusterBuild, omitting omitted: OmittedRules
     ) throws -> Replica {

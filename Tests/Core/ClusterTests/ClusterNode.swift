@@ -15,7 +15,7 @@ final class ClusterNode {
     private var pending: [OrderedEntry] = []
     private(set) var stops: [MemberStop] = []
     private(set) var notices: [MemberNotice] = []
-    var lack: (least: Int, most: Int?)?
+    var lack: ReplicaLack?
     /// Its replica is another than its copy has, which stays as it is until it has all that the log has.
     private var isTentative = false
     /// What clients are told.
@@ -112,7 +112,7 @@ final class ClusterNode {
             case .applied(let entry, _): pending.append(entry)
             case .remember(let incarnation): disk.incarnation = incarnation
             case .rememberProof(let proof): disk.proof = proof
-            case .needsReplica(let least, let most): lack = (least, most)
+            case .needsReplica(let lack): self.lack = lack
             case .answered, .failed, .synced: told.append(output)
             case .notice(let notice): notices.append(notice)
             case .stopped(let stop): stops.append(stop)
@@ -128,7 +128,10 @@ final class ClusterNode {
         guard let lack, let member else { return }
         if let most = lack.most {
             pending = []
-            if let own = try disk.replica(through: most, build: build, omitting: omitted) {
+            if let own = try disk.replica(
+                through: lack.wanted ?? most, build: build, omitting: omitted)
+                ?? disk.oldest(through: most, build: build, omitting: omitted)
+            {
                 return try begin(member, own)
             }
         }

@@ -40,7 +40,7 @@ extension ClusterMember {
     /// Whoever has a bus by now gives its snapshot.
     func giveUpBeginningIfInVain() {
         guard gatheringSince != nil, gathered.contains(where: { $0.report.hasBegun }) else { return }
-        lackReplica(least: replica.link.place, most: nil)
+        lackReplica(least: replica.link.place)
     }
 
     /// What says how the bus begins.

@@ -34,7 +34,8 @@ extension ClusterMember {
             {
                 return beginReading(behind: vouched)
             }
-            lackReplica(least: through, most: nil)
+            if let lack = search?.goOn(trimmedThrough: through) { return need(lack) }
+            lackReplica(least: through)
         case .replaced(let other):
             if other == cluster, case .comparing(let link) = phase {
                 // It ends before the place behind which it was to be read.
@@ -99,6 +100,7 @@ extension ClusterMember {
 
     private func beginReading(behind from: ChainLink) {
         phase = .comparing(from)
+        comparedFrom = from
         isReadingAnew = true
         // What the log has acknowledged it may have lost since, before it came here.
         if queue.sent?.place != nil { (queue.sent!.place, queue.sent!.sentAt) = (nil, nil) }
@@ -114,12 +116,14 @@ extension ClusterMember {
         }
     }
 
-    func lackReplica(least: Int, most: Int?) {
+    func lackReplica(least: Int) { need(ReplicaLack(least: least, most: nil)) }
+
+    private func need(_ lack: ReplicaLack) {
         phase = .waiting
         gatheringSince = nil
         // Nothing is proposed before there is one, and the others are to see that it has none.
         leave()
-        outputs.append(.needsReplica(least: least, most: most))
+        outputs.append(.needsReplica(lack))
     }
 
     /// Goes on with another replica, which is durable: a snapshot of another member, or an earlier one of its own.
@@ -166,7 +170,7 @@ extension ClusterMember {
     /// Compares an entry with the link that is here.
     private func compare(_ entry: OrderedEntry, behind link: ChainLink) {
         if link == replica.link {
-            phase = .following
+            (phase, search) = (.following, nil)
             return apply(entry)
         }
         guard let input = Replica.input(of: entry, behind: link.input) else { return note(entry) }
@@ -183,7 +187,14 @@ extension ClusterMember {
         outputs.append(.notice(.logLost(behind: link.place)))
         if proof == nil, !omitted.contains(.proofOfLoss) { proof = replica.evidence }
         discardAnswers()
-        lackReplica(least: 0, most: most ?? link.place)
+        let most = most ?? link.place
+        guard link == comparedFrom else {
+            search = nil
+            return need(ReplicaLack(least: 0, most: most))
+        }
+        var search = search ?? LossSearch()
+        need(search.goBack(behind: most))
+        self.search = search
     }
 
     /// What was proposed or applied is no longer certain to be in the log.
@@ -206,7 +217,7 @@ extension ClusterMember {
             applied = try replica.apply(entry)
         } catch {
             // Who has the states that the bus began with has made a snapshot behind that.
-            if case .otherBeginning(let place) = error { return lackReplica(least: place, most: nil) }
+            if case .otherBeginning(let place) = error { return lackReplica(least: place) }
             return stop(.newerRules(error))
         }
         guard let applied else { return }
@@ -301,7 +312,7 @@ extension ClusterMember {
         if case .comparing(let link) = phase, number >= readingBarrier {
             // The log ends before what was read of it.
             guard link == replica.link else { return loseLog(behind: link) }
-            phase = .following
+            (phase, search) = (.following, nil)
         }
         if number >= readingBarrier { readingBarrier = 0 }
         let (place, tickets) = (replica.link.place, barriers.filter { $0.number == number })

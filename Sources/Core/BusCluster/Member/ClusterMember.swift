@@ -69,6 +69,10 @@ package final class ClusterMember {
     package internal(set) var proof: Evidence? {
         didSet { if proof != oldValue { outputs.append(.rememberProof(proof)) } }
     }
+    /// Where the reading began whose entries are compared.
+    var comparedFrom = ChainLink.beginning
+    /// The search for the last place that a log has which lacks all that was compared; nil: there is none.
+    var search: LossSearch?
     /// Since when it is a member that is to begin the bus anew.
     var gatheringSince: Int?
     /// The log was found to lack what is here.

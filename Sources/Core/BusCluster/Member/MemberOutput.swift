@@ -23,9 +23,8 @@ package enum MemberOutput: Sendable {
     case remember(incarnation: Int)
     /// What it has seen of a log that has lost it, to be made durable before anything that follows.
     case rememberProof(Evidence?)
-    /// The replica can't go on from where it is. One is needed that stands at `least` or behind it, and (`most`) not behind
-    /// a place: a snapshot of another member, or an earlier one of its own. `ClusterMember.begin` takes it.
-    case needsReplica(least: Int, most: Int?)
+    /// The replica can't go on from where it is. Another one is needed; `ClusterMember.begin` takes it.
+    case needsReplica(ReplicaLack)
 
     // MARK: - For clients
 
@@ -92,5 +91,21 @@ package enum MemberStop: Equatable, Sendable {
             "The members have made different things of the log's entries before place \(place), and none has a majority; compare their versions, and keep one of the copies."
         case .newerRules(let stop): stop.message
         }
+    }
+}
+
+/// Which replica a member needs: a snapshot of another member, or an earlier one of its own.
+package struct ReplicaLack: Equatable, Sendable {
+    /// It stands there or behind it.
+    package let least: Int
+    /// One of its own stands there at the latest; nil: none of its own will do.
+    package let most: Int?
+    /// One of its own stands there at the latest, if it has such a one: the log is thought to have what lies before.
+    package let wanted: Int?
+
+    package init(least: Int, most: Int?, wanted: Int? = nil) {
+        self.least = least
+        self.most = most
+        self.wanted = wanted ?? most
     }
 }

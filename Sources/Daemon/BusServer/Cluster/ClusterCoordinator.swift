@@ -25,7 +25,7 @@ final class ClusterCoordinator {
     private var barriers: [Int] = []
     private var nextTick = 0
     /// The replica that is lacking.
-    private(set) var lack: (least: Int, most: Int?)?
+    private(set) var lack: ReplicaLack?
     /// Those present as the log listed them last, or why it did not; nil: it has not answered yet.
     private(set) var listed: Result<[OrderedLogMember], OrderedLogFailure>?
     /// Whether clients are served.
@@ -210,7 +210,7 @@ final class ClusterCoordinator {
         case .applied(let entry, let applied): engine?.noteApplied(entry.encoded, at: applied.link.place)
         case .remember(let incarnation): remember(.incarnation, String(incarnation))
         case .rememberProof(let proof): remember(.proof, proof.map { LocalCopy.text($0.encoded) })
-        case .needsReplica(let least, let most): noteLack(least: least, most: most)
+        case .needsReplica(let lack): note(lack)
         case .answered(let ticket, let outcome): engine?.resolve(ticket, .outcome(outcome))
         case .failed(let ticket, let failure): engine?.resolve(ticket, .failed(failure))
         case .synced(let ticket, _): engine?.resolve(ticket, .synced)
@@ -230,21 +230,21 @@ final class ClusterCoordinator {
 
     /// The copy here can't go on. The next start begins with another one: what clients have seen of this one is no longer
     /// what the bus has.
-    private func noteLack(least: Int, most: Int?) {
-        lack = (least, most)
+    private func note(_ lack: ReplicaLack) {
+        self.lack = lack
         guard engine != nil else { return }
         guard member.replica.hasBegun else {
             return giveUp(
                 StartFailure(
                     .configuration,
-                    "The etcd of the bus \(settings.bus.value) has removed what it had before place \(least), so no bus can begin there: give it an etcd of its own, new and without auto-compaction."
+                    "The etcd of the bus \(settings.bus.value) has removed what it had before place \(lack.least), so no bus can begin there: give it an etcd of its own, new and without auto-compaction."
                 ))
         }
         let reason =
-            most == nil
+            lack.most == nil
             ? "the shared log no longer has what comes after this copy"
-            : "the shared log lacks what this copy has, after place \(most ?? 0)"
-        remember(.discard, DiscardedCopy(most: most, reason: reason).text)
+            : "the shared log lacks what this copy has, after place \(lack.most ?? 0)"
+        remember(.discard, DiscardedCopy(most: lack.most, reason: reason).text)
         giveUp(
             StartFailure(
                 .beginsAgain,

@@ -114,11 +114,14 @@ struct ClusterStart {
 
     /// The replica as it was at a place at the latest, by what this machine has: its copy, or one that gave way to that; nil
     /// where none goes back so far.
-    private func own(through most: Int) throws(LogFailure) -> Replica? {
+    ///
+    /// - Parameter isOldest: As early as the newest of these has it.
+    private func own(through most: Int, isOldest: Bool = false) throws(LogFailure) -> Replica? {
         for path in [log.path.value] + LogFile.allAside(of: log.path.value) {
             do throws(LogFailure) {
                 let replica = try LocalCopy.replica(
-                    in: path, through: most, knowing: configuration.knownTypes, hashSeed: seed, isWhole: false
+                    in: path, through: most, isOldest: isOldest, knowing: configuration.knownTypes,
+                    hashSeed: seed, isWhole: false
                 )
                 if let replica { return replica }
             } catch {
@@ -181,7 +184,11 @@ struct ClusterStart {
             if let lack = coordinator.lack {
                 let found = try located { () throws(LogFailure) in
                     try search.replica(
-                        lack, coordinator, { most throws(LogFailure) in try own(through: most) })
+                        lack, coordinator,
+                        { (wanted, most) throws(LogFailure) in
+                            if let replica = try own(through: wanted) { return replica }
+                            return try own(through: most, isOldest: true)
+                        })
                 }
                 switch found {
                 case .own(let replica): coordinator.begin(with: replica, isFromMember: false)

@@ -8,14 +8,18 @@ import BusMachine
 enum LocalCopy {
     /// The replica as the copy has it, at a place at the latest; nil where it has none that old.
     ///
-    /// - Parameter isWhole: The copy reaches back to the beginning of the log, so that a new replica will do.
+    /// - Parameters:
+    ///   - isOldest: The earliest that it has.
+    ///   - isWhole: The copy reaches back to the beginning of the log, so that a new replica will do.
     static func replica(
-        in path: String, through most: Int = .max, knowing types: [any StateType], hashSeed: UInt64,
+        in path: String, through most: Int = .max, isOldest: Bool = false, knowing types: [any StateType],
+        hashSeed: UInt64,
         isWhole: Bool
     ) throws(LogFailure) -> Replica? {
         let reader = try LogReader(path: path)
         var replica: Replica?
-        for place in try reader.replicas() where place <= most {
+        let places = try reader.replicas()
+        for place in isOldest ? places.reversed() : places where place <= most {
             var bytes: [UInt8] = []
             do throws(LogFailure) {
                 try reader.forEachReplicaPart(of: place) { bytes.append(contentsOf: $0) }
@@ -29,6 +33,7 @@ enum LocalCopy {
         }
         if replica == nil, isWhole { replica = blank(knowing: types, hashSeed: hashSeed) }
         guard let replica else { return nil }
+        if isOldest { return replica }
         try reader.forEachSharedBatch(behind: replica.link.place, through: most) {
             (_, bytes) throws(LogFailure) in
             try apply(Array(bytes), to: replica, through: most, path)

@@ -25,13 +25,15 @@ struct ReplicaSearch {
 
     /// Takes the next step; nil: there is nothing yet.
     ///
-    /// - Parameter own: Finds what this member has of a place, or before.
+    /// - Parameter own: Finds what this member has of a place, or before; or the first that it has up to another.
     mutating func replica(
-        _ lack: (least: Int, most: Int?), _ coordinator: ClusterCoordinator,
-        _ own: (Int) throws(LogFailure) -> Replica?
+        _ lack: ReplicaLack, _ coordinator: ClusterCoordinator,
+        _ own: (_ wanted: Int, _ most: Int) throws(LogFailure) -> Replica?
     ) throws(LogFailure) -> Finding? {
         if !isAsking {
-            if let most = lack.most, let replica = try own(most) { return .own(replica) }
+            if let most = lack.most, let replica = try own(lack.wanted ?? most, most) {
+                return .own(replica)
+            }
             coordinator.askMembers()
             isAsking = true
         }
