@@ -57,6 +57,18 @@ struct CommandStatusTests {
                 + "or name another bus with --address or $FLUXBUS_ADDRESS.\n")
     }
 
+    /// Of several addresses the first is taken that answers, given by options or by the environment.
+    @Test func oneOfSeveralAddressesIsEnough() throws {
+        let bus = try ScriptedBus { line in [ScriptedBus.reply(to: line)] }
+        let given = ["--address", "unix:/nowhere/bus.sock", "--address", bus.address]
+        #expect(try CommandRun(["ping"] + given).status == .success)
+        #expect(try CommandRun(["ping"], bus: "unix:/nowhere/bus.sock,\(bus.address)").status == .success)
+        let none = try CommandRun(["ping"], bus: "unix:/nowhere/one unix:/nowhere/two")
+        #expect(none.status == .unreachable)
+        #expect(none.messages.contains("/nowhere/one") && none.messages.contains("/nowhere/two"))
+        bus.stop()
+    }
+
     @Test func aBusThatEndsTheConnectionIs69() throws {
         let bus = try ScriptedBus { _ in nil }
         #expect(try CommandRun(["ping"], bus: bus.address).status == .unreachable)
