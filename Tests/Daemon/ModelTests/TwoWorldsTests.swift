@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// What a client may not see makes no difference to what it is told, under random rules.
+/// What a client may not see makes no difference to what it receives, under random rules.
 ///
 /// FLUXBUS_WORLD_REQUESTS sets how many requests are made, FLUXBUS_MODEL_SEED the first seed.
 @Suite struct TwoWorldsTests {

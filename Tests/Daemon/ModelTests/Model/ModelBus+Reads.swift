@@ -6,7 +6,7 @@ extension ModelBus {
         let filter = Filter(request)
         let at = request["revision"]?.int ?? revision
         if at > revision { throw Refusal("conflict") }
-        // One store that is not there is unknown whatever its type.
+        // A single store that does not exist is unknown, even if its type is, too.
         guard request["store"] != nil || filter.hasType(world) else { throw Refusal("unknown_type") }
         let states = commits[at].states
         if let address = request["store"]?.string, states[address] == nil { throw Refusal("unknown_store") }
@@ -123,7 +123,7 @@ extension ModelBus {
 
 /// Subscriptions to actions.
 extension ModelBus {
-    /// Whether a subscription to actions is told of an action of a commit: of one to a store that it means, and of one to
+    /// Whether a subscription to actions receives an action of a commit: one to a store that it means, and one to
     /// a type if it means a store of it.
     func concerns(_ action: JSON, _ filter: Filter, at revision: Int) -> Bool {
         if let store = action["store"]?.string { return filter.matches(store) }

@@ -2,7 +2,7 @@ import BusJSON
 
 /// What happens without a request: timers, leases, sessions that end, new definitions.
 extension ModelBus {
-    /// When the next thing happens by itself.
+    /// When the next thing is due.
     var nextDue: Int? {
         (world.timers.map(\.due)
             + world.stores.values.compactMap { store in store.ttl.map { store.touched + $0 } }
@@ -40,7 +40,7 @@ extension ModelBus {
         var next = world
         next.timers.removeAll { $0.action.target == timer.action.target && $0.name == timer.name }
         do {
-            // A timer that its own action sets is set by whoever set this one.
+            // A timer that the action sets belongs to the principal of this one.
             let planned = try next.planned(timer.action)
             let fired = try applied([timer.action], principal, to: next).0
             commit(

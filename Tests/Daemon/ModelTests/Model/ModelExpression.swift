@@ -3,7 +3,12 @@ import BusJSON
 /// An error of an expression, by its type.
 struct ModelError: Error {
     let type: String
-    init(_ type: String) { self.type = type }
+    /// The model does not have the operator.
+    let isIgnorance: Bool
+
+    init(_ type: String) { (self.type, isIgnorance) = (type, false) }
+    init(ignoring name: String) { (type, isIgnorance) = ("The model knows no \(name).", true) }
+
     static let notANumber = ModelError("NaN")
     static let arguments = ModelError("Invalid Arguments")
     static let overflow = ModelError("Overflow")
@@ -57,9 +62,9 @@ struct ModelExpression {
         case "object": return try built(operand.object ?? [:])
         case "var":
             let path = list.first?.string ?? ""
-            return Self.find(
-                path.isEmpty ? [] : path.split(separator: ".").map(String.init), in: frames.last!)
-                ?? .null
+            let parts = path.isEmpty ? [] : path.split(separator: ".").map(String.init)
+            if let found = Self.find(parts, in: frames.last!) { return found }
+            return list.count > 1 ? try value(list[1]) : .null
         case "val": return try place(list) ?? .null
         case "exists": return .bool(try place(list) != nil)
         case "if": return try choose(list)
@@ -85,19 +90,20 @@ struct ModelExpression {
             return .null
         case "try": return try attempt(list)
         case "throw":
-            guard let type = try value(list[0]).string else { throw ModelError.arguments }
-            throw ModelError(type)
+            let error = try value(list[0])
+            throw ModelError(error.string ?? error["type"]?.string ?? "")
         case "map", "filter", "all", "some", "none", "reduce", "sort": return try iterate(name, list)
         case "==", "!=", "===", "!==", "<", "<=", ">", ">=": return try compare(name, list)
-        default: return try Self.apply(name, to: operands(operand))
+        default: return try Self.apply(name, to: operands(of: name, operand))
         }
     }
 
     /// Given one operation that makes an array, its elements are the operands.
-    private func operands(_ operand: JSON) throws -> [JSON] {
+    private func operands(of name: String, _ operand: JSON) throws -> [JSON] {
         if let list = operand.array { return try list.map { try value($0) } }
         let single = try value(operand)
-        guard operand.object != nil, let elements = single.array else { return [single] }
+        let spreads = ["+", "-", "*", "/", "%", "max", "min", "cat"].contains(name) && operand.object != nil
+        guard spreads, let elements = single.array else { return [single] }
         return elements
     }
 
@@ -203,6 +209,10 @@ struct ModelExpression {
                 return ordered(
                     name, Array(left.utf8).lexicographicallyPrecedes(Array(right.utf8)), left == right)
             }
+            // A text that is no number has no order with null and booleans.
+            for (text, other) in [(left, right), (right, left)] where other.isNull || other.bool != nil {
+                if text.string != nil, (try? number(text)) == nil { return false }
+            }
             let (left, right) = (try number(left), try number(right))
             if case .int(let left) = left, case .int(let right) = right {
                 return ordered(name, left < right, left == right)
@@ -221,7 +231,10 @@ struct ModelExpression {
     }
 
     private static func isEqual(_ left: JSON, _ right: JSON) throws -> Bool {
-        if left.isNull && right.isNull || left.kind == right.kind { return areAlike(left, right) }
+        let hasNumber = left.double != nil || right.double != nil
+        if left.kind == right.kind || !hasNumber && (left.isNull || right.isNull) {
+            return areAlike(left, right)
+        }
         return areAlike(try number(left), try number(right))
     }
 
@@ -237,147 +250,5 @@ struct ModelExpression {
                 && zip(a.members, b.members).allSatisfy { $0.key == $1.key && areAlike($0.value, $1.value) }
         default: one == other
         }
-    }
-
-    // MARK: Numbers and texts
-
-    /// What a value counts as, where a number is wanted.
-    private static func number(_ value: JSON) throws -> JSON {
-        switch value {
-        case .int, .double: return value
-        case .null: return 0
-        case .bool(let flag): return flag ? 1 : 0
-        case .string(let text):
-            if let whole = Int(text) { return .int(whole) }
-            guard let number = Double(text) else { throw ModelError.notANumber }
-            return .double(number)
-        default: throw ModelError.notANumber
-        }
-    }
-
-    private static func finite(_ number: Double) throws -> JSON {
-        if !number.isFinite { throw ModelError.overflow }
-        return .double(number)
-    }
-
-    private static func exact(_ result: (partialValue: Int, overflow: Bool)) throws -> JSON {
-        if result.overflow { throw ModelError.overflow }
-        return .int(result.partialValue)
-    }
-
-    /// One step of arithmetic.
-    private static func combine(_ name: String, _ left: JSON, _ right: JSON) throws -> JSON {
-        if case .int(let a) = left, case .int(let b) = right {
-            switch name {
-            case "+": return try exact(a.addingReportingOverflow(b))
-            case "-": return try exact(a.subtractingReportingOverflow(b))
-            case "*": return try exact(a.multipliedReportingOverflow(by: b))
-            case "max": return .int(max(a, b))
-            case "min": return .int(min(a, b))
-            case "%":
-                if b == 0 { throw ModelError.notANumber }
-                return b == -1 ? 0 : .int(a % b)
-            default:
-                if b == 0 { throw ModelError.notANumber }
-                if b == -1 { return try exact((0).subtractingReportingOverflow(a)) }
-                return a % b == 0 ? .int(a / b) : .double(Double(a) / Double(b))
-            }
-        }
-        let (a, b) = (left.double!, right.double!)
-        switch name {
-        case "+": return try finite(a + b)
-        case "-": return try finite(a - b)
-        case "*": return try finite(a * b)
-        case "max": return a >= b ? left : right
-        case "min": return a <= b ? left : right
-        default:
-            if b == 0 { throw ModelError.notANumber }
-            return try finite(name == "%" ? a.truncatingRemainder(dividingBy: b) : a / b)
-        }
-    }
-
-    /// Operators whose operands are all evaluated.
-    private static func apply(_ name: String, to operands: [JSON]) throws -> JSON {
-        switch name {
-        case "!": return .bool(!isTrue(operands[0]))
-        case "!!": return .bool(isTrue(operands[0]))
-        case "+", "-", "*", "/", "%", "max", "min":
-            let numbers = try operands.map { try number($0) }
-            guard let first = numbers.first else {
-                if name == "+" { return 0 }
-                if name == "*" { return 1 }
-                throw ModelError.arguments
-            }
-            if numbers.count == 1 {
-                if name == "-" { return try negative(first) }
-                if name == "/" { return try combine("/", 1, first) }
-                return first
-            }
-            // A sum begins at the integer 0, so that of negative zeros is 0.0.
-            if name == "+" { return try numbers.reduce(0) { try combine(name, $0, $1) } }
-            return try numbers.dropFirst().reduce(first) { try combine(name, $0, $1) }
-        case "abs":
-            let value = try number(operands[0])
-            return value.double! < 0 ? try negative(value) : value
-        case "merge": return .array(operands.flatMap { $0.array ?? [$0] })
-        case "in":
-            if let elements = operands[1].array {
-                return .bool(elements.contains { areAlike($0, operands[0]) })
-            }
-            guard let text = operands[1].string, let part = operands[0].string else { return false }
-            return .bool(contains(Array(text.utf8), Array(part.utf8)))
-        case "length":
-            switch operands[0] {
-            case .null: return 0
-            case .array(let elements): return .int(elements.count)
-            case .object(let members): return .int(members.count)
-            case .string(let text): return .int(text.unicodeScalars.count)
-            default: throw ModelError.arguments
-            }
-        case "keys", "values":
-            if operands[0].isNull { return [] }
-            guard let members = operands[0].object else { throw ModelError.arguments }
-            return .array(members.map { name == "keys" ? .string($0.key) : $0.value })
-        case "cat": return .string(try operands.map { try text($0) }.joined())
-        case "join":
-            return .string(
-                try (operands[0].array ?? []).map { try text($0) }.joined(separator: text(operands[1])))
-        case "substr":
-            return .string(
-                substring(
-                    operands[0].isNull ? "null" : try text(operands[0]),
-                    operands.dropFirst().compactMap(\.int)))
-        default: throw ModelError("The model knows no \(name).")
-        }
-    }
-
-    private static func negative(_ value: JSON) throws -> JSON {
-        if case .int(let whole) = value { return try exact((0).subtractingReportingOverflow(whole)) }
-        return .double(-value.double!)
-    }
-
-    private static func contains(_ text: [UInt8], _ part: [UInt8]) -> Bool {
-        part.isEmpty ? !text.isEmpty : text.indices.contains { text[$0...].starts(with: part) }
-    }
-
-    private static func text(_ value: JSON) throws -> String {
-        switch value {
-        case .null: return ""
-        case .string(let text): return text
-        case .double(let number) where number == number.rounded() && abs(number) < 1e15:
-            return "\(Int(number))"
-        case .array, .object: throw ModelError.arguments
-        default: return value.encoded
-        }
-    }
-
-    private static func substring(_ text: String, _ numbers: [Int]) -> String {
-        let scalars = Array(text.unicodeScalars)
-        let start = numbers[0] < 0 ? max(0, scalars.count + numbers[0]) : min(numbers[0], scalars.count)
-        var end = scalars.count
-        if numbers.count > 1 {
-            end = numbers[1] < 0 ? scalars.count + numbers[1] : min(scalars.count, start + numbers[1])
-        }
-        return String(String.UnicodeScalarView(scalars[start..<max(start, end)]))
     }
 }

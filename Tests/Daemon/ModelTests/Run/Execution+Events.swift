@@ -1,7 +1,7 @@
 import BusJSON
 import TestSupport
 
-/// Events: everything is told that must be, once, in order, and nothing else.
+/// Events: each one that must come does, once, in order, and no other.
 extension Execution {
     func takeEvents(since before: Int) throws {
         for client in peers.keys.sorted() where peers[client]!.isReading {
@@ -23,11 +23,11 @@ extension Execution {
                 throw Difference(subject: "an event of no subscription", model: "none", bus: line.encoded)
             }
             if event != "bookmark", isLive {
-                let place = (line["revision"]?.int ?? 0, sub)
-                if place < last {
+                let position = (line["revision"]?.int ?? 0, sub)
+                if position < last {
                     throw Difference(subject: "order of events", model: "\(last)", bus: line.encoded)
                 }
-                last = place
+                last = position
             }
             if peer.subs[sub]!.isOfActions {
                 if event == "action" || event == "gap" { told[sub, default: []].append(line) }

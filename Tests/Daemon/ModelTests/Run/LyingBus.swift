@@ -10,7 +10,7 @@ final class LyingBus: BusUnderTest {
     var ownUID: Int { bus.ownUID }
     var now: Int { bus.now }
 
-    /// - Parameter lie: What a client receives in place of a line, or nil if it receives nothing.
+    /// - Parameter lie: What a client receives instead of a line, or nil for nothing.
     init(_ bus: any BusUnderTest, _ lie: @escaping (JSON) -> JSON?) { (self.bus, self.lie) = (bus, lie) }
 
     func connect(_ client: Int, uid: Int) throws { try bus.connect(client, uid: uid) }

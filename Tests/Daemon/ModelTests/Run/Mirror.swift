@@ -9,7 +9,7 @@ struct Mirror {
     let format: String
     var copy: ContractMirror
     var revision: Int
-    /// Everything is told at once, commit by commit: its client reads.
+    /// Its client reads, so each commit has its own event at once.
     var isLive = true
     /// What came in parts and is not complete.
     private var touched: Set<String> = []
@@ -25,7 +25,6 @@ struct Mirror {
     /// Takes an event, and compares the copy at its revision.
     mutating func take(_ event: JSON, _ model: ModelBus, isFirst: Bool) throws {
         let before = revision
-        let old = copy.states
         do { try copy.take(event) } catch {
             throw Difference(
                 subject: "an event that does not follow", model: "from \(revision)", bus: event.encoded)
@@ -33,6 +32,12 @@ struct Mirror {
         touched.formUnion(event["states"]?.object?.keys ?? [])
         touched.formUnion(event["changes"]?.object?.keys ?? [])
         touched.formUnion(event["dropped"]?.array?.compactMap(\.string) ?? [])
+        for change in event["changes"]?.object ?? [:] {
+            guard
+                format == "merge"
+                    ? change.value.object != nil : format == "patch" && change.value.array != nil
+            else { throw Difference(subject: "format", model: format, bus: event.encoded) }
+        }
         if event["more"] == true { return }
         defer { touched = [] }
         guard let told = event["revision"]?.int, told <= model.revision, told >= before else {
@@ -47,12 +52,12 @@ struct Mirror {
                 bus: "\(JSON.object(copy.states.json).encoded) by \(event.encoded)")
         }
         guard event["event"] == "change" else { return }
-        try checkNeed(event, from: before, to: told, old, model, isFirst: isFirst)
+        try checkNeed(event, from: before, to: told, model, isFirst: isFirst)
     }
 
-    /// Nothing is told that stayed equal all the time, and a change has what belongs to it.
+    /// An event holds only what changed, and has the members that belong to it.
     private func checkNeed(
-        _ event: JSON, from before: Int, to told: Int, _ old: [String: JSON], _ model: ModelBus, isFirst: Bool
+        _ event: JSON, from before: Int, to told: Int, _ model: ModelBus, isFirst: Bool
     ) throws {
         if event["reset"] == true { return }
         var changed: Set<String> = []

@@ -43,7 +43,7 @@ struct ModelRun {
         return Execution(between(bus), types: types, stores: stores)
     }
 
-    /// Runs until there were so many requests; gives the figures, or throws what differs.
+    /// Runs until it has made this number of requests. Returns the figures, or throws what differs.
     func run(requests: Int) throws -> [String: Int] {
         var random = SeededGenerator(seed: seed &+ 0x5eed)
         let execution = try execution()
