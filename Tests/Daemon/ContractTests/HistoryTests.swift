@@ -293,8 +293,9 @@ import Testing
             let query = LogQuery(
                 connection: 1, number: 1,
                 subject: .history(
-                    since: .revision(since), until: bus.engine.revision, limit: limit, type: type, store: nil,
-                    view: nil), peer: .unix(uid: 1, pid: 1), needed: 0, room: 1 << 20)
+                    since: .revision(since), until: bus.engine.revision, limit: limit,
+                    type.map { HistorySubject(type: $0, store: nil, actions: nil) }, view: nil),
+                peer: .unix(uid: 1, pid: 1), needed: 0, room: 1 << 20)
             guard case .members(let whole) = answers.answer(query) else {
                 Issue.record("The page was refused.")
                 return
