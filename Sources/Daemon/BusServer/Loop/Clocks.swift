@@ -28,7 +28,7 @@ package struct WallClock {
     }
 
     /// How far the newest commit of a log may lie in the future, in milliseconds, before a start believes
-    /// the clock instead: an hour. Until the clock has come up with it, all commits have its time, and
+    /// the clock instead: an hour. Until the clock has come up with it, time goes at half the speed, and
     /// that long this is acceptable.
     private static let mostAhead = 3_600_000
     /// 2025, in milliseconds since 1970: a clock before it has not been set yet, and is the one that is wrong.
