@@ -62,7 +62,7 @@ enum Work {
     static let encodedByte = 2
     /// An action of a will that is left, beside what its line weighs: names, rules and payload are checked, and it is written
     /// to the log.
-    static let willAction = 12_000
+    static let willAction = 5000
     /// The counters, beside their bytes; each user, and each action that was ever committed.
     static let statistics = 60_000
     static let statisticsOfUser = 3000
