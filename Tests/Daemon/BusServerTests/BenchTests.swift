@@ -124,10 +124,12 @@ import Testing
             #expect(times["p99"] ?? 0 > 0, "\(name)")
             #expect(line["requests"] as? Int == (name.hasPrefix("newcomer") ? 175 : 700), "\(name)")
             #expect(line["failed"] as? Int == 0, "\(name): \(line["failures"] ?? "")")
-            #expect(line["hostileReplies"] as? Int ?? 0 > 0, "\(name)")
+            #expect(line["hostileBytes"] as? Int ?? 0 > 0, "\(name)")
             #expect(line["idleP99Milliseconds"] as? Double ?? 0 > 0, "\(name)")
             #expect(line["idleSilenceMilliseconds"] as? Double ?? 0 > 0, "\(name)")
+            // In so short a time not every line of a megabyte is answered.
             if !["operators", "members"].contains(name) {
+                #expect(line["hostileReplies"] as? Int ?? 0 > 0, "\(name)")
                 #expect(line["hostileRefusals"] as? Int == 0, "\(name): \(line["hostileRefusal"] ?? "")")
             }
         }

@@ -29,7 +29,7 @@ import Testing
                 turns.charge(2_000_000, to: one.query)
                 turns.putBack(one)
             }
-            turns.charge(100_000, to: Self.query(99, user: user))
+            turns.charge(50_000, to: Self.query(99, user: user))
             #expect(slices <= 1, "round \(round)")
         }
     }

@@ -157,6 +157,10 @@ import Testing
         let bus = try SlowBus()
         let standing = (0..<300).map { _ in bus.engine.connect(.unix(uid: 2000, pid: 1)) }
         let ping = #"{"op":"ping"}"#
+        for one in standing {
+            bus.send(ping, from: one)
+            bus.take(from: one)
+        }
         func offer() { for one in standing { bus.engine.awaitTurn(one) } }
         func serve() -> ConnectionID? {
             guard let id = bus.engine.serveNext() else { return nil }

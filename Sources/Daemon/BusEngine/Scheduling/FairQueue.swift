@@ -28,6 +28,7 @@ struct FairQueue<Element> {
     /// Where the next one will probably end, and what it will probably take; nil where none waits.
     var firstEnd: Int? { heap.first?.end }
     var firstWork: Int? { heap.first.map { $0.end &- $0.start } }
+    var first: Element? { heap.first?.element }
 
     /// Adds an element to the queue; `work`: its cost, where that is known.
     mutating func add(_ element: Element, _ share: inout Share, expecting work: Int? = nil) {

@@ -145,7 +145,8 @@ final class Scheduler {
             if !connection.isInTurn { queue.serveAtOnce(connection) }
             if connection.isNew {
                 connection.isNew = false
-                connection.user.newcomers.share.charge(done)
+                // Where nobody waits, nobody comes after it either: debts would add up.
+                if connection.isInTurn { connection.user.newcomers.share.charge(done) }
                 connection.share = Share(expecting: done)
             } else {
                 connection.share.charge(done)

@@ -32,8 +32,9 @@ struct UserQueue {
 
     private mutating func takePlace(_ user: User) {
         user.place += 1
-        users.add(
-            Place(user: user, number: user.place), &user.share, expecting: user.errands.firstWork ?? 0)
+        var work = user.errands.firstWork ?? 0
+        if case .serveNext(let turn, _)? = user.errands.first { work = max(work, turn.assumed) }
+        users.add(Place(user: user, number: user.place), &user.share, expecting: work)
     }
 
     /// Takes the next errand.

@@ -37,6 +37,10 @@ final class SharedTurn {
     @exclusivity(unchecked) var line = WaitingLine()
     @exclusivity(unchecked) var isQueued = false
     @exclusivity(unchecked) var share = Share(expecting: 0)
+    /// What other users take the next one to ask for at least: of one that has just come nothing is known.
+    let assumed: Int
+
+    init(assuming work: Int = 0) { assumed = work }
 }
 
 /// An element that waits for its turn.

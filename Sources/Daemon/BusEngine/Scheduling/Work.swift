@@ -5,6 +5,8 @@
 enum Work {
     /// A request, beside its bytes: reading, look-up and reply.
     static let request = 200
+    /// What a client may ask for that has not been served yet: as much as a slice. Other users who ask for less come first.
+    static let newcomer = 100_000
     /// A client that is accepted: its socket, its user, its unit.
     static let connection = 20_000
     /// A request that is refused: its message says what to do, which takes a look at what there is.

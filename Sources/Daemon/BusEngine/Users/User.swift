@@ -32,7 +32,7 @@ final class User {
     /// Counts its places in the queue of users: only the newest is good.
     @exclusivity(unchecked) var place = 0
     /// Its connections that have not been served yet, and those whose peers are gone.
-    let newcomers = SharedTurn()
+    let newcomers = SharedTurn(assuming: Work.newcomer)
     let lost = SharedTurn()
     /// When one of its long requests was let through the gate last, counted in those let through.
     @exclusivity(unchecked) var passedGate = 0

@@ -15,6 +15,9 @@ package struct PastTurns {
     /// How much time users, and the connections in the queue, have had, in nanoseconds.
     private var usedByUser: [Int: Int] = [:]
     private var used: [ConnectionID: Int] = [:]
+    /// What the last slice of each connection took: next is the one that would be done first. By what they have had alone, one
+    /// that asks for little would come after all others as soon as it had a little more.
+    private var expected: [ConnectionID: Int] = [:]
 
     /// Times of so many connections and users are kept for those that come again soon.
     private static let timesKept = 4096
@@ -39,13 +42,17 @@ package struct PastTurns {
     /// A query had so many nanoseconds.
     package mutating func charge(_ time: Int, to query: LogQuery) {
         used[query.connection]? += time
+        expected[query.connection] = time
         usedByUser[query.user, default: 0] += time
-        if waiting.isEmpty, used.count + usedByUser.count > Self.timesKept { (used, usedByUser) = ([:], [:]) }
+        if waiting.isEmpty, used.count + usedByUser.count > Self.timesKept {
+            (used, usedByUser, expected) = ([:], [:], [:])
+        }
     }
 
     package mutating func forget(_ connection: ConnectionID) {
         waiting.removeAll { $0.query.connection == connection }
         used[connection] = nil
+        expected[connection] = nil
     }
 
     /// Takes the next one.
@@ -55,6 +62,7 @@ package struct PastTurns {
     }
 
     private func time(of one: Waiting) -> (Int, Int) {
-        (usedByUser[one.query.user] ?? 0, used[one.query.connection] ?? 0)
+        let work = expected[one.query.connection] ?? 0
+        return ((usedByUser[one.query.user] ?? 0) + work, (used[one.query.connection] ?? 0) + work)
     }
 }

@@ -41,7 +41,10 @@ extension Attack {
             + each("map filter all none some sort group", l, one) + each("sort", l)
             + each("reduce", l, #"{"+":[{"var":"accumulator"},{"var":"current"}]}"#, "0")
             + each("substr", a, "1", "9") + each("replace", a, a, a) + each("replace", a, #""7""#, #""88""#)
-            + [#"{"object":{"k":\#(a)}}"#, #"{"literal":{"k":1}}"#, #"{"preserve":{"k":1}}"#]
+            + [
+                #"{"object":{"k":\#(a)}}"#, #"{"===":[{"literal":"7"},\#(a)]}"#,
+                #"{"===":[{"preserve":"7"},\#(a)]}"#,
+            ]
     }()
 
     /// The type whose actions do nothing but evaluate them.
