@@ -30,6 +30,7 @@ import Testing
         }
         static let actions = ActionList<Lantern>(.switchOn(), .switchOff(), .blink, .stop)
             .requiring { .setMany(count: $0) }.requiring { .setWrongly(how: $0) }
+            .excluding(.secret)
 
         struct Mutations: Flux.Mutations {
             func commit(_ action: Lantern.Action, to state: inout Lantern) throws {

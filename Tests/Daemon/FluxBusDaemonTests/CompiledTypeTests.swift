@@ -17,9 +17,9 @@ import Testing
         var text = ""
         var note: String?
         enum Action: Codable, Sendable {
-            case divide(by: Double = 0), nest(levels: UInt8 = 70), fill(UInt32), fail
+            case divide(by: Double = 0), nest(levels: UInt8 = 70), fill(count: UInt32), fail
         }
-        static let actions = ActionList<Unruly>(.divide(), .nest(), .fail).requiring { .fill($0) }
+        static let actions = ActionList<Unruly>(.divide(), .nest(), .fail).requiring { .fill(count: $0) }
         static let published: PublishedValues<Unruly> = [
             "inverse": { 1 / ($0.number - 2) }, "deeper": { JSON.array([$0.deep]) },
         ]
@@ -64,14 +64,14 @@ import Testing
             try message(client, #"{"op":"dispatch","type":"unruly","action":"fail"}"#)
                 == "unruly/main refused fail: ofSomeKind.")
         let tooLarge = try client.ask(
-            #"{"op":"dispatch","type":"unruly","action":"fill","payload":{"_0":2000000}}"#)
+            #"{"op":"dispatch","type":"unruly","action":"fill","payload":{"count":2000000}}"#)
         #expect(tooLarge.last?["error"]?["code"] == "too_large")
         #expect(try client.ask(#"{"op":"get","store":"unruly/main"}"#) == before)
     }
 
     @Test func largeStatesSpendTheBudgetOfACommit() throws {
         let client = try bus(Unruly.self)
-        _ = try client.ask(#"{"op":"dispatch","type":"unruly","action":"fill","payload":{"_0":1000000}}"#)
+        _ = try client.ask(#"{"op":"dispatch","type":"unruly","action":"fill","payload":{"count":1000000}}"#)
         let one = #"{"type":"unruly","action":"divide","payload":{"by":2}}"#
         func batch(_ count: Int) throws -> JSON? {
             let actions = Array(repeating: one, count: count).joined(separator: ",")
