@@ -123,21 +123,14 @@ extension ModelBus {
 
 /// Subscriptions to actions.
 extension ModelBus {
-    /// Whether a subscription to actions receives an action of a commit: one to a store that it means, and one to
-    /// a type if it means a store of it.
-    func concerns(_ action: JSON, _ filter: Filter, at revision: Int) -> Bool {
+    /// Whether a subscription to actions receives an action: one to a store that it means, and one to a type if it means any
+    /// store of it, there or not.
+    func concerns(_ action: JSON, _ filter: Filter) -> Bool {
         if let store = action["store"]?.string { return filter.matches(store) }
         let target = action["type"]?.string ?? ""
         return world.types.values.contains { type in
-            guard target == type.name || target == "*" && type.action(action["action"]?.string ?? "") != nil
-            else {
-                return false
-            }
-            return filter.type == type.name
-                || filter.store == nil && filter.type == nil && filter.matchesAll(of: type.name)
-                || commits[revision - 1].states.keys.contains {
-                    Self.type(of: $0) == type.name && filter.matches($0)
-                }
+            (target == type.name || target == "*" && type.action(action["action"]?.string ?? "") != nil)
+                && filter.meansAny(of: type.name)
         }
     }
 }
@@ -147,7 +140,7 @@ struct Filter {
     let store: String?
     let type: String?
     let match: String
-    let select: [String]?
+    private(set) var select: [String]?
 
     init(_ request: JSONObject) {
         store = request["store"]?.string
@@ -167,6 +160,12 @@ struct Filter {
         if let store { return address == store }
         if let type { return ModelBus.type(of: address) == type }
         return Self.matches(Array(match.utf8)[...], Array(address.utf8)[...])
+    }
+
+    /// Whether a store of a type may match.
+    func meansAny(of type: String) -> Bool {
+        let pattern = (store ?? self.type ?? match).utf8.prefix { $0 != UInt8(ascii: "/") }
+        return Self.matches(Array(pattern)[...], Array(type.utf8)[...])
     }
 
     /// Whether all stores match that a type may have.
@@ -206,6 +205,12 @@ struct Filter {
         else { return part }
         members[key] = added
         return .object(members)
+    }
+
+    var withoutSelection: Filter {
+        var all = self
+        all.select = nil
+        return all
     }
 
     /// What it shows of all these states.

@@ -22,7 +22,8 @@ extension Execution {
             guard let sub = line["sub"]?.int, peer.subs[sub] != nil else {
                 throw Difference(subject: "an event of no subscription", model: "none", bus: line.encoded)
             }
-            if event != "bookmark", isLive {
+            // Past changes do not wait for actions.
+            if event == "change" || event == "action" && isLive {
                 let position = (line["revision"]?.int ?? 0, sub)
                 if position < last {
                     throw Difference(subject: "order of events", model: "\(last)", bus: line.encoded)
@@ -71,7 +72,7 @@ extension Execution {
     func actionEvents(_ revision: Int, _ sub: Int, _ filter: Filter) -> [JSON] {
         let commit = model.commits[revision]
         return commit.actions.enumerated().compactMap { index, action in
-            guard model.concerns(action, filter, at: revision) else { return nil }
+            guard model.concerns(action, filter) else { return nil }
             var event = action.object ?? [:]
             event["event"] = "action"
             event["sub"] = .int(sub)

@@ -60,13 +60,13 @@ struct Mirror {
         _ event: JSON, from before: Int, to told: Int, _ model: ModelBus, isFirst: Bool
     ) throws {
         if event["reset"] == true { return }
+        // Only a resumption may tell a store that changed elsewhere.
+        let scope = isFirst ? filter.withoutSelection : filter
         var changed: Set<String> = []
         if before < told {
             for revision in before + 1...told {
-                let (left, right) = (
-                    filter.shown(model.commits[revision - 1].states),
-                    filter.shown(model.commits[revision].states)
-                )
+                let left = scope.shown(model.commits[revision - 1].states)
+                let right = scope.shown(model.commits[revision].states)
                 for address in Set(left.keys).union(right.keys) where left[address] != right[address] {
                     changed.insert(address)
                 }
@@ -83,9 +83,11 @@ struct Mirror {
             throw Difference(
                 subject: "a change of nothing", model: "none from \(before) to \(told)", bus: event.encoded)
         }
-        // Several commits may be told as one: `coalesced` then says over how many.
-        if let coalesced = event["coalesced"]?.int, coalesced != told - before || coalesced < 2 {
-            throw Difference(subject: "coalesced", model: "\(told - before)", bus: event.encoded)
+        // Several commits may come as one: `coalesced` then says over how many.
+        if let coalesced = event["coalesced"]?.int, coalesced != told - before || isLive && !isFirst {
+            throw Difference(
+                subject: "coalesced", model: isLive && !isFirst ? "none" : "\(told - before)",
+                bus: event.encoded)
         }
         if hasCause, event["coalesced"] == nil, !touched.isEmpty, !isFirst || told == before + 1 {
             try checkCause(event, model.commits[told], model)
