@@ -108,7 +108,7 @@ package final class Engine {
         hub = SubscriptionHub(machine, connections, scheduler, clock, log, outputs, queries)
         memory = MemoryMeter(machine, connections, hub, reads)
         shares = FairShares(machine, connections, hub, memory)
-        hub.mayHold = { [unowned shares] in shares.mayHold($0, for: $1) }
+        hub.limitOutput { [unowned shares] in shares.mayHold($0, for: $1) }
         access = AccessControl(machine, clock, connections, lookUp: configuration.lookUp)
         admission = Admission(
             machine, connections, hub, log, memory, access, users, shares, ownUID: configuration.ownUID)

@@ -8,7 +8,9 @@ import Testing
 /// What the list of changes says of expressions is what they give.
 struct ChangelogTests {
     @Test func expressionsGiveWhatTheTableSays() throws {
-        let rows = try MarkdownPage(".github/CHANGELOG.md").rows.filter { $0.count == 4 }
+        let rows = try MarkdownPage(".github/CHANGELOG.md").rows.filter {
+            $0.count == 4 && ($0[0].hasPrefix("`{") || $0[0].hasPrefix("`["))
+        }
         #expect(rows.count >= 16)
         for row in rows {
             let rule = try JSON(parsing: row[0].trimmingCharacters(in: ["`"]))

@@ -289,11 +289,11 @@ import Testing
         bus.disk = .works
         let log = try #require(bus.written)
         let answers = PastAnswers(log, try bus.replay(), longestLine: 1 << 20)
-        for (limit, since) in [(1000, 0), (7, 100), (300, 3)] {
+        for (limit, since) in [(1000, nil), (7, 100), (300, 3)] as [(Int, Int?)] {
             let query = LogQuery(
                 connection: 1, number: 1,
                 subject: .history(
-                    since: .revision(since), until: bus.engine.revision, limit: limit,
+                    since: since.map { .revision($0) }, until: bus.engine.revision, limit: limit,
                     type.map { HistorySubject(type: $0, store: nil, actions: nil) }, view: nil),
                 peer: .unix(uid: 1, pid: 1), needed: 0, room: 1 << 20)
             guard case .members(let whole) = answers.answer(query) else {

@@ -170,7 +170,8 @@ import Testing
         let bus = try bus { $0.limits.daemon.memory = 2_000_000 }
         let clients = (0..<4).map { _ in bus.connect() }
         for client in clients { client.send(bytes: Array(repeating: UInt8(ascii: " "), count: 900_000)) }
-        #expect(clients.filter { $0.isEnded }.count == 2)
+        // Unfinished lines and output that nobody reads have half of the memory.
+        #expect(clients.filter { $0.isEnded }.count == 3)
         for client in clients { client.close() }
         #expect(try bus.connect().ask(#"{"op":"create","store":"bag/b"}"#).last?["ok"] == true)
     }

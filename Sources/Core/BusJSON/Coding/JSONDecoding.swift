@@ -95,7 +95,7 @@ extension JSONDecoding: SingleValueDecodingContainer {
     func decode(_ type: UInt128.Type) throws -> UInt128 { try integer(type) }
 
     func decode<Value: Decodable>(_ type: Value.Type) throws -> Value {
-        isDate = WireDate.isDate(type)
+        isDate = WireDate.matches(type)
         return try type.init(from: self)
     }
 }

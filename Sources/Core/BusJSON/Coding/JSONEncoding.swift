@@ -36,7 +36,7 @@ final class JSONEncoding: Encoder {
         if Value.self == JSON.self, let json = value as? JSON { return json }
         let encoding = JSONEncoding(at: place)
         try value.encode(to: encoding)
-        if WireDate.isDate(Value.self), let seconds = encoding.json.double {
+        if WireDate.matches(Value.self), let seconds = encoding.json.double {
             return .double(seconds + WireDate.offset)
         }
         return encoding.json

@@ -10,5 +10,5 @@ enum WireDate {
             ObjectIdentifier($0)
         }
 
-    static func isDate(_ type: Any.Type) -> Bool { Self.type == ObjectIdentifier(type) }
+    static func matches(_ type: Any.Type) -> Bool { Self.type == ObjectIdentifier(type) }
 }

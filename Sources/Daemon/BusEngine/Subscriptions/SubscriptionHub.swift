@@ -21,7 +21,11 @@ final class SubscriptionHub {
     let outputs: Outputs
     let queries: LogQueries
     /// Whether this many more bytes may wait for a connection.
-    @exclusivity(unchecked) var mayHold: (Int, Connection) -> Bool = { _, _ in true }
+    @exclusivity(unchecked) private(set) var mayHold: (Int, Connection) -> Bool = { _, _ in true }
+
+    /// From now on `mayHold` decides whether more bytes may wait for a connection: it knows the shares of users, which
+    /// are made after the hub.
+    func limitOutput(by mayHold: @escaping (Int, Connection) -> Bool) { self.mayHold = mayHold }
 
     /// The revision and the one before, as digits: each is written several times per commit.
     @exclusivity(unchecked) private(set) var revisionDigits = KeptDecimal(0)

@@ -15,21 +15,10 @@ import Testing
         init(in directory: TemporaryDirectory) throws {
             let path = directory.path + "/full"
             address = .unix(path: path)
-            let listener = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
-            var name = sockaddr_un()
-            name.sun_family = sa_family_t(AF_UNIX)
-            withUnsafeMutableBytes(of: &name.sun_path) { $0.copyBytes(from: path.utf8) }
-            func call(_ body: (UnsafePointer<sockaddr>, socklen_t) -> Int32) -> Int32 {
-                withUnsafeBytes(of: &name) {
-                    body($0.baseAddress!.assumingMemoryBound(to: sockaddr.self), socklen_t($0.count))
-                }
-            }
-            try #require(call { bind(listener, $0, $1) } == 0 && listen(listener, 0) == 0)
-            var descriptors = [listener]
-            while true {
-                let client = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue | SOCK_NONBLOCK.rawValue), 0)
+            let text = "unix:" + path
+            var descriptors = [try Sockets.listen(at: text, backlog: 0)]
+            while let client = try? Sockets.connect(to: text, isBlocking: false) {
                 descriptors.append(client)
-                if call({ connect(client, $0, $1) }) != 0 { break }
             }
             self.descriptors = descriptors
         }
