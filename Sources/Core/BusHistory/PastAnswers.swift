@@ -115,9 +115,11 @@ package final class PastAnswers<Source: PastSource> {
         var isDone = true
         if page.last < until, !page.isFull {
             try source.forEachGroup(after: page.last) { (group) throws(PastFailure) in
+                let before = page.last
                 isDone = try page.add(group, filter, hasTime: hasTime)
                 if !isDone || page.isFull || group.last >= until { return false }
-                isDone = hasTime()
+                // A group of notes alone takes the page no further: it would come next again, and again.
+                isDone = page.last == before || hasTime()
                 return isDone
             }
         }

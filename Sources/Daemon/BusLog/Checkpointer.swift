@@ -9,7 +9,8 @@ import Synchronization
 ///
 /// `@unchecked Sendable`: the connection is used under `isRunning`.
 package final class Checkpointer: @unchecked Sendable {
-    private let database: Database
+    /// Nil once it is closed.
+    private var database: Database?
     private let ahead: WriteAheadLog
     private let isRunning = Mutex(())
     /// How many frames of the write-ahead log are in the file.
@@ -17,7 +18,8 @@ package final class Checkpointer: @unchecked Sendable {
 
     /// - Parameter place: The log's path without symbolic links; the log is open.
     init(_ place: String) throws(LogFailure) {
-        database = try Database(path: place, .writing)
+        let database = try Database(path: place, .writing)
+        self.database = database
         ahead = WriteAheadLog(of: place, database)
         // The log's owner does that.
         ahead.leave()
@@ -28,13 +30,16 @@ package final class Checkpointer: @unchecked Sendable {
     /// Moves what is there.
     package func run() {
         isRunning.withLock { _ in
-            guard case .whole = ahead.look() else { return }
+            guard let database, case .whole = ahead.look() else { return }
             var (all, moved): (Int32, Int32) = (0, 0)
             let code = sqlite3_wal_checkpoint_v2(
                 database.handle, "main", SQLITE_CHECKPOINT_PASSIVE, &all, &moved)
             if code == SQLITE_OK { frames.store(moved, ordering: .releasing) }
         }
     }
+
+    /// Closes its connection, before the log's owner closes the last one, which removes the write-ahead log.
+    func close() { isRunning.withLock { _ in database = nil } }
 
     /// How many frames of the write-ahead log are in the file, about.
     var moved: Int32 { frames.load(ordering: .acquiring) }

@@ -247,6 +247,7 @@ package final class LogFile {
         try Meta.set([("clean", "1")], in: database)
         end = LogFailure(.lost, path: path, "The log \(path) was closed; open it again.")
         let isWhole = checkpoints.runAll()
+        checkpoints.checkpointer?.close()
         if isWhole, let ahead, case .taken = ahead.look() { ahead.remove() }
     }
 

@@ -37,7 +37,7 @@ import Testing
         store.binding(\.count) { .increment(by: $0) }.value = 5
         let failures = store.failures.observe { failure in Issue.record("\(failure.error)") }
         #expect(
-            try await store.state(after: [.decrement(by: 4), .decrement(by: 6)]).count == store.state.count)
+            try await store.state(after: [.increment(by: -4), .increment(by: -6)]).count == store.state.count)
         failures.dispose()
         let last = store.state.count
         for await seen in subscriber.seen.values where seen.last == last {
@@ -54,7 +54,7 @@ import Testing
         let remote = try await bus.store("main", of: SharedCounter.self, isOptimistic: isOptimistic)
         let local = Store<SharedCounter>(state: SharedCounter())
         let (one, other) = (try await use(local), try await use(remote))
-        #expect(one == (2 + 30) * 4 * 2 + 301 * 2)
+        #expect(one == (2 + 30) * 4 * 2 + 301 * 2 + 1 + 2 + 1 + 5 - 4 - 6)
         #expect(other == one)
         #expect(try await remote.confirmed().state.count == one)
     }
