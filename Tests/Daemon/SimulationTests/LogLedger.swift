@@ -65,9 +65,9 @@ final class LogLedger {
             for revision in first...last {
                 let actions = (entry["actions"]?.array ?? []).map { Model.Action($0) }
                 for action in actions where action.types.contains("note") { noteActions.append(revision) }
-                for (mark, actions) in Dictionary(grouping: actions, by: { $0.payload["mark"]?.int }) {
+                for (mark, marked) in Dictionary(grouping: actions, by: { $0.payload["mark"]?.int }) {
                     guard let mark else { continue }
-                    try compare(actions, with: mark)
+                    try compare(marked, with: mark)
                     marks[mark, default: []].append(revision)
                 }
             }
