@@ -97,6 +97,7 @@ final class LogClient {
         let action: JSON = [
             "store": "note/wills", "action": "add", "payload": ["by": 1, "mark": .int(mark)],
         ]
+        ledger.requests[mark] = Model.Action(action)
         send(["op": "will", "actions": isEmpty ? [] : [action]], .will(mark: isEmpty ? nil : mark))
     }
 

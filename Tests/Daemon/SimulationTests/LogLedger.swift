@@ -63,26 +63,24 @@ final class LogLedger {
             guard first == last + 1 else { throw Violation("The log goes from \(last) to \(first).") }
             last = first + (entry["times"]?.int ?? 1) - 1
             for revision in first...last {
-                for action in entry["actions"]?.array ?? [] {
-                    let target = action["store"]?.string ?? action["type"]?.string ?? ""
-                    if target == "*" || target.hasPrefix("note") { noteActions.append(revision) }
-                    if let mark = action["payload"]?["mark"]?.int {
-                        try compare(Model.Action(action), with: mark)
-                        marks[mark, default: []].append(revision)
-                    }
+                let actions = (entry["actions"]?.array ?? []).map { Model.Action($0) }
+                for action in actions where action.types.contains("note") { noteActions.append(revision) }
+                for (mark, marked) in Dictionary(grouping: actions, by: { $0.payload["mark"]?.int }) {
+                    guard let mark else { continue }
+                    try compare(marked, with: mark)
+                    marks[mark, default: []].append(revision)
                 }
             }
         }
         return (marks, noteActions, last)
     }
 
-    /// An action stands in the log as it was sent.
-    private func compare(_ action: Model.Action, with mark: Int) throws {
-        guard let sent = requests[mark] else { return }
-        let isToAll = sent.target == "*"
-        let payload = isToAll ? sent.payload : try ModelActions.accept(sent.payload, for: sent.name)
-        guard action == Model.Action(kind: sent.kind, target: sent.target, name: sent.name, payload: payload)
-        else { throw Violation("Request \(mark) was \(sent), and stands in the log as \(action).") }
+    /// What was sent stands in the log with its defaults.
+    private func compare(_ actions: [Model.Action], with mark: Int) throws {
+        guard let sent = requests[mark] else { throw Violation("Nobody sent \(actions).") }
+        guard try actions == sent.accepted() else {
+            throw Violation("Request \(mark) was \(sent), and stands in the log as \(actions).")
+        }
     }
 
     func compare(with log: MemoryLog, hadTrouble: Bool) throws {

@@ -250,7 +250,7 @@ final class LogSimulation {
         case "add": return ["by": .int(Int.random(in: -3..<4, using: &random))]
         case "step": return random.oneIn(2) ? [:] : ["by": .int(Int.random(in: -3..<3, using: &random))]
         case "pay": return ["by": .int([1, 7, .max, .min].randomElement(using: &random) ?? 1)]
-        case "guarded": return ["least": .int(Int.random(in: -4..<4, using: &random))]
+        case "guarded": return random.oneIn(2) ? [:] : ["least": .int(Int.random(in: -4..<4, using: &random))]
         case "flip", "ring": return [:]
         case "forget": return ["key": key]
         case "shift": return ["index": index]

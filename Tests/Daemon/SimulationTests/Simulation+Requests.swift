@@ -169,7 +169,7 @@ extension Simulation {
         case "step": return random.oneIn(2) ? [:] : ["by": .int(Int.random(in: -3..<3, using: &random))]
         case "pay": return ["by": .int([1, 7, .max, .min].randomElement(using: &random)!)]
         case "jump": return ["to": .int([0, 0, 3, -7, .max, .min].randomElement(using: &random)!)]
-        case "guarded": return ["least": .int(Int.random(in: -4..<4, using: &random))]
+        case "guarded": return random.oneIn(2) ? [:] : ["least": .int(Int.random(in: -4..<4, using: &random))]
         case "put", "push": return ["value": value()]
         case "pull": return ["value": index]
         case "key", "mixed", "deepen": return ["key": key, "value": value()]

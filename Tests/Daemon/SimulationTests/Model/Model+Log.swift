@@ -14,7 +14,10 @@ extension Model {
         var applied = Applied(stores: stores)
         let actions = (entry["actions"]?.array ?? []).map { Action($0) }
         do {
-            if !actions.isEmpty { applied = try apply(actions.map { try plan($0) }) }
+            guard try actions.flatMap({ try plan($0) }) == actions else {
+                throw Violation("The log lacks defaults: \(entry)")
+            }
+            if !actions.isEmpty { applied = try apply(actions) }
         } catch let refusal as Refusal {
             throw Violation("The model refuses what is in the log, with \(refusal.code): \(entry)")
         }

@@ -26,7 +26,10 @@ extension Model {
             case "create": return try create(request, client, uid)
             case "drop": return try drop(request, uid)
             case "will":
-                leave(try actions(of: request).map { try check($0) }, of: client)
+                let will = actions(of: request)
+                // Its stores need not be there yet.
+                for action in will { _ = try action.accepted() }
+                leave(will, of: client)
                 return .done([:])
             case "get": return .read
             case "sync": return .done(["revision": .int(revision)])
@@ -41,12 +44,6 @@ extension Model {
         } catch let refusal as Refusal {
             return .refused(refusal.others.union([refusal.code]))
         }
-    }
-
-    /// A will's stores need not be there yet.
-    private func check(_ action: Action) throws -> Action {
-        _ = try ModelActions.accept(action.payload, for: action.name)
-        return action
     }
 
     // MARK: Dispatch
@@ -65,7 +62,7 @@ extension Model {
                     "changed": .int(earlier.changed), "duplicate": true,
                 ])
         }
-        let planned = try actions(of: request).map { try plan($0) }
+        let planned = try actions(of: request).flatMap { try plan($0) }
         if let expected = request["ifRevision"]?.int, stores[planned[0].target]?.revision != expected {
             throw Refusal("conflict")
         }

@@ -25,6 +25,20 @@ struct Model {
         var json: JSON {
             [kind: .string(target), "action": .string(name), "payload": .object(payload)]
         }
+
+        /// Types it reaches, in this order.
+        var types: [String] { target == "*" ? ModelActions.types : [Model.type(of: target)] }
+
+        /// With defaults filled in: one action, or one for each type where a dispatch to `*` gets different defaults.
+        func accepted() throws -> [Action] {
+            let payloads = try types.map { try ModelActions.accept(payload, for: name, of: $0) }
+            if payloads.allSatisfy({ $0 == payloads[0] }) {
+                return [Action(kind: kind, target: target, name: name, payload: payloads[0])]
+            }
+            return zip(types, payloads).map { type, payload in
+                Action(kind: "type", target: type, name: name, payload: payload)
+            }
+        }
     }
 
     /// What a revision is.
@@ -99,7 +113,7 @@ struct Model {
     func end(of client: Int) -> (next: [String: Store], actions: [Action])? {
         var (next, done) = (stores, [Action]())
         if let will = wills[client], !will.isEmpty,
-            let planned = try? will.map({ try plan($0) }), let outcome = try? apply(planned)
+            let planned = try? will.flatMap({ try plan($0) }), let outcome = try? apply(planned)
         {
             (next, done) = (outcome.stores, planned)
         }
@@ -128,21 +142,19 @@ struct Model {
 
     static func type(of address: String) -> String { String(address.prefix { $0 != "/" }) }
 
-    /// An action with the defaults of its payload, if there is what it names.
-    func plan(_ action: Action) throws -> Action {
-        let payload = try ModelActions.accept(action.payload, for: action.name)
+    /// An action as it is committed, if there is what it names.
+    func plan(_ action: Action) throws -> [Action] {
+        let accepted = try action.accepted()
         if action.kind == "store", stores[action.target] == nil { throw Refusal("unknown_store") }
-        if action.target == "*" { return action }
-        return Action(kind: action.kind, target: action.target, name: action.name, payload: payload)
+        return accepted
     }
 
     /// The stores after all of the actions, or none of them.
     func apply(_ actions: [Action]) throws -> Applied {
         var result = Applied(stores: stores)
         for action in actions {
-            let payload = try ModelActions.accept(action.payload, for: action.name)
-            let types = action.target == "*" ? ModelActions.types : [Self.type(of: action.target)]
-            for type in types {
+            for type in action.types {
+                let payload = try ModelActions.accept(action.payload, for: action.name, of: type)
                 var refusals: Set<String> = []
                 for address in stores.keys where Self.type(of: address) == type {
                     if action.kind == "store", address != action.target { continue }

@@ -15,11 +15,12 @@ enum ModelActions {
         return computed(plain, of: type)
     }
 
-    /// The payload with defaults filled in.
-    static func accept(_ payload: JSONObject, for action: String) throws -> JSONObject {
+    /// The payload with the defaults of a type filled in.
+    static func accept(_ payload: JSONObject, for action: String, of type: String) throws -> JSONObject {
         guard let wanted = payloads[action] else { throw Refusal("unknown_action") }
         var payload = payload
-        if action == "step", payload["by"] == nil { payload["by"] = 2 }
+        if action == "step", payload["by"] == nil { payload["by"] = type == "note" ? 2 : 3 }
+        if action == "guarded", payload["least"] == nil { payload["least"] = -9 }
         for member in payload.members where member.key != "mark" && !wanted.keys.contains(member.key) {
             throw Refusal("invalid_payload")
         }
