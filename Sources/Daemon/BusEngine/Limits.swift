@@ -51,6 +51,8 @@ package struct DaemonLimits: Sendable, Equatable {
     /// The work of live delivery per commit, beside as much as the commit itself took: subscribers not notified by then
     /// are notified in their own turn. So a dispatch does not wait for all its subscribers.
     static let liveWork = 500_000
+    /// A group with this many subscribers is a crowd: letting all of them fall behind takes work that a turn keeps room for.
+    static let crowd = 1000
     /// Subscribers that fall behind because there are too many take no live changes for a while: one millisecond for
     /// each so many that did lately…
     static let fallsPerMillisecond = 100

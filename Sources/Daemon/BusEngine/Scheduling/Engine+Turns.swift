@@ -7,6 +7,7 @@ extension Engine {
     /// Sets the time of the turn: milliseconds since 1970. Time never goes back.
     package func beginTurn(at milliseconds: Int) {
         clock.begin(at: milliseconds)
+        clock.makeRoom(for: hub.mostPublishing)
         // The time of a shared bus is what its members' proposals show.
         if !shared.isOn { machine.advance(to: clock.now) }
         hub.endMulticasts()

@@ -48,8 +48,17 @@ final class TurnClock {
         missing = 0
     }
 
+    /// The end of the turn that stays free: a commit that is made just before must not be too long for the turn.
+    @exclusivity(unchecked) private var reserved = 0
+
     /// Whether this turn has room for more.
-    var hasRoom: Bool { work < limits.turnWork && output < DaemonLimits.turnOutput }
+    var hasRoom: Bool { work < limits.turnWork &- reserved && output < DaemonLimits.turnOutput }
+
+    /// What follows on a commit can take this much work, and can't be interrupted: what exceeds that of a long request
+    /// stays free in this turn, up to three quarters of it.
+    func makeRoom(for work: Int) {
+        reserved = min(max(0, work &- DaemonLimits.longRequest), limits.turnWork / 4 &* 3)
+    }
 
     /// Whether the slice is used up.
     @inline(__always)

@@ -27,6 +27,8 @@ final class SubscriberGroup {
     @exclusivity(unchecked) private(set) var subscribers: ContiguousArray<Subscription> = []
     /// How many take live changes.
     @exclusivity(unchecked) private(set) var liveCount = 0
+    /// It is among the groups with very many subscribers.
+    @exclusivity(unchecked) var isCrowd = false
     /// How far the search for its stores has come; nil when it is done.
     @exclusivity(unchecked) var search: MemberSearch?
     /// It has no subscribers any more: it only has to leave its stores, and this is how far that has come.

@@ -122,6 +122,7 @@ extension SubscriptionHub {
     func count(_ subscription: Subscription, _ sign: Int) {
         subscriptionCount += sign
         subscription.connection.user.subscriptions += sign
+        noteCrowd(subscription.group)
     }
 
     // MARK: Groups

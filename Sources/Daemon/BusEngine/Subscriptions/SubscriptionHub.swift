@@ -43,6 +43,8 @@ final class SubscriptionHub {
     @exclusivity(unchecked) var exactGroups: [String: [SubscriberGroup]] = [:]
     @exclusivity(unchecked) var globGroups = GlobIndex()
     @exclusivity(unchecked) var subscriptionCount = 0
+    /// Groups with very many subscribers.
+    @exclusivity(unchecked) var crowds: [SubscriberGroup] = []
     /// What groups count as in the memory of the daemon, beside the stores in them.
     @exclusivity(unchecked) var groupBytes = 0
     /// How many groups want actions; mostly none.
