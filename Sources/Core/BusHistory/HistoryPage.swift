@@ -17,13 +17,15 @@ struct HistoryFilter {
         return wants(seen) ? seen : nil
     }
 
-    /// Whether a commit concerns it: an action addressed to it, to its type, or to every type that has the action; or
-    /// stores created, dropped or replaced.
+    /// Whether a commit concerns it: an action addressed to it, to its type, or to every type that has the action; stores
+    /// created, dropped or replaced; or a definition of its type that came, changed or went.
     func wants(_ entry: JSONObject) -> Bool {
         guard let subject else { return true }
         func concerns(_ action: JSON) -> Bool { Self.concerns(action, subject) }
         func matches(_ address: String) -> Bool { Self.matches(address, subject) }
-        if entry["definitions"] != nil || entry["undefined"] != nil { return true }
+        for definition in entry["definitions"]?.array ?? []
+        where definition["type"]?.string == subject.type { return true }
+        for name in entry["undefined"]?.array ?? [] where name.string == subject.type { return true }
         for action in entry["actions"]?.array ?? [] where concerns(action) { return true }
         for name in ["created", "states"] {
             for member in entry[name]?.object?.members.map({ $0 }) ?? [] where matches(member.key) {

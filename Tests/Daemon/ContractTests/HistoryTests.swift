@@ -187,6 +187,25 @@ import Testing
         #expect(try bus.crash().engine.stateDigest == bus.engine.stateDigest)
     }
 
+    /// New definitions concern their own types and the stores of these, and so do types that go.
+    @Test func definitionsAreTheHistoryOfTheirTypes() throws {
+        let (lamp, fan) = ("type: lamp\ninitial: { on: false }", "type: fan\ninitial: { speed: 0 }")
+        let bus = try MemoryBus.logging("lamp/l") { $0.definitions = [lamp, fan] }
+        let client = bus.connect(uid: 0)
+        bus.definitions = ["type: lamp\ninitial: { on: false, level: 3 }", fan]
+        let changed = try client.revision(after: #"{"op":"reload"}"#)
+        bus.definitions = [bus.definitions[0]]
+        let gone = try client.revision(after: #"{"op":"reload"}"#)
+        func commits(_ subject: String) throws -> [Int]? {
+            try client.reply(to: #"{"op":"history","since":\#(changed - 1),\#(subject)}"#)["commits"]?.array?
+                .compactMap { $0["revision"]?.int }
+        }
+        #expect(try commits(#""type":"lamp""#) == [changed])
+        #expect(try commits(#""store":"lamp/l""#) == [changed])
+        #expect(try commits(#""type":"fan""#) == [gone])
+        #expect(try commits(#""type":"counter""#) == [])
+    }
+
     // MARK: - Going back
 
     @Test func revertIsANewCommitWithTheOldState() throws {
