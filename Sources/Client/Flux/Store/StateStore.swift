@@ -29,7 +29,7 @@ public protocol StateStore<State>: SignalSource where Value == State {
 
     /// Dispatches one action. A ``Store`` returns at once and reports an error by its ``failures``; a store on a bus returns
     /// when the action is committed, and throws why it was not. Code that does not wait uses ``actions``, code that wants the
-    /// error of any store ``state(after:)-(State.Action)``.
+    /// error of any store `state(after:)`.
     @discardableResult
     func dispatch(_ action: State.Action) async throws -> Dispatched
 
