@@ -28,6 +28,18 @@ import Testing
         }
     }
 
+    /// So does a member of a shared bus.
+    @Test func sharedBusAnswersAsTheModel() throws {
+        var requests = 0
+        var seed = Self.seed
+        while requests < Self.requests / 3 {
+            requests +=
+                try ModelRun(seed: seed, on: .sharedMemory).run(requests: Self.requestsOfSeed)["requests"]
+                ?? 0
+            seed += 1
+        }
+    }
+
     /// What differs by one line is found, and told in few steps.
     @Test(arguments: ["matched", "dropped", "cause", "until"])
     func whatDiffersIsFound(lie: String) throws {

@@ -6,6 +6,7 @@ extension ModelBus {
         let filter = Filter(request)
         let at = request["revision"]?.int ?? revision
         if at > revision { throw Refusal("conflict") }
+        if at < oldest { throw gone }
         // A single store that does not exist is unknown, even if its type is, too.
         guard request["store"] != nil || filter.hasType(world) else { throw Refusal("unknown_type") }
         let states = commits[at].states
@@ -69,14 +70,17 @@ extension ModelBus {
 
     // MARK: The past
 
+    /// What is asked for is not kept.
+    var gone: Refusal { Refusal("conflict", members: ["oldest": .int(oldest)]) }
+
     func history(_ request: JSONObject) throws -> JSONObject {
-        let since = request["since"]?.int ?? 0
+        let since = request["since"]?.int ?? oldest
         let until = min(request["until"]?.int ?? revision, revision)
-        if since > revision { throw Refusal("conflict", members: ["oldest": 0]) }
+        if since < oldest { throw gone }
         let limit = request["limit"]?.int ?? 100
         let found = since < until ? (since + 1...until).filter { concerns($0, request) } : []
         var reply: JSONObject = [
-            "commits": .array(found.prefix(limit).map { commitTold($0) }), "oldest": 0,
+            "commits": .array(found.prefix(limit).map { commitTold($0) }), "oldest": .int(oldest),
         ]
         if found.count > limit { reply["next"] = .int(found[limit - 1]) }
         return reply

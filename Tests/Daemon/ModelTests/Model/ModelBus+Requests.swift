@@ -77,6 +77,7 @@ extension ModelBus {
             return reply
         }
         if let epoch = request["epoch"], epoch.string != self.epoch { throw Refusal("conflict") }
+        if let after = request["after"]?.int, after > revision { throw Refusal("conflict") }
         return nil
     }
 
@@ -250,12 +251,13 @@ extension ModelBus {
         let address = request["store"]?.string ?? ""
         let past = request["revision"]?.int ?? 0
         guard var store = world.stores[address] else { throw Refusal("unknown_store") }
-        guard mayChange(store, principal) else { throw Refusal("forbidden") }
+        // Which check comes first is not said: a member of a shared bus looks for the past before it proposes.
+        if !isShared, !mayChange(store, principal) { throw Refusal("forbidden") }
         if let expected = request["ifRevision"]?.int, store.revision != expected {
             throw Refusal("conflict", members: ["revision": .int(store.revision)])
         }
-        if past > revision { throw Refusal("conflict") }
-        guard let old = commits[past].plain[address] else { throw Refusal("unknown_store") }
+        let old = try state(of: address, at: past)
+        guard mayChange(store, principal) else { throw Refusal("forbidden") }
         let type = world.types[store.type]!
         guard let plain = type.refined(old, of: commits[past].types[type.name] ?? type) else {
             throw Refusal("rejected", members: ["store": .string(address)])
@@ -271,6 +273,16 @@ extension ModelBus {
                 "reverted": ["store": .string(address), "to": .int(past)], "states": [address: store.state],
             ])
         return ["revision": .int(revision)]
+    }
+}
+
+extension ModelBus {
+    /// What a store was at a revision, without what is computed.
+    private func state(of address: String, at past: Int) throws -> JSONObject {
+        if past > revision { throw Refusal("conflict") }
+        if past < oldest { throw gone }
+        guard let state = commits[past].plain[address] else { throw Refusal("unknown_store") }
+        return state
     }
 }
 

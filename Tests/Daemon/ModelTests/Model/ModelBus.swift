@@ -100,15 +100,26 @@ struct ModelBus {
     var world = World()
     /// By revision.
     private(set) var commits: [Commit]
+    /// The revision behind which everything is kept, as the next request is answered.
+    var oldest = 0
+    let isShared: Bool
     var sessions: [Int: Session] = [:]
     /// By uid and key.
     var keys: [String: Key] = [:]
     var revision: Int { commits.count - 1 }
 
-    init(types: [JSON], stores: [String], epoch: String, ownUID: Int, now: Int) {
+    /// - Parameter begun: When the commit was made that a shared bus begins with; nil: the bus is one machine's.
+    init(types: [JSON], stores: [String], epoch: String, ownUID: Int, now: Int, begun: Int? = nil) {
         (self.epoch, self.ownUID, self.now) = (epoch, ownUID, now)
         for type in types.map(ModelType.init) { world.types[type.name] = type }
-        commits = [Commit(time: now, by: ["daemon": true])]
+        isShared = begun != nil
+        commits = [Commit(time: begun ?? now, by: ["daemon": true])]
+        if isShared {
+            var first = commits[0]
+            first.details["definitions"] = .array(types)
+            first.types = world.types
+            commits.append(first)
+        }
         for address in stores { makeConfigured(address) }
     }
 

@@ -36,7 +36,7 @@ struct RandomTypes {
             next["version"] = .int(version + 1)
             var steps = next["migrate"]?.object ?? [:]
             steps["\(version)"] =
-                random.oneIn(4)
+                random.oneIn(2)
                 ? ["increment": ["n": 1], "toggle": ["n"]]
                 : ["set": ["n": ["%": [["+": [["var": "state.n"], 1]], 40]]]]
             next["migrate"] = .object(steps)

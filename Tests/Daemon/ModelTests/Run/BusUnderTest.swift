@@ -12,7 +12,11 @@ protocol BusUnderTest: AnyObject {
     var ownUID: Int { get }
     /// When it begins; 0 where time is the machine's.
     var now: Int { get }
+    /// When the commit was made that a shared bus begins with; nil: the bus is one machine's, and begins with none.
+    var begun: Int? { get }
     func connect(_ client: Int, uid: Int) throws
+    /// The revision behind which everything is kept where a client is connected.
+    func oldest(_ client: Int) -> Int
     func close(_ client: Int) throws
     /// Sends a line, and gives all that came up to the reply, or until there is nothing to wait for.
     func exchange(_ client: Int, _ line: String) throws -> [JSON]
@@ -30,31 +34,43 @@ protocol BusUnderTest: AnyObject {
     func setDefinitions(_ definitions: [JSON]) throws
 }
 
-/// An engine in memory, with a log in memory.
+/// An engine in memory, with a log in memory; or a member of a shared bus, whose log is in memory, too.
 final class MemoryBusUnderTest: BusUnderTest {
     private var bus: MemoryBus
     private var clients: [Int: MemoryClient] = [:]
     let epoch: String
     let hasManualTime = true
-    let canCrash = true
+    let begun: Int?
+    /// A member in memory is the only one who has the shared log.
+    var canCrash: Bool { begun == nil }
     let ownUID = MemoryBus.ownUID
     /// No whole second, so that every time has a fraction.
     static let start = 1_795_000_000_001
     var now: Int { Self.start }
 
-    init(types: [JSON], stores: [String], outbox: Int, line: Int? = nil) throws {
+    init(types: [JSON], stores: [String], outbox: Int, line: Int? = nil, isShared: Bool = false) throws {
         var setup = MemoryBus.Setup()
         setup.definitions = types.map(\.encoded)
         setup.log = MemoryLog()
+        setup.isShared = isShared
         setup.limits.daemon.outbox = outbox
         if let line { setup.limits.daemon.line = line }
         bus = try MemoryBus(setup)
+        begun = isShared ? bus.now : nil
         bus.advance(milliseconds: Self.start - bus.now)
-        for store in stores { try bus.engine.createConfigured(store) }
+        for store in stores {
+            if isShared {
+                bus.engine.submitOwn(.request(Array(#"{"op":"create","store":"\#(store)"}"#.utf8)), store)
+            } else {
+                try bus.engine.createConfigured(store)
+            }
+        }
         bus.settle()
         epoch = bus.epoch
     }
 
+    /// A shared bus is kept since its beginning is made.
+    func oldest(_ client: Int) -> Int { begun == nil ? 0 : 1 }
     func connect(_ client: Int, uid: Int) { clients[client] = bus.connect(uid: uid) }
     func close(_ client: Int) { clients.removeValue(forKey: client)?.close() }
     func exchange(_ client: Int, _ line: String) throws -> [JSON] { try clients[client]?.ask(line) ?? [] }
@@ -62,7 +78,9 @@ final class MemoryBusUnderTest: BusUnderTest {
     func settle(through revision: Int) {}
     func setReading(_ client: Int, _ isReading: Bool) { clients[client]?.isReading = isReading }
     func advance(milliseconds: Int) { bus.advance(milliseconds: milliseconds) }
-    func handOver(_ definitions: [JSON]) throws { try bus.restart(definitions: definitions.map(\.encoded)) }
+    func handOver(_ definitions: [JSON]) throws {
+        if canCrash { try bus.restart(definitions: definitions.map(\.encoded)) }
+    }
 
     func crash(now: Int) throws {
         bus = try bus.crash()

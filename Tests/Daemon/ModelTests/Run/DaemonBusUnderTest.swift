@@ -11,6 +11,8 @@ final class DaemonBusUnderTest: BusUnderTest {
     private struct Member {
         let directory = TemporaryDirectory()
         var daemon: RunningProgram?
+        /// One that joins a bus keeps what it does from then on.
+        var oldest = 0
         var address: String { "unix:\(directory.path)/s" }
 
         mutating func start() throws {
@@ -29,6 +31,7 @@ final class DaemonBusUnderTest: BusUnderTest {
     let hasManualTime = false
     let ownUID = Int(getuid())
     let now = 0
+    var begun: Int? { etcd == nil ? nil : now }
     private(set) var epoch = ""
     private let etcd: TestEtcd?
     private var members: [Member]
@@ -52,7 +55,11 @@ final class DaemonBusUnderTest: BusUnderTest {
         epoch = try JSON(parsing: observer.reply(to: #"{"op":"hello"}"#))["epoch"]?.string ?? ""
         self.etcd = etcd
         self.members = members
-        try settle(through: stores.count)
+        try settle(through: stores.count + (begun == nil ? 0 : 1))
+        for index in members.indices {
+            let reply = try LineClient(members[index].address).reply(to: #"{"op":"history","limit":1}"#)
+            self.members[index].oldest = try JSON(parsing: reply)["oldest"]?.int ?? 0
+        }
     }
 
     private static func configuration(_ stores: [String], _ etcd: TestEtcd?, _ index: Int) -> String {
@@ -74,6 +81,7 @@ final class DaemonBusUnderTest: BusUnderTest {
         clients[client] = try LineClient(members[client % members.count].address)
     }
 
+    func oldest(_ client: Int) -> Int { members[client % members.count].oldest }
     func close(_ client: Int) { clients.removeValue(forKey: client)?.close() }
     func setReading(_ client: Int, _ isReading: Bool) {}
     func advance(milliseconds: Int) {}

@@ -16,19 +16,24 @@ extension Execution {
         guard var peer = peers[client] else { return }
         var told: [Int: [JSON]] = [:]
         var last = (revision: 0, sub: 0)
-        let isLive = peer.subs.values.allSatisfy(\.isLive)
+        var lastChange = last
+        // Actions do not wait for changes that come late, as they do when more was to be sent than the outbox holds.
+        let isLate =
+            !peer.subs.values.allSatisfy(\.isLive)
+            || lines.reduce(0) { $0 + $1.encoded.utf8.count + 1 } > peer.outbox
         for line in lines {
             guard let event = line["event"]?.string else { continue }
             guard let sub = line["sub"]?.int, peer.subs[sub] != nil else {
                 throw Difference(subject: "an event of no subscription", model: "none", bus: line.encoded)
             }
-            // Past changes do not wait for actions.
-            if event == "change" || event == "action" && isLive {
+            if event == "change" || event == "action" {
                 let position = (line["revision"]?.int ?? 0, sub)
-                if position < last {
-                    throw Difference(subject: "order of events", model: "\(last)", bus: line.encoded)
+                let least = event == "change" && isLate ? lastChange : last
+                if position < least {
+                    throw Difference(subject: "order of events", model: "\(least)", bus: line.encoded)
                 }
-                last = position
+                if position > last { last = position }
+                if event == "change" { lastChange = position }
             }
             if peer.subs[sub]!.isOfActions {
                 if event == "action" || event == "gap" { told[sub, default: []].append(line) }

@@ -7,6 +7,10 @@ final class Execution {
         var session: Int
         let uid: Int
         var isReading = true
+        /// How many bytes wait for it before changes come late.
+        var outbox = Int.max
+        /// The revision behind which everything is kept where it is connected.
+        var oldest = 0
         var lastSub = 0
         var subs: [Int: Mirror] = [:]
         /// What came of a request that was sent while nothing was read is read later.
@@ -27,7 +31,9 @@ final class Execution {
     init(_ bus: any BusUnderTest, types: [JSON], stores: [String]) {
         self.bus = bus
         definitions = types
-        model = ModelBus(types: types, stores: stores, epoch: bus.epoch, ownUID: bus.ownUID, now: bus.now)
+        model = ModelBus(
+            types: types, stores: stores, epoch: bus.epoch, ownUID: bus.ownUID, now: bus.now, begun: bus.begun
+        )
     }
 
     func run(_ step: Step) throws {
@@ -80,7 +86,12 @@ final class Execution {
             reply["revision"]?.int == model.revision || !bus.hasManualTime,
             reply["epoch"]?.string == model.epoch
         else { throw Difference(subject: "hello", model: "revision \(model.revision)", bus: reply.encoded) }
-        model.connect(number, uid: identity["uid"]?.int ?? uid, by: identity)
+        peers[client]?.oldest = bus.oldest(client)
+        peers[client]?.outbox = reply["limits"]?["outbox"]?.int ?? .max
+        var by = identity.object ?? [:]
+        // On a shared bus commits also say at which member their client was.
+        by["member"] = reply["cluster"]?["member"]
+        model.connect(number, uid: identity["uid"]?.int ?? uid, by: .object(by))
         guard let session else { return }
         let taken = model.name(number, session, linger: linger)
         if let taken {
@@ -131,6 +142,7 @@ final class Execution {
 
     private func exchange(_ client: Int, _ request: JSONObject, _ answer: (inout ModelBus) -> Answer) throws {
         let reply = try ask(client, request)
+        model.oldest = peers[client]!.oldest
         let before = model
         let expected = answer(&model)
         var sent = request
@@ -197,7 +209,9 @@ final class Execution {
         peers[client]?.lastSub = sub
         let isKnown = request["epoch"]?.string == model.epoch
         var since = isKnown ? request["since"]?.int : nil
-        if let future = since, future > revision { since = nil }
+        if let wanted = since, wanted > revision { since = nil }
+        // Actions of the past are those that are kept.
+        if let wanted = since, wanted < model.oldest, request["actions"] == true { since = nil }
         var copy = ContractMirror()
         if let since {
             copy = ContractMirror(states: Filter(request).shown(model.commits[since].states), revision: since)
@@ -314,4 +328,10 @@ final class Execution {
     }
 
     var currentDefinitions: [JSON] { definitions }
+    /// Whether somebody reads nothing who has selected parts of states.
+    var isSelectionLate: Bool {
+        peers.values.contains { peer in
+            !peer.isReading && peer.subs.values.contains { $0.filter.select != nil }
+        }
+    }
 }

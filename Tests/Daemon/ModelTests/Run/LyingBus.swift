@@ -9,10 +9,12 @@ final class LyingBus: BusUnderTest {
     var canCrash: Bool { bus.canCrash }
     var ownUID: Int { bus.ownUID }
     var now: Int { bus.now }
+    var begun: Int? { bus.begun }
 
     /// - Parameter lie: What a client receives instead of a line, or nil for nothing.
     init(_ bus: any BusUnderTest, _ lie: @escaping (JSON) -> JSON?) { (self.bus, self.lie) = (bus, lie) }
 
+    func oldest(_ client: Int) -> Int { bus.oldest(client) }
     func connect(_ client: Int, uid: Int) throws { try bus.connect(client, uid: uid) }
     func close(_ client: Int) throws { try bus.close(client) }
     func exchange(_ client: Int, _ line: String) throws -> [JSON] {

@@ -12,6 +12,8 @@ struct ModelRun {
     enum Ground {
         /// An engine in memory, whose time is set by hand.
         case memory
+        /// The same, as a member of a shared bus.
+        case sharedMemory
         /// The daemon, as a process.
         case daemon
         /// Daemons that share a bus.
@@ -26,10 +28,16 @@ struct ModelRun {
         var random = SeededGenerator(seed: seed)
         self.seed = seed
         self.ground = ground
-        var isTimed = false
-        if case .memory = ground { isTimed = true }
+        let isTimed =
+            switch ground {
+            case .memory, .sharedMemory: true
+            case .daemon, .members: false
+            }
         types = RandomTypes(isTimed: isTimed, &random).definitions
-        stores = types.compactMap { type in random.oneIn(2) ? "\(type["type"]!.string!)/a" : nil }
+        var stores = types.filter { _ in random.oneIn(2) }
+        // A configured store of a shared bus has the lease of its type, and on a bus of one machine none: none of those there.
+        if case .sharedMemory = ground { stores.removeAll { $0["ttl"] != nil } }
+        self.stores = stores.map { "\($0["type"]!.string!)/a" }
         outbox = random.oneIn(2) ? 700 : 4 << 20
     }
 
@@ -37,6 +45,8 @@ struct ModelRun {
         let bus: any BusUnderTest =
             switch ground {
             case .memory: try MemoryBusUnderTest(types: types, stores: stores, outbox: outbox)
+            case .sharedMemory:
+                try MemoryBusUnderTest(types: types, stores: stores, outbox: outbox, isShared: true)
             case .daemon: try DaemonBusUnderTest(types: types, stores: stores)
             case .members(let count): try DaemonBusUnderTest(types: types, stores: stores, members: count)
             }
@@ -81,19 +91,26 @@ struct ModelRun {
 
     // MARK: Fewer steps
 
-    private func attempt(_ steps: [Step]) -> (Execution, Difference)? {
+    private func attempt(_ steps: [Step]) -> (execution: Execution, difference: Difference?, made: Int)? {
         guard let execution = try? execution() else { return nil }
+        var made = 0
         do {
-            for step in steps { try execution.run(step) }
-        } catch let difference as Difference { return (execution, difference) } catch {}
-        return nil
+            for step in steps {
+                made += 1
+                try execution.run(step)
+            }
+        } catch { return (execution, error as? Difference, made) }
+        return (execution, nil, made)
     }
 
     private func shrunk(
         _ steps: [Step], _ difference: Difference
     ) -> (transcript: [String], difference: Difference, types: [JSON]) {
-        let kept = fewest(of: steps, to: difference.subject) { attempt($0)?.1.subject }
-        guard let (execution, found) = attempt(kept) else { return ([], difference, types) }
+        let kept = fewest(of: steps, to: difference.subject) { steps in
+            let attempt = attempt(steps)
+            return (attempt?.difference?.subject, attempt?.made ?? 0)
+        }
+        guard let (execution, found, _) = attempt(kept), let found else { return ([], difference, types) }
         return (execution.transcript, found, types)
     }
 }

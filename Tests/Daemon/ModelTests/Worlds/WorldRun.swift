@@ -39,19 +39,28 @@ struct WorldRun {
                 try worlds.run(step)
             }
         } catch let leak as TwoWorlds.Leak {
-            let kept = fewest(of: steps, to: leak.subject) { attempt($0).leak?.subject }
-            let (transcript, found) = attempt(kept)
+            let kept = fewest(of: steps, to: leak.subject) { steps in
+                let attempt = attempt(steps)
+                return (attempt.leak?.subject, attempt.made)
+            }
+            let (transcript, found, _) = attempt(kept)
             throw Found(
                 seed: seed, step: steps.count, leak: found ?? leak, rules: rules.yaml, transcript: transcript)
         }
         return worlds.requests
     }
 
-    private func attempt(_ steps: [TwoWorlds.Step]) -> (transcript: [String], leak: TwoWorlds.Leak?) {
-        guard let worlds = try? TwoWorlds(rules, outbox: outbox) else { return ([], nil) }
+    private func attempt(
+        _ steps: [TwoWorlds.Step]
+    ) -> (transcript: [String], leak: TwoWorlds.Leak?, made: Int) {
+        guard let worlds = try? TwoWorlds(rules, outbox: outbox) else { return ([], nil, 0) }
+        var made = 0
         do {
-            for step in steps { try worlds.run(step) }
-        } catch { return (worlds.transcript, error as? TwoWorlds.Leak) }
-        return (worlds.transcript, nil)
+            for step in steps {
+                made += 1
+                try worlds.run(step)
+            }
+        } catch { return (worlds.transcript, error as? TwoWorlds.Leak, made) }
+        return (worlds.transcript, nil, made)
     }
 }
