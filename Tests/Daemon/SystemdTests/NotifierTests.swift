@@ -95,7 +95,7 @@ import Testing
                 setenv("NOTIFY_SOCKET", name, 1)
                 let error = #expect(throws: SystemdError.self) { try Notifier().send(.ready) }
                 #expect(error?.code == .name)
-                #expect(error?.message.contains("\"\(name)\"") == true)
+                #expect(error?.message.contains("`\(name)`") == true)
             }
         }
     }
