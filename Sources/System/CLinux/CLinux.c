@@ -58,17 +58,6 @@ int linux_peer_credentials(int fd, int32_t *pid, uint32_t *uid, uint32_t *gid) {
     return 0;
 }
 
-#ifndef SO_PEERPIDFD
-#define SO_PEERPIDFD 77 /* since 6.5 */
-#endif
-
-int linux_peer_process(int fd) {
-    int process = -1;
-    socklen_t length = sizeof process;
-    if (getsockopt(fd, SOL_SOCKET, SO_PEERPIDFD, &process, &length) != 0) return -errno;
-    return process;
-}
-
 ssize_t linux_send_pieces(int fd, const struct iovec *pieces, size_t count) {
     // Most output is one piece, and the kernel takes that without copying a header and a list first.
     if (count == 1) return send(fd, pieces->iov_base, pieces->iov_len, MSG_NOSIGNAL | MSG_DONTWAIT);

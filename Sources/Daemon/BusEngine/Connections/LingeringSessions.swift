@@ -23,8 +23,6 @@ struct LingeringSessions {
 
     var count: Int { all.count }
 
-    func contains(_ id: SessionID) -> Bool { all[id] != nil }
-
     /// In the order in which the sessions began.
     var sessions: [Session] { all.values.map(\.session).sorted { $0.id < $1.id } }
 

@@ -109,26 +109,10 @@ extension Engine {
     /// Ends the sessions whose clients did not come back.
     func endLingeringSessions() {
         guard lingering.hasDue(at: clock.now) else { return }
-        for due in lingering.takeDue(at: clock.now) { end(due) }
-    }
-
-    private func end(_ left: LingeringSessions.Lingering) {
-        noteLeft(left.session)
-        if let connection = left.connection { endInTurn(connection) } else { end(left.session) }
-    }
-
-    /// Whether a connection that ends now would leave a session that waits for its client, as far as can be seen before.
-    package func leavesSession(_ id: ConnectionID) -> Bool {
-        guard !shared.isOn, let session = connections[id].session else { return false }
-        return session.linger > 0 && !session.isEmpty
-    }
-
-    /// Whether a session waits for its client.
-    package func isLingering(_ session: SessionID) -> Bool { lingering.contains(session) }
-
-    /// The client of a session can't come back: if that waits, it ends.
-    package func endLingering(_ session: SessionID) {
-        if let left = lingering.take(session) { end(left) }
+        for due in lingering.takeDue(at: clock.now) {
+            noteLeft(due.session)
+            if let connection = due.connection { endInTurn(connection) } else { end(due.session) }
+        }
     }
 
     /// The sessions without a connection, which the daemon before has left: they end, or wait for their clients as if

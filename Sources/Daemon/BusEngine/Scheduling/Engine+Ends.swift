@@ -5,9 +5,8 @@ import BusProtocol
 /// Connections end: their reads are dropped at once, and their sessions are ended in their turn.
 extension Engine {
     /// The socket is closed, by either side: the will and the drops of ephemeral stores are applied
-    /// as soon as it is their turn. Returns the session if that waits for its client instead.
-    @discardableResult
-    package func disconnect(_ id: ConnectionID) -> SessionID? {
+    /// as soon as it is their turn.
+    package func disconnect(_ id: ConnectionID) {
         let connection = connections[id]
         connection.isClosing = true
         connection.isGone = true
@@ -17,15 +16,10 @@ extension Engine {
         hub.removeAll(of: connection)
         connections.remove(connection)
         connections.release(number: id)
-        if shared.isOn {
-            endShared(connection)
-            return nil
-        }
+        if shared.isOn { return endShared(connection) }
         noteHolder(connection, hasEnded: true)
-        guard let session = connection.session else { return nil }
-        if mayLinger(connection, session) { return session.id }
+        guard let session = connection.session, !mayLinger(connection, session) else { return }
         endInTurn(connection)
-        return nil
     }
 
     /// Ends a connection that is gone: its will and the drops of its ephemeral stores are applied.

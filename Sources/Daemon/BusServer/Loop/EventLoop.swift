@@ -1,5 +1,4 @@
 import BusEngine
-import BusMachine
 import CLinux
 import Dispatch
 
@@ -36,8 +35,6 @@ final class EventLoop {
     var wallTimer: WallTimer?
     /// The log about clients.
     let clientLog: ClientLog
-    /// The processes of clients that have left something and may come back.
-    var departures = Departures()
     /// A descriptor kept in reserve, to be able to refuse a connection when none is left.
     var spare = SpareDescriptor()
     /// While the loop stops: called once when the last connection is closed.
@@ -211,8 +208,6 @@ final class EventLoop {
                 cluster?.hear()
             } else if token & Acceptor.tokenMark != 0 {
                 accept(from: acceptors[Int(token ^ Acceptor.tokenMark)])
-            } else if token & Departures.tokenMark != 0 {
-                if let session = departures.take(token) { engine.endLingering(session) }
             } else if let id = connections.find(token) {
                 serve(id, interest)
                 if index % LoopLimits.eventsPerLook == 0
@@ -363,23 +358,11 @@ final class EventLoop {
             transport.end(connection.descriptor, &calls)
         }
         if reason.drains { drain(connection.descriptor) }
-        let process = engine.leavesSession(id) ? ClientProcess(at: connection.descriptor) : nil
         SystemCall.close(connection.descriptor)
         let peer = engine.peer(of: id)
         coordinator?.forget(questionsOf: id)
-        let left = engine.disconnect(id)
-        if let left { settle(process, for: left) }
+        engine.disconnect(id)
         clientLog.debug("connection closed", peer, reason: reason.words)
-    }
-
-    /// The session of a client waits for it, but not for one that can't come back.
-    private func settle(_ process: consuming ClientProcess?, for session: SessionID) {
-        switch consume process {
-        case .running(let descriptor)?:
-            departures.watch(descriptor, of: session, poller, &calls) { engine.isLingering($0) }
-        case .gone?: engine.endLingering(session)
-        case nil: break
-        }
     }
 
     /// Discards unread input: closing a socket with unread input would send the peer a reset and not an end of file.

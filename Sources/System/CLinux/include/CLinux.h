@@ -58,9 +58,6 @@ int linux_stream_socket(int domain, int nonblocking);
 
 /* Who is at the other end of a Unix socket, by the kernel's word. */
 int linux_peer_credentials(int fd, int32_t *pid, uint32_t *uid, uint32_t *gid);
-/* A descriptor of the process at the other end of a Unix socket, which can be read from when that has ended; the negated
-   error where there is none: -ESRCH or -EINVAL for a process that is gone, -ENOPROTOOPT before Linux 6.5. */
-int linux_peer_process(int fd);
 
 /* Sends several pieces at once, without SIGPIPE. */
 ssize_t linux_send_pieces(int fd, const struct iovec *pieces, size_t count);
