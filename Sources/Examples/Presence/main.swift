@@ -1,5 +1,5 @@
 // Who is there? Each process enters a room under its name and prints everybody in it. However a process ends, also by
-// `kill -9`, the bus lets it leave: that is its will.
+// `kill -9`, the bus lets it leave, ten seconds later at most (`BusOptions.linger`): that is its will.
 //
 //     fluxbusd --types config/types --listen unix:/tmp/bus.sock &
 //     export FLUXBUS_ADDRESS=unix:/tmp/bus.sock

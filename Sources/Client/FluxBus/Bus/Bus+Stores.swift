@@ -55,9 +55,9 @@ extension Bus {
 
     /// The actions that the bus dispatches when this client goes; an empty list clears them.
     ///
-    /// It goes when it closes the bus, when its process ends, however that ends, or when it has not come back for `linger` of the
-    /// options after its connection was lost. One that is back in time has not been away. If it comes back later, the will has been
-    /// applied, and is set again. A process on another machine, or before Linux 6.5, is waited for as a lost connection is.
+    /// It goes when it closes the bus, or when it has not come back for `linger` of the options after its connection was lost,
+    /// also because its process ended. One that is back in time has not been away. If it comes back later, the will has been
+    /// applied, and is set again.
     public nonisolated(nonsending) func setWill(
         _ actions: [ActionRequest], timeout: TimeLimit = .standard
     ) async throws(BusError) {

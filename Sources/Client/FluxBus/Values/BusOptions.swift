@@ -42,8 +42,8 @@ public struct BusOptions: Sendable {
     /// connection counts as lost. Nil: never.
     public var keepAlive: Duration? = .seconds(30)
     /// How long the bus keeps this client's will and ephemeral stores when the connection is lost, at most a day: a
-    /// client that is back in time has not been away. `close` ends them at once, and so does the end of this process, where the
-    /// bus can see it: on its own machine, since Linux 6.5. Nil, or without `usesKeys`: they end with the connection.
+    /// client that is back in time has not been away. `close` ends them at once. Nil, or without `usesKeys`: they end with the
+    /// connection.
     public var linger: Duration? = .seconds(10)
     /// How long `close` waits for submitted requests.
     public var closeTimeout: Duration = .seconds(5)
