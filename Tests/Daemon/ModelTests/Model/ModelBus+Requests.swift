@@ -70,7 +70,7 @@ extension ModelBus {
     /// What was answered to the request with this key, or nil if there was none.
     private func repeated(_ request: JSONObject, _ principal: Principal) throws -> JSONObject? {
         guard let key = request["key"]?.string, request["dryRun"] != true else { return nil }
-        if let earlier = keys["\(principal.uid ?? -1) \(key)"] {
+        if let earlier = keys[principal.named(key)] {
             guard earlier.request == Self.meaning(of: request) else { throw Refusal("conflict") }
             var reply = earlier.reply
             reply["duplicate"] = true
@@ -85,7 +85,7 @@ extension ModelBus {
         -> JSONObject
     {
         if let key = request["key"]?.string {
-            keys["\(principal.uid ?? -1) \(key)"] = Key(request: Self.meaning(of: request), reply: reply)
+            keys[principal.named(key)] = Key(request: Self.meaning(of: request), reply: reply)
         }
         return reply
     }

@@ -51,6 +51,8 @@ struct ModelBus {
     struct Principal {
         let uid: Int?
         let by: JSON
+        /// A key of its own: a uid of one machine is not that of another.
+        func named(_ key: String) -> String { "\(uid ?? -1) \(by["member"]?.string ?? "") \(key)" }
         static let daemon = Principal(uid: nil, by: ["daemon": true])
     }
 
@@ -104,7 +106,7 @@ struct ModelBus {
     var oldest = 0
     let isShared: Bool
     var sessions: [Int: Session] = [:]
-    /// By uid and key.
+    /// By client and key.
     var keys: [String: Key] = [:]
     var revision: Int { commits.count - 1 }
 

@@ -21,6 +21,7 @@ struct ModelRun {
     }
 
     private let ground: Ground
+    private let isOfProcesses: Bool
     /// What stands between the bus and its clients.
     var between: (any BusUnderTest) -> any BusUnderTest = { $0 }
 
@@ -28,12 +29,12 @@ struct ModelRun {
         var random = SeededGenerator(seed: seed)
         self.seed = seed
         self.ground = ground
-        let isTimed =
+        isOfProcesses =
             switch ground {
-            case .memory, .sharedMemory: true
-            case .daemon, .members: false
+            case .memory, .sharedMemory: false
+            case .daemon, .members: true
             }
-        types = RandomTypes(isTimed: isTimed, &random).definitions
+        types = RandomTypes(isTimed: !isOfProcesses, &random).definitions
         var stores = types.filter { _ in random.oneIn(2) }
         // A configured store of a shared bus has the lease of its type, and on a bus of one machine none: none of those there.
         if case .sharedMemory = ground { stores.removeAll { $0["ttl"] != nil } }
@@ -106,7 +107,8 @@ struct ModelRun {
     private func shrunk(
         _ steps: [Step], _ difference: Difference
     ) -> (transcript: [String], difference: Difference, types: [JSON]) {
-        let kept = fewest(of: steps, to: difference.subject) { steps in
+        // A bus of processes takes seconds to start.
+        let kept = fewest(of: steps, to: difference.subject, budget: isOfProcesses ? 1000 : 40_000) { steps in
             let attempt = attempt(steps)
             return (attempt?.difference?.subject, attempt?.made ?? 0)
         }
