@@ -3,7 +3,12 @@ import Foundation
 /// Threads whose stack is so small that what recurses over its input without a bound ends the tests there.
 package enum SmallStack {
     /// A quarter of what Dispatch gives its threads at least, though frames of a debug build are larger.
-    package static let bytes = 128 << 10
+    #if SANITIZE
+        // A sanitizer's frames are several times as large.
+        package static let bytes = 1 << 20
+    #else
+        package static let bytes = 128 << 10
+    #endif
 
     private final class Outcome: @unchecked Sendable {
         var error: (any Error)?
