@@ -110,7 +110,8 @@ import Testing
         ] {
             try secure.authority.directory.write(old, String(contentsOfFile: new, encoding: .utf8))
         }
-        secure.bus.server.reload()
+        // Files are read off the bus queue: the reply comes when they are in force, or refused.
+        _ = try secure.bus.client().ask(#"{"op":"reload"}"#)
         #expect(try before.ask(SecureBus.ping) == SecureBus.pong)
         let after = try SecureClient(secure.address, trusting: next.certificate)
         #expect(try after.shakeHands().ask(SecureBus.hello).contains(#""ok":true"#))
@@ -122,7 +123,8 @@ import Testing
         // A reload that finds a wrong key changes nothing.
         try secure.authority.directory.write(
             "server.key", String(contentsOfFile: hall.key, encoding: .utf8))
-        secure.bus.server.reload()
+        // Files are read off the bus queue: the reply comes when they are in force, or refused.
+        _ = try secure.bus.client().ask(#"{"op":"reload"}"#)
         let last = try SecureClient(secure.address, trusting: next.certificate)
         #expect(try last.shakeHands().ask(SecureBus.hello).contains(#""ok":true"#))
         #expect(secure.log.notes.contains { $0.message.contains("does not belong to the certificate") })
