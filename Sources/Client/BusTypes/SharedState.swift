@@ -20,7 +20,7 @@ import Flux
 /// ```
 ///
 /// On the wire, the synthesised coding of the action enum is the action's name and its payload:
-/// `.increment(by: 2)` is `increment` with `{"by":2}`. A `Date` is the seconds since 1970, whatever else encodes it.
+/// `.increment(by: 2)` is `increment` with `{"by":2}`. A `Date` is encoded as seconds since 1970.
 ///
 /// Mutations of a shared state run where they have to stand whatever comes: in the daemon, with payloads and
 /// states from any client. What traps there, such as an integer that overflows or an index out of range, ends the

@@ -6,7 +6,7 @@ package enum ClusterLimits {
     /// The number of the rules by which entries are applied. A member that knows only earlier ones stops at the first
     /// proposal of later ones, because it could only guess.
     package static let rules = BusLimits.rules
-    /// By these and later rules, who sees only parts of a state is told of changes of these parts alone.
+    /// From these rules on, a client that sees parts of a state is notified of changes to those parts only.
     package static let rulesOfParts = 2
 
     // MARK: Proposals
@@ -51,7 +51,7 @@ package enum ClusterLimits {
     /// A log that has not taken a proposal for so many milliseconds takes none; a server that loses its leader finds another
     /// one sooner.
     package static let stall = 4000
-    /// Before a member says how the bus begins anew, it waits so many milliseconds for others with more of it.
+    /// Before a member says how the bus begins anew, it waits this many milliseconds for others with more of it.
     package static let gathering = 1000
     /// Bytes of entries that wait to be proposed: several proposals' worth.
     package static let waiting = 16 << 20

@@ -25,7 +25,7 @@ final class WorkRoster: Sendable {
     }
 
     /// Returns when all work sleeps or has ended. Work that waits for something else is left alone once nothing has happened for
-    /// a while, in which whatever is ready has had many turns.
+    /// a while, in which all ready work has had many turns.
     nonisolated(nonsending) func settle() async {
         var quiet = 0
         var known = contents.withLock { $0.version }

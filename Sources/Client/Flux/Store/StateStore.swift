@@ -33,7 +33,7 @@ public protocol StateStore<State>: SignalSource where Value == State {
     @discardableResult
     func dispatch(_ action: State.Action) async throws -> Dispatched
 
-    /// Dispatches one action after another, each a commit of its own, without waiting for their outcome. If one fails, the others
+    /// Dispatches one action after another, each as a separate commit, without waiting for their outcome. If one fails, the others
     /// are still committed.
     func dispatch(_ actions: [State.Action])
 
@@ -110,7 +110,7 @@ extension StateStore {
         return Binding(signal(part)) { actions.dispatch(action($0)) }
     }
 
-    /// Dispatches one action after another, each a commit of its own, and returns a state that has them. It throws the first
+    /// Dispatches one action after another, each as a separate commit, and returns a state that has them. It throws the first
     /// error, after all have been tried.
     @discardableResult
     public func state(after actions: [State.Action]) async throws -> State {

@@ -32,7 +32,7 @@ struct ConnectWait {
         self.turn = turn
     }
 
-    /// The same for the first of so many attempts, each of which has its share of the time.
+    /// The wait of the first of several attempts, which share the time.
     func share(of attempts: Int) -> ConnectWait {
         ConnectWait(until: deadline.share(of: attempts), wakeUp: wakeUp, turn: turn)
     }

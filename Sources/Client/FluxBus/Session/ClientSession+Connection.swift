@@ -52,7 +52,7 @@ extension ClientSession {
         if wasOpen, hasBeenOpen { effects.append(.notice(.lost(reason))) }
         if reason.details["reason"] == "protocol" { return finish(reason) }
         if !wasOpen, untriedAddresses > 0 {
-            // The same attempt, at the next address.
+            // This attempt continues at the next address.
             untriedAddresses -= 1
             lastError = reason
             nextAttempt = now

@@ -6,7 +6,7 @@ package struct EntryReply: Equatable, Sendable {
     package var revision: Int
     package var matched = 0
     package var changed = 0
-    /// The same two, as far as who has asked sees the stores; nil: all of them, or not known any more.
+    /// Both counts for the stores that the caller sees; nil: all stores, or no longer known.
     package var seen: Seen?
     /// Of a create: whether the store is new.
     package var created = false
