@@ -69,15 +69,21 @@ let package = Package(
         // What commits mean: types, stores, keys, sessions, the same wherever the same entries are applied.
         .target(
             name: "BusMachine", dependencies: ["BusJSON", "BusLogic", "BusProtocol", "BusState", "CScan"]),
+        // What requests that change the bus mean, on one machine and on several.
+        .target(name: "BusCommands", dependencies: ["BusJSON", "BusLogic", "BusMachine", "BusProtocol"]),
         // One bus over several machines: the shared log, and the rules by which every member turns it into the same commits.
         // OpenSSL computes the hashes that chain them.
         .target(
             name: "BusCluster",
-            dependencies: ["BusJSON", "BusLogic", "BusMachine", "BusProtocol", "BusState", "COpenSSL"]),
+            dependencies: [
+                "BusCommands", "BusJSON", "BusLogic", "BusMachine", "BusProtocol", "BusState", "COpenSSL",
+            ]),
         // Who is notified: connections, subscriptions, what waits for the log. Pure and synchronous.
         .target(
             name: "BusEngine",
-            dependencies: ["BusCluster", "BusJSON", "BusLogic", "BusMachine", "BusProtocol", "BusState"]),
+            dependencies: [
+                "BusCluster", "BusCommands", "BusJSON", "BusLogic", "BusMachine", "BusProtocol", "BusState",
+            ]),
         // Starts, snapshots and questions: what was, made again from snapshots and commits.
         .target(name: "BusHistory", dependencies: ["BusJSON", "BusLogic", "BusMachine", "BusProtocol"]),
         // libcurl, which carries requests to etcd: connections kept open, streams, TLS with certificates, on one thread.
@@ -210,7 +216,8 @@ let package = Package(
         .testTarget(
             name: "ClusterTests",
             dependencies: [
-                "BusCluster", "BusJSON", "BusLogic", "BusMachine", "BusProtocol", "TestSupport",
+                "BusCluster", "BusCommands", "BusJSON", "BusLogic", "BusMachine", "BusProtocol",
+                "TestSupport",
             ]),
         // The guarantees, as somebody outside reads them.
         .testTarget(
@@ -367,8 +374,8 @@ let package = Package(
 let floors = [
     // Pure: what every machine that applies the same entries agrees on. No I/O, no clock.
     "Sources/Core": [
-        "BusJSON", "BusState", "BusProtocol", "BusSource", "BusLogic", "BusMachine", "BusCluster",
-        "BusHistory",
+        "BusJSON", "BusState", "BusProtocol", "BusSource", "BusLogic", "BusMachine", "BusCommands",
+        "BusCluster", "BusHistory",
     ],
     "Sources/Daemon": [
         "BusYAML", "BusDefinitions", "BusEngine", "BusLog", "EtcdLog", "Systemd", "BusServer",

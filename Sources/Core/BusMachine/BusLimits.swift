@@ -50,10 +50,14 @@ package struct BusLimits: Sendable, Equatable {
 
     /// The number of the rules by which entries are applied. Where they come to other states or refusals than the rules
     /// before, it grows, and an entry is applied by those that it was made by.
-    package static let rules = 2
+    package static let rules = 3
 
     /// By these and later rules the bytes that expressions read are counted, and what the states of new stores spend.
     package static let rulesOfReading = 2
+
+    /// By these and later rules a request is checked on a shared bus as it is on one machine: `cancel` asks the access
+    /// rules before it looks for the store, and `create` reads `state` and `version` first.
+    package static let rulesOfOneMeaning = 3
 
     /// How long ago the time of a dispatch that comes later may be, in milliseconds: clocks of clients go wrong by seconds,
     /// and a request to a shared bus may be on its way as long.

@@ -1,3 +1,4 @@
+import BusCommands
 import BusJSON
 import BusLogic
 import BusMachine
@@ -51,6 +52,10 @@ package final class Engine {
 
     // The request being executed.
     let request: RequestReader
+    /// What requests that change the bus mean.
+    let commands: Commands
+    /// Where they run.
+    private(set) lazy var local = LocalHost(self)
     /// Its line; valid while it is executed.
     @exclusivity(unchecked) var currentLine = UnsafeRawBufferPointer(start: nil, count: 0)
     /// From this length on, a line may bring values that make an event longer than a line.
@@ -114,6 +119,7 @@ package final class Engine {
             machine, connections, hub, log, memory, access, users, shares, ownUID: configuration.ownUID)
         longLine = configuration.limits.daemon.line / 4
         request = RequestReader(depth: configuration.limits.daemon.depth)
+        commands = Commands(machine, request)
     }
 
     // MARK: - Commits

@@ -1,4 +1,5 @@
 import BusCluster
+import BusCommands
 import TestSupport
 
 /// The clients of a simulated bus: what they ask for, and what they were told.
@@ -185,7 +186,7 @@ struct ClusterClients {
         return one
     }
 
-    private mutating func answer(_ ticket: Int, _ outcome: EntryOutcome, _ epoch: String, _ now: Int) {
+    private mutating func answer(_ ticket: Int, _ outcome: CommandOutcome, _ epoch: String, _ now: Int) {
         guard let one = finish(ticket), operations[one.operation].answered == nil else { return }
         operations[one.operation].answered = now
         operations[one.operation].epoch = epoch

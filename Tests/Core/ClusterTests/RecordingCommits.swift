@@ -1,4 +1,5 @@
 import BusCluster
+import BusCommands
 import BusJSON
 import BusMachine
 import BusProtocol
@@ -32,6 +33,6 @@ final class RecordingCommits: CommitSink {
 
     func note(_ session: Session) { plain.note(session) }
     func note(endOf session: SessionID) { plain.note(endOf: session) }
-    func noteRejection(of session: Session, _ error: RequestError) {}
+    func report(_ report: CommandReport) {}
     func takeOutput(_ body: (UnsafeRawBufferPointer) -> Void) { plain.takeOutput(body) }
 }

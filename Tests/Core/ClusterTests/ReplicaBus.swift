@@ -1,4 +1,5 @@
 import BusCluster
+import BusCommands
 import BusJSON
 import BusMachine
 import Testing
@@ -17,7 +18,7 @@ final class ReplicaBus {
     var rules = ClusterLimits.rules
 
     struct Reply {
-        let reply: EntryReply?
+        let reply: CommandReply?
         let code: String
     }
 

@@ -43,8 +43,13 @@ import Testing
         "BusSource": ["BusJSON", "BusProtocol"],
         "BusLogic": ["BusJSON", "BusProtocol", "BusSource", "BusState"],
         "BusMachine": ["BusJSON", "BusLogic", "BusProtocol", "BusState", "CScan"],
-        "BusCluster": ["BusJSON", "BusLogic", "BusMachine", "BusProtocol", "BusState", "COpenSSL"],
-        "BusEngine": ["BusCluster", "BusJSON", "BusLogic", "BusMachine", "BusProtocol", "BusState"],
+        "BusCommands": ["BusJSON", "BusLogic", "BusMachine", "BusProtocol"],
+        "BusCluster": [
+            "BusCommands", "BusJSON", "BusLogic", "BusMachine", "BusProtocol", "BusState", "COpenSSL",
+        ],
+        "BusEngine": [
+            "BusCluster", "BusCommands", "BusJSON", "BusLogic", "BusMachine", "BusProtocol", "BusState",
+        ],
         "BusHistory": ["BusJSON", "BusLogic", "BusMachine", "BusProtocol"],
         "BusYAML": ["BusJSON", "BusSource", "CYAML"],
         "BusDefinitions": ["BusJSON", "BusLogic", "BusSource", "BusYAML"],

@@ -1,3 +1,4 @@
+import BusCommands
 import BusMachine
 
 /// One member of a bus over several machines: it proposes what its clients ask for, applies what the log has, and answers
@@ -81,7 +82,7 @@ package final class ClusterMember {
     // The local copy.
     package internal(set) var stored: Int
     /// Outcomes that wait until they are durable, by place.
-    var unanswered: [(place: Int, ticket: Int, outcome: EntryOutcome)] = []
+    var unanswered: [(place: Int, ticket: Int, outcome: CommandOutcome)] = []
 
     // Others.
     var reports: [String: MemberReport] = [:]

@@ -1,3 +1,4 @@
+import BusCommands
 import BusProtocol
 
 /// What a member wants to have done by its owner, in this order.
@@ -29,7 +30,7 @@ package enum MemberOutput: Sendable {
     // MARK: - For clients
 
     /// The entry with this ticket has come to this, and that is durable.
-    case answered(Int, EntryOutcome)
+    case answered(Int, CommandOutcome)
     /// The entry with this ticket was not heard of in time.
     case failed(Int, MemberFailure)
     /// Everything that anybody had been answered before `sync` is applied here.

@@ -1,3 +1,5 @@
+import BusCommands
+
 /// What became of one entry of the shared log.
 package struct AppliedEntry: Sendable {
     /// Why a proposal does not count. It has changed nothing, anywhere.
@@ -25,7 +27,7 @@ package struct AppliedEntry: Sendable {
 
     package let link: ChainLink
     /// Of a proposal that counts, in the order of its entries.
-    package internal(set) var outcomes: [EntryOutcome] = []
+    package internal(set) var outcomes: [CommandOutcome] = []
     package internal(set) var void: Void?
     /// The evidence that came with it, and what it shows.
     package internal(set) var evidence: (link: ChainLink, Comparison)?

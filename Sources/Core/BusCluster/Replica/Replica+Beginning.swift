@@ -93,6 +93,6 @@ extension Replica {
         hasBegun = true
         machine.epoch = beginning.epoch
         // Whoever had left something on the machine whose history it is has gone.
-        for session in machine.sessionsInOrder { application.end(session) }
+        for session in machine.sessionsInOrder { end(session) }
     }
 }

@@ -1,3 +1,4 @@
+import BusCommands
 import BusJSON
 import BusMachine
 import BusProtocol
@@ -99,15 +100,15 @@ extension Replica {
         guard hasBegun else { return }
         var left = ClusterLimits.due
         while left > 0, let session = sessions.takeDue(at: machine.time) {
-            if let session = machine.session(session) { application.end(session) }
+            if let session = machine.session(session) { end(session) }
             left -= 1
         }
-        while left > 0, application.fireFirstDue() { left -= 1 }
+        while left > 0, fireFirstDue() { left -= 1 }
     }
 
     // MARK: - Entries
 
-    private func carryOut(_ entry: ClusterEntry, of member: String) -> EntryOutcome {
+    private func carryOut(_ entry: ClusterEntry, of member: String) -> CommandOutcome {
         do throws(RequestError) {
             return .done(try reply(to: entry, of: member))
         } catch {
@@ -116,27 +117,27 @@ extension Replica {
         }
     }
 
-    private func reply(to entry: ClusterEntry, of member: String) throws(RequestError) -> EntryReply {
+    private func reply(to entry: ClusterEntry, of member: String) throws(RequestError) -> CommandReply {
         let principal = try principal(entry.by, of: member)
         let key = SessionKey(member: member, number: entry.session)
+        var caller: Caller {
+            Caller(principal, isOperator: entry.isOperator, grants: grants(of: principal))
+        }
         switch entry.command {
         case .request(let line):
-            return try application.carryOut(line, by: principal, isOperator: entry.isOperator) {
-                session(key, of: principal)
-            }
+            return try execute(line, of: key, by: caller)
         case .revert(let line, let past):
-            return try application.revert(
-                line, to: past, by: principal, isOperator: entry.isOperator)
+            return try revert(line, to: past, by: caller)
         case .sessionNamed(let name, let linger):
-            var reply = EntryReply(revision: machine.revision)
+            var reply = CommandReply(revision: machine.revision)
             reply.isResumed = try self.name(key, name, linger: linger, principal)
             return reply
         case .sessionEnded:
             endSession(key)
-            return EntryReply(revision: machine.revision)
+            return CommandReply(revision: machine.revision)
         case .configure(let text):
             try begin(asSaidBy: text)
-            return try application.configure(text, by: principal)
+            return try configure(text, by: principal)
         }
     }
 

@@ -19,7 +19,7 @@ extension Replica {
     }
 
     /// The session of somebody, if something is left in it.
-    private func left(in key: SessionKey) -> Session? {
+    func left(in key: SessionKey) -> Session? {
         sessions.held[key]?.session.flatMap { machine.session($0) }.flatMap { $0.isEmpty ? nil : $0 }
     }
 
@@ -89,7 +89,7 @@ extension Replica {
         if session.linger > 0, !omitted.contains(.lingering) {
             sessions.wait(session.id, until: machine.time + session.linger)
         } else {
-            application.end(session)
+            end(session)
         }
     }
 

@@ -1,3 +1,4 @@
+import BusCommands
 import BusJSON
 import BusLogic
 import BusMachine

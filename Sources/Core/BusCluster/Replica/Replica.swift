@@ -1,6 +1,8 @@
+import BusCommands
 import BusJSON
 import BusLogic
 import BusMachine
+import BusProtocol
 
 /// The bus as it follows from the entries of the shared log, and from nothing else: whoever applies the same entries has
 /// the same replica.
@@ -9,9 +11,17 @@ import BusMachine
 /// does not know which member it is part of.
 package final class Replica {
     package let machine: StateMachine
-    let application: EntryApplication
+    /// What entries mean.
+    let commands: Commands
+    var memory = SenderMemory()
+    /// What roles may do, as long as the rules are those.
+    var knownGrants: [[String]: Grants] = [:]
+    var knownRules: AccessRules?
     package let sink: any CommitSink
     let omitted: OmittedRules
+
+    /// Nothing is nested more deeply in what a member has admitted.
+    private static let depth = 1024
 
     let history: HistoryLimits
     var links: ChainLinks
@@ -40,7 +50,8 @@ package final class Replica {
         self.omitted = omitted
         self.history = history
         links = ChainLinks(most: history.links)
-        application = EntryApplication(machine, self.sink, omitting: omitted)
+        commands = Commands(
+            machine, RequestReader(depth: Self.depth), remembersKeys: !omitted.contains(.keys))
     }
 
     /// Where it stands in the log.
@@ -124,7 +135,7 @@ package final class Replica {
 
     /// What an entry of the log has done besides commits.
     struct Effects {
-        var outcomes: [EntryOutcome] = []
+        var outcomes: [CommandOutcome] = []
         var void: AppliedEntry.Void?
         var evidence: (link: ChainLink, AppliedEntry.Comparison)?
         var epoch: String?

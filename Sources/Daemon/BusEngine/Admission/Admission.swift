@@ -72,14 +72,6 @@ final class Admission {
         }
     }
 
-    /// Whether the principal may drop a store, or revert it to an old state.
-    func requireOwnership(of index: Int32, _ principal: Principal) throws(RequestError) {
-        if isOperator(principal) { return }
-        let creator = machine.stores.pointer(index).pointee.creator
-        if creator >= 0, creator == principal.number { return }
-        throw machine.notOwned(index)
-    }
-
     // MARK: The log
 
     /// Throws while nothing can be committed.

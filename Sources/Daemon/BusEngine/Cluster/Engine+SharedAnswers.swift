@@ -1,4 +1,5 @@
 import BusCluster
+import BusCommands
 import BusJSON
 import BusMachine
 import BusProtocol
@@ -98,8 +99,9 @@ extension Engine {
         connection.isBarrierPassed = false
     }
 
-    private func answer(
-        _ kind: PendingEntry.Kind, _ reply: EntryReply, _ id: UnsafeRawBufferPointer,
+    /// Writes the reply of a command, on one machine and on a shared bus alike.
+    func answer(
+        _ kind: PendingEntry.Kind, _ reply: CommandReply, _ id: UnsafeRawBufferPointer,
         _ connection: Connection
     ) {
         if reply.isDuplicate { totals.duplicates += 1 }

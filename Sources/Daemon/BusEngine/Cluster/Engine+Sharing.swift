@@ -1,4 +1,5 @@
 import BusCluster
+import BusCommands
 import BusJSON
 import BusLogic
 import BusMachine
@@ -55,7 +56,10 @@ extension Engine {
             awaitBarrier(.resumption(line: Array(currentLine)), connection)
             (connection.isBlocked, connection.isReadingFresh) = (true, true)
             return true
-        default: break
+        case .get, .subscribe, .ping, .hello, .stores, .types, .unsubscribe, .history, .revert, .stats,
+            .reload,
+            .timers, .cluster, .clients, .kick:
+            break
         }
         return waitsForEntries(connection)
     }
@@ -83,7 +87,7 @@ extension Engine {
         let isAcknowledged = isPlain ? true : try request.flag(.ack, default: true)
         var seesOutcome = true
         if let grants = connection.grants {
-            try authorizeDispatch(grants)
+            try commands.authorizeDispatch(grants)
             seesOutcome = maySeeOutcome(grants)
         }
         if isLineLong { try requireEventRoom() }
@@ -123,7 +127,7 @@ extension Engine {
         for (index, element) in actions.enumerated() {
             do throws(RequestError) {
                 let element = try BatchElement(element, place: "actions[\(index)]")
-                if let grants = connection.grants { try authorize(element, grants) }
+                if let grants = connection.grants { try commands.authorize(element, grants) }
             } catch {
                 throw error.at(index)
             }

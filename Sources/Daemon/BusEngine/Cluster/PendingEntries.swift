@@ -1,4 +1,5 @@
 import BusCluster
+import BusCommands
 import BusJSON
 import BusProtocol
 
@@ -80,7 +81,7 @@ struct PendingEntry {
 /// What has come of a request to the shared log.
 package enum EntryResolution {
     /// It was carried out, or refused, and that is durable here.
-    case outcome(EntryOutcome)
+    case outcome(CommandOutcome)
     /// It was not heard of in time.
     case failed(MemberFailure)
     /// Everything that anybody had been answered before is applied here.

@@ -1,4 +1,5 @@
 import BusCluster
+import BusCommands
 import BusJSON
 import BusMachine
 import BusProtocol
@@ -45,9 +46,7 @@ package final class SharedCommits: CommitSink {
     }
 
     /// Every member says so: its operator may be the one who reads it.
-    package func noteRejection(of session: Session, _ error: RequestError) {
-        engine?.reportRejection(of: session, error)
-    }
+    package func report(_ report: CommandReport) { engine?.report(report) }
 
     package func takeOutput(_ body: (UnsafeRawBufferPointer) -> Void) {
         if engine == nil { return plain.takeOutput(body) }

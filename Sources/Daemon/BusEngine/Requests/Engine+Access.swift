@@ -1,3 +1,4 @@
+import BusCommands
 import BusJSON
 import BusLogic
 import BusMachine
@@ -6,74 +7,6 @@ import BusProtocol
 /// What the access rules say of a request. Names are judged before anything is looked up, so that a refusal says nothing
 /// of what there is.
 extension Engine {
-    // MARK: Dispatching
-
-    /// Throws unless all that a dispatch names may be dispatched, conditions aside.
-    func authorizeDispatch(_ grants: Grants) throws(RequestError) {
-        if request.present.contains(.ifRevision), request.present.contains(.store) {
-            try require(.read, ofStoreIn: grants, "read")
-        }
-        guard let actions = try request.array(.actions) else {
-            let isStore = request.present.contains(.store)
-            guard request.present.contains(.action), isStore || request.present.contains(.type) else {
-                return
-            }
-            return try authorize(
-                String(decoding: request.action, as: UTF8.self), isStore: isStore,
-                String(decoding: isStore ? request.store : request.type, as: UTF8.self), grants)
-        }
-        for (index, element) in actions.enumerated() {
-            do throws(RequestError) {
-                try authorize(try BatchElement(element, place: "actions[\(index)]"), grants)
-            } catch {
-                throw error.at(index)
-            }
-        }
-    }
-
-    func authorize(_ element: BatchElement, _ grants: Grants) throws(RequestError) {
-        try authorize(element.action, isStore: element.isStore, element.target, grants)
-    }
-
-    private func authorize(
-        _ action: String, isStore: Bool, _ target: String, _ grants: Grants
-    ) throws(RequestError) {
-        let isAllowed: Bool
-        if isStore {
-            isAllowed =
-                Self.parts(of: target).map { type, name in
-                    !grants.dispatching(action, to: name, ofType: type).isEmpty
-                } ?? true
-        } else if target == "*" {
-            let types = machine.liveTypes.filter { $0.hasAction(named: action) }
-            isAllowed =
-                grants.dispatchesEverywhere(action)
-                || !types.isEmpty
-                    && types.allSatisfy { !grants.dispatching(action, to: nil, ofType: $0.name).isEmpty }
-        } else {
-            isAllowed = !grants.dispatching(action, to: nil, ofType: target).isEmpty
-        }
-        guard isAllowed else { throw StateMachine.forbidden(action, target) }
-    }
-
-    /// Type and name of an address; nil for what is none, which is refused for that.
-    static func parts(of address: String) -> (type: String, name: String)? {
-        var address = address
-        return address.withUTF8 { bytes in
-            AddressParts(UnsafeRawBufferPointer(bytes)).map {
-                (String(decoding: $0.type, as: UTF8.self), String(decoding: $0.name, as: UTF8.self))
-            }
-        }
-    }
-
-    /// Judges a dispatch that is carried out later: its conditions have to hold now as well. The plan stays.
-    func requireNow(_ grants: Grants, by principal: Principal) throws(RequestError) {
-        try machine.addConditions(grants)
-        if machine.plan.conditions.isEmpty { return }
-        defer { machine.plan.liftConditions() }
-        try machine.requireConditions(by: principal)
-    }
-
     // MARK: What a dispatch tells
 
     func visibility(of store: Int32, to grants: Grants) -> Grants.Visibility {
@@ -97,29 +30,17 @@ extension Engine {
 
     // MARK: One store
 
-    /// Throws unless the store that the request names may be used so, whether it exists or not.
     func require(
         _ capability: Capability, ofStoreIn grants: Grants?, _ verb: String
     ) throws(RequestError) {
-        guard let grants, request.present.contains(.store) else { return }
-        let address = String(decoding: request.store, as: UTF8.self)
-        // What is no address is refused for that.
-        guard let (type, name) = Self.parts(of: address) else { return }
-        let isAllowed =
-            switch capability {
-            case .read: grants.shows(name, ofType: type)
-            case .history: grants.knowsHistory(of: name, ofType: type)
-            default: grants.may(capability, name, ofType: type)
-            }
-        guard isAllowed else { throw Self.forbidden(verb, address) }
+        try commands.require(capability, ofStoreIn: grants, verb)
     }
 
     static func forbidden(_ verb: String, _ target: String) -> RequestError {
-        RequestError(
-            .forbidden,
-            "The access rules do not let you \(verb) \(target.shortened(to: 200)); ask an operator of the bus for a role that may."
-        ).with("store", .string(target))
+        Commands.forbidden(verb, target)
     }
+
+    static func parts(of address: String) -> (type: String, name: String)? { Commands.parts(of: address) }
 
     /// Throws as for a type that does not exist, if a pattern names one that the client has nothing to do with.
     func requireKnown(_ pattern: AddressPattern, _ grants: Grants?) throws(RequestError) {

@@ -7,8 +7,8 @@ import BusProtocol
 extension Engine {
     func dispatch(_ connection: Connection) throws(RequestError) {
         totals.dispatches &+= 1
-        if request.hasOptions { return try dispatchWithOptions(connection) }
-        if try !dispatchPlainly(connection) { try dispatchWithOptions(connection) }
+        if request.hasOptions { return try run(.dispatch, connection) }
+        if try !dispatchPlainly(connection) { try run(.dispatch, connection) }
     }
 
     /// Dispatches actions without any option but a key. False, and nothing is done: the access rules have to be asked about it.
@@ -63,7 +63,7 @@ extension Engine {
     private func plan(mayRepeat: Bool) throws(RequestError) -> Bool {
         guard request.hasBatch else { return try machine.planPlain(request, mayRepeat: mayRepeat) }
         machine.plan.clear()
-        try planDispatch(expecting: nil)
+        try planBatch()
         return machine.isPlanWide
     }
 
@@ -76,54 +76,6 @@ extension Engine {
             }
         }
         return try outcome.get()
-    }
-
-    private func dispatchWithOptions(_ connection: Connection) throws(RequestError) {
-        let grants = connection.grants
-        if let grants { try authorizeDispatch(grants) }
-        if request.present.contains(.in) || request.present.contains(.at) { return try schedule(connection) }
-        if request.present.contains(.timer) {
-            throw .invalid("timer", "`timer` names a dispatch that comes later; say when with `in` or `at`.")
-        }
-        let isDryRun = try request.flag(.dryRun, default: false)
-        let isAcknowledged = try request.flag(.ack, default: true)
-        let expected = try request.integer(.ifRevision)
-        let principal = connection.principal!
-        let key = try machine.keyed(request, by: principal)
-        if !isDryRun, let key, let earlier = try duplicate(of: key) {
-            connection.dispatched &+= 1
-            if isAcknowledged {
-                let isSeen = maySeeOutcome(grants)
-                answerDispatch(
-                    connection, revision: earlier.revision, isSeen ? earlier.matched : 0,
-                    isSeen ? earlier.changed : 0, isDuplicate: true)
-            } else {
-                log.noteUnacknowledged(connection, committedAt: earlier.revision, id: request.id)
-            }
-            return
-        }
-        if !isDryRun { try admission.requireCommits() }
-        machine.plan.clear()
-        defer { machine.plan.clear() }
-        try planDispatch(expecting: expected, seenBy: grants)
-        if machine.isPlanWide || knowsExpensive, try mustWaitForPlan(connection, isDryRun: isDryRun) {
-            return
-        }
-        if let grants { try machine.addConditions(grants) }
-        let matched = try apply(by: principal, for: connection)
-        let seen = machine.seenWrites(by: grants)
-        if isDryRun { return try answerDryRun(connection, seen?.count ?? matched) }
-        commit(by: principal, actions: true, key: key)
-        connection.dispatched &+= 1
-        if reportsCommits { reportCommit(by: connection, matched: matched) }
-        if let key { machine.remember(key, matched: matched, changed: machine.changed) }
-        if isAcknowledged {
-            answerDispatch(
-                connection, revision: machine.revision, seen?.count ?? matched,
-                seen.map { machine.changed(of: $0, seenBy: grants) } ?? machine.changed, isDuplicate: false)
-        } else {
-            log.noteUnacknowledged(connection, committedAt: machine.revision, id: request.id)
-        }
     }
 
     /// The earlier commit of a repeated request, if there was one.
@@ -144,11 +96,10 @@ extension Engine {
         }
     }
 
-    func planDispatch(expecting expected: Int?, seenBy grants: Grants? = nil) throws(RequestError) {
-        let isBatch = request.present.contains(.actions)
+    private func planBatch() throws(RequestError) {
         // What was planned before a refusal costs work, too.
-        defer { if isBatch { clock.work += Work.batchAction * machine.plan.actions.count } }
-        try machine.planDispatch(request, expecting: expected, seenBy: grants)
+        defer { clock.work += Work.batchAction * machine.plan.actions.count }
+        try machine.planDispatch(request, expecting: nil)
         if isLineLong { try admission.requireEventRoom() }
     }
 
@@ -157,7 +108,7 @@ extension Engine {
     var isLineLong: Bool { currentLine.count >= longLine }
 
     /// The reply to a dry run: what would have changed. Everything is rolled back.
-    private func answerDryRun(_ connection: Connection, _ matched: Int) throws(RequestError) {
+    func answerDryRun(_ connection: Connection, _ matched: Int) throws(RequestError) {
         let longest = limits.daemon.line
         let grants = connection.grants
         let changes = machine.rehearsedChanges(room: longest) { store in

@@ -1,3 +1,4 @@
+import BusCommands
 import BusJSON
 import BusLogic
 import BusMachine
@@ -100,10 +101,6 @@ extension Engine {
         try admission.requireLog()
         try admission.requireCommits()
         let (_, index) = try machine.requireStore(request.store)
-        // On a shared bus identities are its members', which the application knows.
-        if !connection.isRestricted, !shared.isOn {
-            try admission.requireOwnership(of: index, connection.principal!)
-        }
         try machine.require(expected, of: index, seenBy: connection.grants)
         try requireHappened(past)
         let store = String(decoding: request.store, as: UTF8.self)
@@ -196,15 +193,9 @@ extension Engine {
             guard case .refused(let code, let message, let details) = answer else { return }
             throw Self.error(code, message, details)
         }
-        try admission.requireCommits()
-        let (_, index) = try machine.requireStore(store)
-        try machine.require(expected, of: index, seenBy: connection.grants)
-        let details = CommitDetails()
-        details.replaced = [(index, try machine.state(old, of: past, for: index))]
-        details.reverted = .init(store: store, to: past)
-        machine.renewLease(of: index)
-        machine.plan.clear()
-        commit(by: connection.principal!, actions: false, details)
+        _ = try commands.revert(
+            store, to: past, old, expecting: expected, by: caller(of: connection),
+            local.here(for: connection))
     }
 
     /// There will be no more answers: connections that wait for one get a refusal, before the daemon exits. True if

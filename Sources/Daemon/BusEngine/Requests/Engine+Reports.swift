@@ -1,20 +1,50 @@
+import BusCommands
 import BusMachine
+import BusProtocol
 
-/// What the operator's log says of ordinary requests: stores that are created and dropped,
-/// and, at level debug, commits.
+/// What the operator's log says of commands: stores that come and go, timers and wills that are refused, and, at level
+/// debug, commits.
 extension Engine {
-    /// A client created or dropped a store. Ephemeral stores come and go all the time, so they are
-    /// reported at level debug only.
-    func reportStore(
-        _ kind: Diagnostic.Kind, _ address: String, isEphemeral: Bool, by connection: Connection
+    func report(_ report: CommandReport) {
+        switch report {
+        case .created(let address, let isEphemeral, let principal):
+            reportStore(.storeCreated, "\(address) was created.", address, isEphemeral, principal.peer)
+        case .dropped(let address, let isEphemeral, let principal):
+            reportStore(.storeDropped, "\(address) was dropped.", address, isEphemeral, principal.peer)
+        case .expired(let address, let length):
+            reportStore(
+                .storeDropped,
+                "\(address) was dropped: no dispatch reached it for \(DurationText.seconds(length)) s.",
+                address, false, nil)
+        case .timerRejected(let timer, let action, let asker, let error):
+            outputs.report(
+                Diagnostic(
+                    kind: .timerRejected, level: .warning,
+                    message:
+                        "The timer \(timer.name) of \(machine.name(of: timer.owner)) is gone, and \(action) "
+                        + "was not committed: \(error.message)",
+                    peer: asker.peer, store: error.detail("store"), action: action,
+                    revision: machine.revision))
+        case .willRejected(let session, let error):
+            outputs.report(
+                Diagnostic(
+                    kind: .willRejected, level: .warning,
+                    message: "A will was not committed: \(error.message)", peer: session.principal.peer,
+                    store: error.detail("store"), action: error.detail("action")))
+        }
+    }
+
+    /// Ephemeral stores come and go all the time, so they are reported at level debug only.
+    private func reportStore(
+        _ kind: Diagnostic.Kind, _ message: @autoclosure () -> String, _ address: String,
+        _ isEphemeral: Bool, _ peer: Peer?
     ) {
         let level: Diagnostic.Level = isEphemeral ? .debug : .info
         guard level >= outputs.reportsFrom else { return }
         outputs.report(
             Diagnostic(
-                kind: kind, level: level,
-                message: "\(address) was \(kind == .storeCreated ? "created" : "dropped").",
-                peer: connection.peer, store: address, revision: machine.revision))
+                kind: kind, level: level, message: message(), peer: peer, store: address,
+                revision: machine.revision))
     }
 
     /// A dispatch was committed: one diagnostic for each action and type.

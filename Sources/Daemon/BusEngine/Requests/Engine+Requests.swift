@@ -35,14 +35,12 @@ extension Engine {
             case .ping: answerPing(connection)
             case .get: try get(connection)
             case .hello: try hello(connection)
-            case .create: try create(connection)
-            case .drop: try drop(connection)
+            case .create, .drop, .will, .cancel: try run(operation, connection)
             case .stores: try listStores(connection)
             case .types: try listTypes(connection)
             case .subscribe: try subscribe(connection)
             case .unsubscribe: try unsubscribe(connection)
             case .sync: answer(connection) { $0.append(revision: machine.revision) }
-            case .will: try setWill(connection)
             case .stats:
                 try answerWithinLine(connection, id: request.id) {
                     appendStatistics(to: $0, for: connection.grants)
@@ -54,7 +52,6 @@ extension Engine {
             case .history: try history(connection)
             case .revert: try revert(connection)
             case .timers: try listTimers(connection)
-            case .cancel: try cancel(connection)
             case .cluster: try askCluster(connection)
             }
         } catch {

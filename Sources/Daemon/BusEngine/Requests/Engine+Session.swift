@@ -57,37 +57,6 @@ extension Engine {
         writer.append(",\"cluster\":")
         writer.append(jsonObject: shared.condition)
     }
-
-    func setWill(_ connection: Connection) throws(RequestError) {
-        guard let actions = try request.array(.actions) else {
-            throw .invalid("actions", "Give the will's `actions`; an empty list clears it.")
-        }
-        guard actions.count <= limits.bus.batch else {
-            throw RequestError(.limit, "A will takes at most \(limits.bus.batch) actions; give fewer.")
-        }
-        let cost = Work.read + Work.willAction * actions.count
-        if mustWait(for: cost, connection, currentLine) { return }
-        clock.work += cost
-        var will: [WillAction] = []
-        for (index, element) in actions.enumerated() {
-            do throws(RequestError) {
-                let element = try BatchElement(element, place: "actions[\(index)]")
-                if let grants = connection.grants { try authorize(element, grants) }
-                will.append(try machine.willAction(element))
-            } catch {
-                throw error.at(index)
-            }
-        }
-        let size = try admission.requireMemory(forWill: actions, of: connection)
-        try admission.requireCommits()
-        if !will.isEmpty || connection.session != nil {
-            let session = session(of: connection)
-            machine.setWill(will, of: session)
-            connections.countWill(size, of: connection)
-            log.appendWill(of: session, machine)
-        }
-        answer(connection) { _ in }
-    }
 }
 
 extension Limits {

@@ -1,3 +1,4 @@
+import BusCommands
 import BusJSON
 import BusMachine
 import BusProtocol
@@ -89,42 +90,7 @@ extension Engine {
         guard log.unavailableReason == nil else { return unendedSessions.append(session) }
         log.noteEnd(of: session)
         clock.work += Work.request
-        let isWillDone = applyWill(of: session)
-        let drops = machine.drops(of: session)
-        if isWillDone || !drops.isEmpty {
-            let details = CommitDetails()
-            details.dropped = drops
-            details.ended = session.id
-            commit(by: session.principal, actions: isWillDone, details)
-        } else {
-            log.appendEnd(of: session.id, machine)
-        }
-        machine.closeSession(session.id)
-    }
-
-    /// Applies a will, to be committed; false if there is none, or it can't be applied any more, which is logged.
-    private func applyWill(of session: Session) -> Bool {
-        machine.plan.clear()
-        if session.will.isEmpty { return false }
-        do throws(RequestError) {
-            clock.work += Work.batchAction * session.will.count
-            try machine.planWill(of: session)
-            if let grants = access.grants(of: session.principal) { try machine.addConditions(grants) }
-            try machine.requireBudget(min(limits.bus.commit, BusLimits.willOperations))
-            _ = try apply(by: session.principal, spending: BusLimits.willOperations)
-            return true
-        } catch {
-            machine.plan.clear()
-            reportRejection(of: session, error)
-            return false
-        }
-    }
-
-    /// A will can't be committed any more.
-    func reportRejection(of session: Session, _ error: RequestError) {
-        outputs.report(
-            Diagnostic(
-                kind: .willRejected, level: .warning, message: "A will was not committed: \(error.message)",
-                peer: session.principal.peer, store: error.detail("store"), action: error.detail("action")))
+        clock.work += Work.batchAction * session.will.count
+        commands.end(session, grants: access.grants(of: session.principal), local.here(for: nil))
     }
 }

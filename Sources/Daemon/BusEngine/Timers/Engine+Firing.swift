@@ -1,3 +1,4 @@
+import BusCommands
 import BusMachine
 import BusProtocol
 
@@ -41,70 +42,11 @@ extension Engine {
     /// Fires a timer, or ends a lease; false if it will take long, and has to wait at the gate.
     private func fire(_ timer: BusTimer) -> Bool {
         let before = clock.work
-        switch timer.purpose {
-        case .lease(let length): endLease(timer, length)
-        case .action(let action, _, let asker):
-            let plan = Result { () throws(RequestError) in try machine.plan(timer) }
-            if plannedWork() >= DaemonLimits.longRequest, scheduler.isGateClosed(to: -1) {
-                machine.plan.clear()
-                return false
-            }
-            let principal = asker.firing(timer.name)
-            clock.work += Work.request + Work.batchAction
-            machine.take(timer)
-            do throws(RequestError) {
-                try plan.get()
-                if let grants = access.grants(of: asker) { try machine.addConditions(grants) }
-                try machine.requireBudget(limits.bus.commit)
-                _ = try apply(by: principal)
-                commit(fired: timer, by: principal, actions: true)
-            } catch {
-                // What was rolled back is the removal of the timer, too.
-                if timer.isSet { machine.take(timer) }
-                machine.plan.clear()
-                commit(fired: timer, by: principal, actions: false)
-                report(error, of: timer, action, by: asker)
-            }
-            machine.plan.clear()
+        guard commands.fire(timer, grants: { access.grants(of: $0) }, local.here(for: nil)) else {
+            return false
         }
         let done = clock.work - before
         if done >= DaemonLimits.longRequest { scheduler.closeGate(after: done) }
         return true
-    }
-
-    private func commit(fired timer: BusTimer, by principal: Principal, actions: Bool) {
-        let details = CommitDetails()
-        details.timer = .fired(timer)
-        commit(by: principal, actions: actions, details)
-    }
-
-    private func report(
-        _ error: RequestError, of timer: BusTimer, _ action: String, by asker: Principal
-    ) {
-        let owner = machine.name(of: timer.owner)
-        outputs.report(
-            Diagnostic(
-                kind: .timerRejected, level: .warning,
-                message: "The timer \(timer.name) of \(owner) is gone, and \(action) was not committed: "
-                    + error.message,
-                peer: asker.peer, store: error.detail("store"), action: action, revision: machine.revision))
-    }
-
-    private func endLease(_ timer: BusTimer, _ length: Int) {
-        guard case .store(let store) = timer.owner else {
-            preconditionFailure("A lease is a store's.")
-        }
-        let address = machine.address(of: Int(store))
-        machine.plan.clear()
-        let details = CommitDetails()
-        details.dropped = [store]
-        commit(by: .daemon, actions: false, details)
-        guard outputs.reportsFrom <= .info else { return }
-        outputs.report(
-            Diagnostic(
-                kind: .storeDropped, level: .info,
-                message:
-                    "\(address) was dropped: no dispatch reached it for \(DurationText.seconds(length)) s.",
-                store: address, revision: machine.revision))
     }
 }

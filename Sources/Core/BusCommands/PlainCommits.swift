@@ -30,7 +30,7 @@ package final class PlainCommits: CommitSink {
 
     package func note(endOf session: SessionID) { StateMachine.traceEnd(of: session, to: trace) }
 
-    package func noteRejection(of session: Session, _ error: RequestError) {}
+    package func report(_ report: CommandReport) {}
 
     package func takeOutput(_ body: (UnsafeRawBufferPointer) -> Void) {
         body(trace.bytes)

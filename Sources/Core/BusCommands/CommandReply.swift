@@ -1,7 +1,7 @@
 import BusProtocol
 
-/// What an entry came to, wherever it was applied.
-package struct EntryReply: Equatable, Sendable {
+/// What a command came to.
+package struct CommandReply: Equatable, Sendable {
     /// Of the commit; of what is no commit, the revision behind which it took effect.
     package var revision: Int
     package var matched = 0
@@ -15,6 +15,8 @@ package struct EntryReply: Equatable, Sendable {
     /// Of a dispatch that comes later: its timer, and when that is due.
     package var timer: String?
     package var due: Int?
+    /// Nothing is committed: what would have changed is applied, and has to be rolled back.
+    package var isRehearsal = false
     /// Of a session that was named: whether there was something left in it.
     package var isResumed = false
 
@@ -31,8 +33,8 @@ package struct EntryReply: Equatable, Sendable {
     }
 }
 
-/// The outcome of an entry: the same on every member.
-package enum EntryOutcome: Sendable {
-    case done(EntryReply)
+/// The outcome of an entry of a shared log, equal on every member.
+package enum CommandOutcome: Sendable {
+    case done(CommandReply)
     case refused(RequestError)
 }

@@ -1,12 +1,13 @@
+import BusCommands
 import BusJSON
 import BusLogic
 import BusMachine
 import BusProtocol
 
 /// What decides outcomes changes for the whole bus: types, access rules, limits.
-extension EntryApplication {
+extension Replica {
     /// Puts in force what differs. What is absent stays as it is.
-    func configure(_ text: [UInt8], by principal: Principal) throws(RequestError) -> EntryReply {
+    func configure(_ text: [UInt8], by principal: Principal) throws(RequestError) -> CommandReply {
         guard let wanted = (try? JSON(parsing: text))?.object else {
             throw RequestError(.parseError, "What is to be configured can't be read; propose it anew.")
         }
@@ -25,7 +26,7 @@ extension EntryApplication {
             machine.limits = before
             throw RequestError(.rejected, error.message)
         }
-        return EntryReply(revision: machine.revision)
+        return CommandReply(revision: machine.revision)
     }
 
     private func types(_ list: JSON) throws(RequestError) -> [any StateType] {

@@ -1,0 +1,103 @@
+import BusJSON
+import BusLogic
+import BusMachine
+import BusProtocol
+
+/// What the access rules say of a command. Names are judged before anything is looked up, so that a refusal says nothing
+/// of what there is.
+extension Commands {
+    /// Throws unless all that a dispatch names may be dispatched, conditions aside.
+    package func authorizeDispatch(_ grants: Grants) throws(RequestError) {
+        if request.present.contains(.ifRevision), request.present.contains(.store) {
+            try require(.read, ofStoreIn: grants, "read")
+        }
+        guard let actions = try request.array(.actions) else {
+            let isStore = request.present.contains(.store)
+            guard request.present.contains(.action), isStore || request.present.contains(.type) else {
+                return
+            }
+            return try authorize(
+                String(decoding: request.action, as: UTF8.self), isStore: isStore,
+                String(decoding: isStore ? request.store : request.type, as: UTF8.self), grants)
+        }
+        for (index, element) in actions.enumerated() {
+            do throws(RequestError) {
+                try authorize(try BatchElement(element, place: "actions[\(index)]"), grants)
+            } catch {
+                throw error.at(index)
+            }
+        }
+    }
+
+    package func authorize(_ element: BatchElement, _ grants: Grants) throws(RequestError) {
+        try authorize(element.action, isStore: element.isStore, element.target, grants)
+    }
+
+    private func authorize(
+        _ action: String, isStore: Bool, _ target: String, _ grants: Grants
+    ) throws(RequestError) {
+        let isAllowed: Bool
+        if isStore {
+            isAllowed =
+                Self.parts(of: target).map { type, name in
+                    !grants.dispatching(action, to: name, ofType: type).isEmpty
+                } ?? true
+        } else if target == "*" {
+            let types = machine.liveTypes.filter { $0.hasAction(named: action) }
+            isAllowed =
+                grants.dispatchesEverywhere(action)
+                || !types.isEmpty
+                    && types.allSatisfy { !grants.dispatching(action, to: nil, ofType: $0.name).isEmpty }
+        } else {
+            isAllowed = !grants.dispatching(action, to: nil, ofType: target).isEmpty
+        }
+        guard isAllowed else { throw StateMachine.forbidden(action, target) }
+    }
+
+    /// Throws unless the store that the request names may be used so, whether it exists or not.
+    package func require(
+        _ capability: Capability, ofStoreIn grants: Grants?, _ verb: String
+    ) throws(RequestError) {
+        guard let grants, request.present.contains(.store) else { return }
+        try require(capability, String(decoding: request.store, as: UTF8.self), grants, verb)
+    }
+
+    func require(
+        _ capability: Capability, _ address: String, _ grants: Grants?, _ verb: String
+    ) throws(RequestError) {
+        // What is no address is refused for that.
+        guard let grants, let (type, name) = Self.parts(of: address) else { return }
+        let isAllowed =
+            switch capability {
+            case .read: grants.shows(name, ofType: type)
+            case .history: grants.knowsHistory(of: name, ofType: type)
+            default: grants.may(capability, name, ofType: type)
+            }
+        guard isAllowed else { throw Self.forbidden(verb, address) }
+    }
+
+    /// Without rules a store is dropped and reverted by its creator, and by operators, for whom their machine vouches.
+    func requireOwnership(of index: Int32, by caller: Caller) throws(RequestError) {
+        if machine.access != nil || caller.isOperator || caller.principal.identity == nil { return }
+        let creator = machine.stores.pointer(index).pointee.creator
+        if creator >= 0, creator == caller.principal.number { return }
+        throw machine.notOwned(index)
+    }
+
+    package static func forbidden(_ verb: String, _ target: String) -> RequestError {
+        RequestError(
+            .forbidden,
+            "The access rules do not let you \(verb) \(target.shortened(to: 200)); ask an operator of the bus for a role that may."
+        ).with("store", .string(target))
+    }
+
+    /// Type and name of an address; nil for what is none.
+    package static func parts(of address: String) -> (type: String, name: String)? {
+        var address = address
+        return address.withUTF8 { bytes in
+            AddressParts(UnsafeRawBufferPointer(bytes)).map {
+                (String(decoding: $0.type, as: UTF8.self), String(decoding: $0.name, as: UTF8.self))
+            }
+        }
+    }
+}

@@ -1,0 +1,114 @@
+import BusJSON
+import BusLogic
+import BusMachine
+import BusProtocol
+
+/// Stores are created, dropped and reverted.
+extension Commands {
+    func create(by caller: Caller, _ host: any CommandHost) throws(RequestError) -> CommandReply? {
+        guard request.present.contains(.store) else {
+            throw .invalid("store", "Say in `store` which address the new store has.")
+        }
+        let parts = try machine.requireAddress(request.store)
+        let address = String(decoding: request.store, as: UTF8.self)
+        try require(.create, address, caller.grants, "create")
+        let entry = try machine.requireType(parts.type)
+        var wanted = isEarlier ? nil : try requestedState()
+        let isEphemeral = try request.flag(.ephemeral, default: false)
+        let ifMissing = try request.flag(.ifMissing, default: false)
+        let timeToLive = try machine.requestedTimeToLive(in: request, of: entry)
+        let key = try machine.keyed(request, by: caller.principal)
+        if var earlier = try earlier(key) {
+            earlier.created = true
+            return earlier
+        }
+        if ifMissing, machine.stores.find(type: entry.index, name: parts.name) != nil {
+            return CommandReply(revision: machine.revision)
+        }
+        try machine.requireFree(address, parts, entry)
+        guard try host.admit(.creation) else { return nil }
+        var owner = isEphemeral ? isEarlier ? host.session() : host.openSession : nil
+        if isEarlier { wanted = (try request.object(.state), try request.integer(.version, least: 1)) }
+        let state = try machine.newState(of: entry, replacing: wanted?.state, of: wanted?.version, in: owner)
+        try requireConditions(forCreating: address, of: entry, parts, state, by: caller)
+        guard try host.admit(.state(bytes: state.encodedSize)) else { return nil }
+        if isEphemeral { owner = host.session() }
+        let details = CommitDetails()
+        let store = machine.create(parts, of: entry, state, by: caller.principal, in: owner)
+        if let timeToLive { machine.lease(store, for: timeToLive) }
+        details.created = [store]
+        host.commit(by: caller.principal, actions: false, key: key, details)
+        host.report(.created(address, isEphemeral: isEphemeral, by: caller.principal))
+        var reply = remember(key, matched: 1, changed: 1)
+        reply.created = true
+        return reply
+    }
+
+    private func requestedState() throws(RequestError) -> (state: JSONObject?, version: Int?) {
+        let state = try request.object(.state)
+        let version = try request.integer(.version, least: 1)
+        guard version == nil || state != nil else {
+            throw .invalid("version", "`version` says which version `state` is of; give both, or neither.")
+        }
+        return (state, version)
+    }
+
+    /// A rule that allows to create the store has no condition, or it holds for the new state.
+    private func requireConditions(
+        forCreating address: String, of entry: TypeEntry, _ parts: AddressParts, _ state: JSONObject,
+        by caller: Caller
+    ) throws(RequestError) {
+        guard let grants = caller.grants else { return }
+        let rules = grants.allowing(
+            .create, String(decoding: parts.name, as: UTF8.self), ofType: entry.name)
+        if rules.contains(where: { $0.condition == nil }) { return }
+        guard
+            machine.holds(
+                rules.compactMap(\.condition), forCreating: address, state, by: caller.principal)
+        else { throw Self.forbidden("create", address) }
+    }
+
+    func drop(by caller: Caller, _ host: any CommandHost) throws(RequestError) -> CommandReply? {
+        guard request.present.contains(.store) else {
+            throw .invalid("store", "Say in `store` which store to drop.")
+        }
+        let address = String(decoding: request.store, as: UTF8.self)
+        try require(.drop, address, caller.grants, "drop")
+        let key = try machine.keyed(request, by: caller.principal)
+        if let earlier = try earlier(key) { return earlier }
+        let (_, index) = try machine.requireStore(request.store)
+        try requireOwnership(of: index, by: caller)
+        guard try host.admit(.commit) else { return nil }
+        machine.plan.clear()
+        let isEphemeral = machine.stores.pointer(index).pointee.owner >= 0
+        let details = CommitDetails()
+        details.dropped = [index]
+        host.commit(by: caller.principal, actions: false, key: key, details)
+        host.report(.dropped(address, isEphemeral: isEphemeral, by: caller.principal))
+        return remember(key, matched: 1, changed: 1)
+    }
+
+    /// Reverts a store to a state that was found in the history of the member that was asked.
+    ///
+    /// - Parameters:
+    ///   - address: UTF-8, as requested.
+    ///   - revision: The revision at which the store had the state `past`.
+    ///   - expected: The revision that the store must have now; nil: any.
+    package func revert(
+        _ address: String, to revision: Int, _ past: PastState, expecting expected: Int?, by caller: Caller,
+        _ host: any CommandHost
+    ) throws(RequestError) -> CommandReply? {
+        try require(.revert, address, caller.grants, "revert")
+        let (_, index) = try machine.requireStore(address)
+        try requireOwnership(of: index, by: caller)
+        guard try host.admit(.commit) else { return nil }
+        try machine.require(expected, of: index, seenBy: caller.grants)
+        let details = CommitDetails()
+        details.replaced = [(index, try machine.state(past, of: revision, for: index))]
+        details.reverted = .init(store: address, to: revision)
+        machine.renewLease(of: index)
+        machine.plan.clear()
+        host.commit(by: caller.principal, actions: false, key: nil, details)
+        return remember(nil, matched: 1, changed: machine.changed)
+    }
+}
