@@ -43,7 +43,7 @@ extension ModelBus {
                     throw refusal
                 }
             }
-            open(session)
+            if !actions.isEmpty { open(session) }
             sessions[session]?.will = actions
             return .done([:])
         case "sync": return .done(["revision": .int(revision)])
