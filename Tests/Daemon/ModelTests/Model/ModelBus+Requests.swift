@@ -43,6 +43,7 @@ extension ModelBus {
                     throw refusal
                 }
             }
+            if !actions.isEmpty { open(session) }
             sessions[session]?.will = actions
             return .done([:])
         case "sync": return .done(["revision": .int(revision)])
@@ -224,6 +225,7 @@ extension ModelBus {
             details["linger"] = .int(sessions[session]?.linger ?? 0)
         }
         details["key"] = request["key"]
+        if isEphemeral { open(session) }
         commit(next, principal, details: details)
         return remember(request, ["revision": .int(revision), "created": true], principal)
     }

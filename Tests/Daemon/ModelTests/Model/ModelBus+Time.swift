@@ -13,18 +13,21 @@ extension ModelBus {
     mutating func advance(to time: Int) {
         now = max(now, time)
         while let due = nextDue, due <= now {
-            // Of what is due at one time, the timer that was set first comes first.
-            if let timer = world.timers.filter({ $0.due == due }).min(by: { $0.order < $1.order }) {
-                fire(timer)
-            } else if let lease = world.order.first(where: { address in
-                world.stores[address].map { store in store.ttl.map { store.touched + $0 == due } ?? false }
-                    ?? false
-            }) {
-                var next = world
-                next.drop(lease)
-                commit(next, .daemon, details: ["dropped": [.string(lease)]])
-            } else if let session = sessions.filter({ $0.value.end == due }).keys.min() {
+            // Of what is due at one time, sessions end first, and then what was set first comes first.
+            if let session = sessionsInOrder.first(where: { sessions[$0]?.end == due }) {
                 end(session)
+                continue
+            }
+            let timer = world.timers.filter { $0.due == due }.min { $0.order < $1.order }
+            let lease = world.stores.filter { store in
+                store.value.ttl.map { store.value.touched + $0 == due } ?? false
+            }.min { $0.value.order < $1.value.order }
+            if let timer, timer.order < lease?.value.order ?? .max {
+                fire(timer)
+            } else if let address = lease?.key {
+                var next = world
+                next.drop(address)
+                commit(next, .daemon, details: ["dropped": [.string(address)]])
             }
         }
     }
@@ -52,6 +55,13 @@ extension ModelBus {
     }
 
     // MARK: Sessions
+
+    /// In the order in which they first left something.
+    var sessionsInOrder: [Int] {
+        sessions.keys.sorted {
+            (sessions[$0]?.order ?? .max, $0) < (sessions[$1]?.order ?? .max, $1)
+        }
+    }
 
     mutating func connect(_ session: Int, uid: Int, by: JSON) {
         sessions[session] = Session(principal: Principal(uid: uid, by: by))

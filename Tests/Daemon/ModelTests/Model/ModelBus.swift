@@ -20,6 +20,8 @@ struct ModelBus {
         let ttl: Int?
         /// When a dispatch last matched it.
         var touched: Int
+        /// Decides between its lease and what else is due at one time: it counts as set when the store was created.
+        var order = 0
     }
 
     struct Action {
@@ -86,6 +88,8 @@ struct ModelBus {
         var will: [Action] = []
         /// When it ends, once its connection has.
         var end: Int?
+        /// Counts the sessions that leave something: those that end at one time end in this order.
+        var order: Int?
     }
 
     struct Key {
@@ -106,6 +110,7 @@ struct ModelBus {
     var oldest = 0
     let isShared: Bool
     var sessions: [Int: Session] = [:]
+    private var openedSessions = 0
     /// By client and key.
     var keys: [String: Key] = [:]
     var revision: Int { commits.count - 1 }
@@ -133,6 +138,13 @@ struct ModelBus {
         var next = world
         next.add(store, at: address)
         commit(next, .daemon, details: ["created": [address: store.state]])
+    }
+
+    /// A session leaves something: a will or an ephemeral store.
+    mutating func open(_ session: Int) {
+        guard sessions[session]?.order == nil else { return }
+        sessions[session]?.order = openedSessions
+        openedSessions += 1
     }
 
     static func type(of address: String) -> String { String(address.prefix { $0 != "/" }) }
@@ -222,6 +234,8 @@ struct ModelBus {
 extension ModelBus.World {
     mutating func add(_ store: ModelBus.Store, at address: String) {
         stores[address] = store
+        stores[address]?.order = nextTimer
+        nextTimer += 1
         order.append(address)
     }
 

@@ -301,7 +301,7 @@ final class Execution {
         note("bus! crash")
         let now = model.now
         try bus.crash(now: now)
-        for session in model.sessions.keys.sorted() { model.disconnect(session) }
+        for session in model.sessionsInOrder { model.disconnect(session) }
         peers = [:]
         pending = [:]
         count("crashes")
