@@ -1,12 +1,13 @@
 import BusEngine
 import BusJSON
 import BusMachine
+import TestModes
 import TestSupport
 import Testing
 
 /// Random actions, reloads, migrations, reverts and restarts, against what the pages say of members in so many words: a
 /// model of a few lines.
-@Suite struct MemberModelTests {
+@Suite(.inBothModes) struct MemberModelTests {
     /// A definition, as far as it matters: what `initial` has, and the version.
     private struct Definition {
         var initial: [String: Int] = [:]
