@@ -59,13 +59,17 @@ import Testing
         #expect(reply["changes"] != nil)
     }
 
-    @Test(arguments: [
-        #"{"op":"dispatch","store":"counter/a","action":"increment","payload":{"by":2},"key":"k"}"#,
-        #"{"op":"dispatch","store":"counter/a","action":"decrement","key":"k"}"#,
-        #"{"op":"dispatch","store":"counter/b","action":"increment","key":"k"}"#,
-        #"{"op":"dispatch","type":"counter","action":"increment","key":"k"}"#,
-        #"{"op":"create","store":"counter/c","key":"k"}"#, #"{"op":"drop","store":"counter/a","key":"k"}"#,
-    ])
+    @Test(
+        .aloneOnly(
+            because: "Numbers in it count revisions from 0: the first of a shared bus is its beginning."),
+        arguments: [
+            #"{"op":"dispatch","store":"counter/a","action":"increment","payload":{"by":2},"key":"k"}"#,
+            #"{"op":"dispatch","store":"counter/a","action":"decrement","key":"k"}"#,
+            #"{"op":"dispatch","store":"counter/b","action":"increment","key":"k"}"#,
+            #"{"op":"dispatch","type":"counter","action":"increment","key":"k"}"#,
+            #"{"op":"create","store":"counter/c","key":"k"}"#,
+            #"{"op":"drop","store":"counter/a","key":"k"}"#,
+        ])
     func anotherRequestWithTheKeyIsAConflict(_ request: String) throws {
         let client = try MemoryBus.with("counter/a", "counter/b").connect(uid: 0)
         try client.revision(after: increment + "}")

@@ -7,7 +7,8 @@ import Testing
 
 /// Random actions, reloads, migrations, reverts and restarts, against what the pages say of members in so many words: a
 /// model of a few lines.
-@Suite(.inBothModes) struct MemberModelTests {
+@Suite(.aloneOnly(because: "It begins again from the log of one machine."))
+struct MemberModelTests {
     /// A definition, as far as it matters: what `initial` has, and the version.
     private struct Definition {
         var initial: [String: Int] = [:]
