@@ -1,10 +1,11 @@
 import BusJSON
 import BusLogic
+import TestModes
 import TestSupport
 import Testing
 
 /// Rules come, change and go: in force from one commit on, for everybody who is there.
-@Suite struct AccessChangeTests {
+@Suite(.inBothModes) struct AccessChangeTests {
     private static let narrow = """
         roles: { admin: [{ user: root }], guest: [everyone] }
         rules:
@@ -64,7 +65,8 @@ import Testing
     }
 
     /// Rules are part of the history: what the log says, snapshots keep and the next daemon takes over.
-    @Test func rulesOutliveTheDaemon() throws {
+    @Test(.aloneOnly(because: "It hands over, or begins again from the log of one machine."))
+    func rulesOutliveTheDaemon() throws {
         let bus = try GuardedBus.make(Self.wide)
         let mallory = bus.mallory
         _ = try mallory.ask(#"{"op":"subscribe","match":"*/*"}"#)
@@ -88,7 +90,8 @@ import Testing
     }
 
     /// Without a log, too: the next daemon goes by the rules that it was started with.
-    @Test func theNextDaemonGoesByItsOwnRules() throws {
+    @Test(.aloneOnly(because: "It hands over, or begins again from the log of one machine."))
+    func theNextDaemonGoesByItsOwnRules() throws {
         var setup = GuardedBus.setup(Self.wide)
         setup.log = nil
         let bus = try MemoryBus(setup)
@@ -106,7 +109,8 @@ import Testing
     }
 
     /// Rules that could not be written are not in force.
-    @Test func rulesThatWereNotWrittenAreTakenBack() throws {
+    @Test(.aloneOnly(because: "It hands over, or begins again from the log of one machine."))
+    func rulesThatWereNotWrittenAreTakenBack() throws {
         let bus = try GuardedBus.make(Self.wide)
         let (root, mallory) = (bus.root, bus.mallory)
         _ = try mallory.ask(#"{"op":"subscribe","match":"*/*"}"#)

@@ -1,11 +1,12 @@
 import BusJSON
 import Foundation
+import TestModes
 import TestSupport
 import Testing
 
 /// The bus agrees with the model on random rules, which change, and random requests; and whoever subscribes has exactly
 /// what the model shows, after every step.
-@Suite struct AccessModelTests {
+@Suite(.inBothModes) struct AccessModelTests {
     private static func type(_ name: String) -> String {
         """
         type: \(name)

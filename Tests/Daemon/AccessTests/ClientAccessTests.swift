@@ -1,9 +1,10 @@
 import BusJSON
+import TestModes
 import TestSupport
 import Testing
 
 /// Who may know of whom, and disconnect whom, under access rules.
-@Suite struct ClientAccessTests {
+@Suite(.inBothModes) struct ClientAccessTests {
     private func ids(_ client: MemoryClient) throws -> [Int] {
         try #require(try client.answer(#"{"op":"clients"}"#)["clients"]?.array).compactMap { $0["id"]?.int }
     }

@@ -1,11 +1,12 @@
 import BusEngine
 import BusJSON
+import TestModes
 import TestSupport
 import Testing
 
 /// What may not be read influences nothing that a client receives: neither stores beside those that it reads, nor the rest
 /// of a state of which it reads parts.
-@Suite struct HiddenChangeTests {
+@Suite(.inBothModes) struct HiddenChangeTests {
     private static let rules = """
         roles: { admin: [{ user: root }], guest: [{ user: mallory }], writer: [{ user: bob }] }
         rules:
@@ -134,7 +135,8 @@ import Testing
     }
 
     /// From the log, and from a snapshot.
-    @Test func whatWasSeenOutlivesTheDaemon() throws {
+    @Test(.aloneOnly(because: "It hands over, or begins again from the log of one machine."))
+    func whatWasSeenOutlivesTheDaemon() throws {
         let bus = try make()
         try set(21, bus)
         let seen = bus.engine.revision

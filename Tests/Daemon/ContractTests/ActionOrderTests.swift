@@ -1,11 +1,12 @@
 import BusEngine
 import BusJSON
+import TestModes
 import TestSupport
 import Testing
 
 /// A subscription receives equal actions live, late and resumed. And the events of one connection
 /// come by their revisions.
-@Suite struct ActionOrderTests {
+@Suite(.inBothModes) struct ActionOrderTests {
     private static let patterns = [
         #""type":"counter""#, #""store":"counter/none""#, #""match":"counter/x*""#, #""match":"*/a""#,
         #""match":"d*/*""#, #""store":"counter/a""#, #""match":"value/*z""#,
@@ -30,7 +31,11 @@ import Testing
         try client.all().filter { $0["event"] == "action" }
     }
 
-    @Test(arguments: patterns) func pastActionsAreThoseToldLive(_ pattern: String) throws {
+    @Test(
+        .aloneOnly(
+            because: "Numbers in it count revisions from 0: the first of a shared bus is its beginning."),
+        arguments: patterns) func pastActionsAreThoseToldLive(_ pattern: String) throws
+    {
         let bus = try MemoryBus.logging("counter/a", "door/d")
         let (live, root, slow) = (bus.connect(), bus.connect(uid: 0), bus.connect())
         for client in [live, slow] { try client.reply(to: subscribe(pattern)) }
@@ -47,7 +52,10 @@ import Testing
     }
 
     /// What is addressed to every type concerns those that have the action.
-    @Test func historyOfATypeHasWhatItKnows() throws {
+    @Test(
+        .aloneOnly(
+            because: "Numbers in it count revisions from 0: the first of a shared bus is its beginning."))
+    func historyOfATypeHasWhatItKnows() throws {
         let bus = try MemoryBus.logging("counter/a", "door/d")
         let client = bus.connect()
         let close = try client.revision(after: #"{"op":"dispatch","type":"*","action":"close"}"#)
@@ -64,7 +72,10 @@ import Testing
     }
 
     /// Several subscriptions of one connection that falls behind, of states and of actions, from the log and from memory.
-    @Test func revisionsOfOneConnectionNeverGoBack() throws {
+    @Test(
+        .aloneOnly(
+            because: "Numbers in it count revisions from 0: the first of a shared bus is its beginning."))
+    func revisionsOfOneConnectionNeverGoBack() throws {
         let bus = try MemoryBus.logging("counter/a") { $0.limits.daemon.outbox = 4096 }
         let (client, other) = (bus.connect(), bus.connect())
         for line in [

@@ -1,11 +1,12 @@
 import BusEngine
 import BusJSON
 import BusMachine
+import TestModes
 import TestSupport
 import Testing
 
 /// What was handed over may be torn or altered; a daemon that begins must see it, and live on without it.
-@Suite struct DamagedHandOverTests {
+@Suite(.aloneOnly(because: "A hand-over of one machine is damaged.")) struct DamagedHandOverTests {
     /// A bus with something of every kind, and its bytes.
     private func richBus() throws -> (MemoryBus, [UInt8]) {
         let bus = try MemoryBus.withEveryRecord()

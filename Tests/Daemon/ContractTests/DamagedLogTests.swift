@@ -2,11 +2,12 @@ import BusEngine
 import BusHistory
 import BusJSON
 import BusMachine
+import TestModes
 import TestSupport
 import Testing
 
 /// Whatever stands in a log, carrying it out ends in an engine or in a sentence, never in a trap.
-@Suite struct DamagedLogTests {
+@Suite(.aloneOnly(because: "The log of one machine is damaged.")) struct DamagedLogTests {
     /// A log with an entry of every kind, in few groups.
     private func log() throws -> (MemoryBus, MemoryLog) {
         let bus = try MemoryBus.withEveryEntry()

@@ -1,10 +1,11 @@
 import BusEngine
 import BusJSON
+import TestModes
 import TestSupport
 import Testing
 
 /// A restart that hands everything over is nothing a client could notice.
-@Suite struct HandOverTests {
+@Suite(.aloneOnly(because: "A bus in memory hands over no membership.")) struct HandOverTests {
     private let gate =
         "type: gate\ninitial: { isOpen: false }\nactions: { open: { set: { isOpen: true } } }\n"
 

@@ -2,11 +2,12 @@ import BusEngine
 import BusHistory
 import BusJSON
 import BusMachine
+import TestModes
 import TestSupport
 import Testing
 
 /// The ops that only the log can answer: `history`, `revert`, and `get` and `types` of a past revision.
-@Suite struct HistoryTests {
+@Suite(.inBothModes) struct HistoryTests {
     /// Revisions 1 and 2 are the stores', then five commits.
     private func bus() throws -> (MemoryBus, MemoryClient) {
         let bus = try MemoryBus.logging("counter/a", "door/d")
@@ -27,7 +28,10 @@ import Testing
         return try #require(reply["commits"]?.array, "\(reply)").compactMap { $0["revision"]?.int }
     }
 
-    @Test func commitsAreToldAsTheyWere() throws {
+    @Test(
+        .aloneOnly(
+            because: "Numbers in it count revisions from 0: the first of a shared bus is its beginning."))
+    func commitsAreToldAsTheyWere() throws {
         let (bus, client) = try bus()
         let commits = try #require(try client.reply(to: #"{"op":"history"}"#)["commits"]?.array)
         #expect(commits.compactMap { $0["revision"]?.int } == Array(1...7))
@@ -41,15 +45,18 @@ import Testing
         #expect(commits[6]["actions"] == [])
     }
 
-    @Test(arguments: [
-        (#","since":3"#, [4, 5, 6, 7]), (#","since":3,"until":5"#, [4, 5]), (#","until":2"#, [1, 2]),
-        (#","since":7"#, []), (#","since":900"#, []), (#","until":900"#, Array(1...7)),
-        (#","since":5,"until":2"#, []),
-        (#","type":"door""#, [2, 5, 6]), (#","type":"counter""#, [1, 3, 4, 6, 7]),
-        (#","store":"counter/b""#, [7]),
-        (#","store":"counter/a""#, [1, 3, 4, 6]), (#","type":"lamp""#, []), (#","limit":1"#, [1]),
-        (#","limit":2,"type":"counter","since":1"#, [3, 4]),
-    ])
+    @Test(
+        .aloneOnly(
+            because: "Numbers in it count revisions from 0: the first of a shared bus is its beginning."),
+        arguments: [
+            (#","since":3"#, [4, 5, 6, 7]), (#","since":3,"until":5"#, [4, 5]), (#","until":2"#, [1, 2]),
+            (#","since":7"#, []), (#","since":900"#, []), (#","until":900"#, Array(1...7)),
+            (#","since":5,"until":2"#, []),
+            (#","type":"door""#, [2, 5, 6]), (#","type":"counter""#, [1, 3, 4, 6, 7]),
+            (#","store":"counter/b""#, [7]),
+            (#","store":"counter/a""#, [1, 3, 4, 6]), (#","type":"lamp""#, []), (#","limit":1"#, [1]),
+            (#","limit":2,"type":"counter","since":1"#, [3, 4]),
+        ])
     func historyTellsWhatWasAskedFor(_ members: String, _ expected: [Int]) throws {
         let (_, client) = try bus()
         // A dispatch to every type concerns those that declare the action; which did then is not known any more.
@@ -57,7 +64,11 @@ import Testing
         #expect(found == expected)
     }
 
-    @Test(arguments: [1, 2, 3, 100]) func pagesGiveTheWhole(_ limit: Int) throws {
+    @Test(
+        .aloneOnly(
+            because: "Numbers in it count revisions from 0: the first of a shared bus is its beginning."),
+        arguments: [1, 2, 3, 100]) func pagesGiveTheWhole(_ limit: Int) throws
+    {
         let (bus, client) = try bus()
         bus.disk = .isBusy
         for _ in 0..<10 { client.send(Line.increment) }
@@ -74,27 +85,30 @@ import Testing
         #expect(all == Array(1...17))
     }
 
-    @Test(arguments: [
-        (#"{"op":"history","limit":0}"#, "invalid_request"),
-        (#"{"op":"history","limit":1001}"#, "invalid_request"),
-        (#"{"op":"history","since":-1}"#, "invalid_request"),
-        (#"{"op":"history","since":"x"}"#, "invalid_request"),
-        (#"{"op":"history","type":"counter","store":"counter/a"}"#, "invalid_request"),
-        (#"{"op":"history","store":"counter"}"#, "invalid_request"),
-        (#"{"op":"history","x":1}"#, "invalid_request"),
-        (#"{"op":"get","store":"counter/a","revision":8}"#, "conflict"),
-        (#"{"op":"get","store":"counter/b","revision":6}"#, "unknown_store"),
-        (#"{"op":"get","store":"counter/a","revision":-1}"#, "invalid_request"),
-        (#"{"op":"get","revision":3}"#, "invalid_request"),
-        (#"{"op":"types","type":"lamp","revision":3}"#, "unknown_type"),
-        (#"{"op":"revert","store":"counter/a"}"#, "invalid_request"),
-        (#"{"op":"revert","revision":3}"#, "invalid_request"),
-        (#"{"op":"revert","store":"counter/b","revision":99}"#, "conflict"),
-        (#"{"op":"revert","store":"counter/b","revision":3}"#, "unknown_store"),
-        (#"{"op":"revert","store":"counter/x","revision":3}"#, "unknown_store"),
-        (#"{"op":"revert","store":"counter/a","revision":3}"#, "forbidden"),
-        (#"{"op":"revert","store":"counter/b","revision":7,"ifRevision":3}"#, "conflict"),
-    ])
+    @Test(
+        .aloneOnly(
+            because: "Numbers in it count revisions from 0: the first of a shared bus is its beginning."),
+        arguments: [
+            (#"{"op":"history","limit":0}"#, "invalid_request"),
+            (#"{"op":"history","limit":1001}"#, "invalid_request"),
+            (#"{"op":"history","since":-1}"#, "invalid_request"),
+            (#"{"op":"history","since":"x"}"#, "invalid_request"),
+            (#"{"op":"history","type":"counter","store":"counter/a"}"#, "invalid_request"),
+            (#"{"op":"history","store":"counter"}"#, "invalid_request"),
+            (#"{"op":"history","x":1}"#, "invalid_request"),
+            (#"{"op":"get","store":"counter/a","revision":8}"#, "conflict"),
+            (#"{"op":"get","store":"counter/b","revision":6}"#, "unknown_store"),
+            (#"{"op":"get","store":"counter/a","revision":-1}"#, "invalid_request"),
+            (#"{"op":"get","revision":3}"#, "invalid_request"),
+            (#"{"op":"types","type":"lamp","revision":3}"#, "unknown_type"),
+            (#"{"op":"revert","store":"counter/a"}"#, "invalid_request"),
+            (#"{"op":"revert","revision":3}"#, "invalid_request"),
+            (#"{"op":"revert","store":"counter/b","revision":99}"#, "conflict"),
+            (#"{"op":"revert","store":"counter/b","revision":3}"#, "unknown_store"),
+            (#"{"op":"revert","store":"counter/x","revision":3}"#, "unknown_store"),
+            (#"{"op":"revert","store":"counter/a","revision":3}"#, "forbidden"),
+            (#"{"op":"revert","store":"counter/b","revision":7,"ifRevision":3}"#, "conflict"),
+        ])
     func badQuestionsAreRefused(_ request: String, _ code: String) throws {
         let (bus, client) = try bus()
         #expect(try client.code(of: request) == code)
@@ -102,16 +116,19 @@ import Testing
         #expect(try client.isUsable())
     }
 
-    @Test(arguments: [
-        #"{"op":"history"}"#, #"{"op":"get","store":"counter/a","revision":0}"#,
-        #"{"op":"revert","store":"counter/a","revision":1}"#,
-    ])
+    @Test(
+        .aloneOnly(because: "A shared bus always has a log."),
+        arguments: [
+            #"{"op":"history"}"#, #"{"op":"get","store":"counter/a","revision":0}"#,
+            #"{"op":"revert","store":"counter/a","revision":1}"#,
+        ])
     func busWithoutALogSaysSo(_ request: String) throws {
         let client = try MemoryBus.with("counter/a").connect(uid: 0)
         #expect(try client.code(of: request) == "unavailable")
     }
 
-    @Test func historyThatIsGoneIsAConflict() throws {
+    @Test(.aloneOnly(because: "It hands over, or begins again from the log of one machine."))
+    func historyThatIsGoneIsAConflict() throws {
         let (bus, client) = try bus()
         let log = try #require(bus.written)
         log.takeSnapshot(try bus.past(at: 5))
@@ -124,7 +141,10 @@ import Testing
     }
 
     /// A commit may be longer in the log than the request that made it.
-    @Test func commitTooLongForALineIsToldAsSuch() throws {
+    @Test(
+        .aloneOnly(
+            because: "Numbers in it count revisions from 0: the first of a shared bus is its beginning."))
+    func commitTooLongForALineIsToldAsSuch() throws {
         let bus = try MemoryBus.logging("counter/a") { $0.limits.daemon.line = 4096 }
         let client = bus.connect()
         let text = String(repeating: "\u{1}", count: 500)
@@ -149,7 +169,10 @@ import Testing
 
     // MARK: - States
 
-    @Test func pastStatesAreWhatTheyWere() throws {
+    @Test(
+        .aloneOnly(
+            because: "Numbers in it count revisions from 0: the first of a shared bus is its beginning."))
+    func pastStatesAreWhatTheyWere() throws {
         let (bus, client) = try bus()
         func count(_ revision: Int) throws -> Int? {
             let reply = try client.reply(to: #"{"op":"get","store":"counter/a","revision":\#(revision)}"#)
@@ -169,7 +192,8 @@ import Testing
         _ = bus
     }
 
-    @Test func pastDefinitionsAreWhatTheyWere() throws {
+    @Test(.aloneOnly(because: "It hands over, or begins again from the log of one machine."))
+    func pastDefinitionsAreWhatTheyWere() throws {
         let one = "type: lamp\ninitial: { on: false }"
         let bus = try MemoryBus.logging("lamp/l") { $0.definitions = [one] }
         let client = bus.connect(uid: 0)
@@ -208,7 +232,10 @@ import Testing
 
     // MARK: - Going back
 
-    @Test func revertIsANewCommitWithTheOldState() throws {
+    @Test(
+        .aloneOnly(
+            because: "Numbers in it count revisions from 0: the first of a shared bus is its beginning."))
+    func revertIsANewCommitWithTheOldState() throws {
         let (bus, client) = try bus()
         let (root, observer) = (bus.connect(uid: 0), bus.connect())
         var mirror = ContractMirror()
@@ -224,7 +251,10 @@ import Testing
     }
 
     /// Who made a store may revert it, others may not; and whoever decides on what they saw says so.
-    @Test func revertIsForWhoMadeTheStore() throws {
+    @Test(
+        .aloneOnly(
+            because: "Numbers in it count revisions from 0: the first of a shared bus is its beginning."))
+    func revertIsForWhoMadeTheStore() throws {
         let (bus, client) = try bus()
         try client.increment("counter/b")
         #expect(
@@ -236,7 +266,10 @@ import Testing
     }
 
     /// Reverts that are alike, in one moment and one group, are two commits of the log.
-    @Test func revertsThatAreAlikeAreTwoCommits() throws {
+    @Test(
+        .aloneOnly(
+            because: "Numbers in it count revisions from 0: the first of a shared bus is its beginning."))
+    func revertsThatAreAlikeAreTwoCommits() throws {
         let bus = try MemoryBus.logging("counter/a")
         let (one, two) = (bus.connect(.unix(uid: 0, pid: 9)), bus.connect(.unix(uid: 0, pid: 9)))
         try one.increment()
@@ -262,7 +295,9 @@ import Testing
         #expect(try bus.isWhatTheLogSays())
     }
 
-    @Test(arguments: [#"{"op":"history","id":1}"#, #"{"op":"get","id":1,"store":"counter/a","revision":1}"#])
+    @Test(
+        .aloneOnly(because: "It hands over, or begins again from the log of one machine."),
+        arguments: [#"{"op":"history","id":1}"#, #"{"op":"get","id":1,"store":"counter/a","revision":1}"#])
     func questionsOfWhoLeavesAreForgotten(_ request: String) throws {
         let (bus, client) = try bus()
         bus.disk = .isBusy

@@ -1,10 +1,11 @@
 import BusEngine
 import BusJSON
+import TestModes
 import TestSupport
 import Testing
 
 /// Every limit: what is within it works, what is past it is refused by name, and the connection goes on.
-@Suite struct LimitTests {
+@Suite(.inBothModes) struct LimitTests {
     private func bus(_ stores: String..., change: (inout Limits) -> Void) throws -> MemoryBus {
         var setup = MemoryBus.Setup()
         setup.stores = stores

@@ -1,11 +1,13 @@
 import BusEngine
 import BusJSON
+import TestModes
 import TestSupport
 import Testing
 
 /// What the log knows of sessions that linger: after a crash, and after a write that failed, each is what its client was
 /// told.
-@Suite struct LingerLogTests {
+@Suite(.aloneOnly(because: "A bus in memory does not begin again as a member from what stands in its log."))
+struct LingerLogTests {
     private let hello = #"{"op":"hello","session":"gate","linger":"10s"}"#
     private let will = #"{"op":"will","actions":[{"store":"counter/a","action":"increment"}]}"#
     private let create = #"{"op":"create","store":"counter/mine","ephemeral":true}"#

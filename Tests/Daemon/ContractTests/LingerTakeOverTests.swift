@@ -1,10 +1,11 @@
 import BusEngine
 import BusJSON
+import TestModes
 import TestSupport
 import Testing
 
 /// Who has a session when several wait, or several connections name it, and when each of them ends.
-@Suite struct LingerTakeOverTests {
+@Suite(.aloneOnly(because: "A bus in memory hands over no membership.")) struct LingerTakeOverTests {
     private let will = #"{"op":"will","actions":[{"store":"counter/a","action":"increment"}]}"#
 
     private func hello(_ session: String, _ linger: Int = 10) -> String {

@@ -1,11 +1,12 @@
 import BusEngine
 import BusJSON
 import BusMachine
+import TestModes
 import TestSupport
 import Testing
 
 /// What a client leaves waits for it as long as it said: a blip of the network is no absence.
-@Suite struct LingerTests {
+@Suite(.inBothModes) struct LingerTests {
     private static let hello = #"{"op":"hello","session":"gate","linger":"10s"}"#
     private static let will = #"{"op":"will","actions":[{"store":"counter/a","action":"increment"}]}"#
     private static let create = #"{"op":"create","store":"counter/mine","ephemeral":true}"#
@@ -28,7 +29,8 @@ import Testing
         try bus.connect(uid: 7).code(of: #"{"op":"get","store":"counter/mine"}"#) == nil
     }
 
-    @Test func whatIsLeftWaitsAndThenEnds() throws {
+    @Test(.aloneOnly(because: "On a shared bus the members keep the deadline of a session, not the engine."))
+    func whatIsLeftWaitsAndThenEnds() throws {
         let bus = try MemoryBus.logging("counter/a")
         try left(bus).close()
         bus.advance(milliseconds: 9_999)
@@ -113,7 +115,10 @@ import Testing
         #expect(try count(bus) == 1)
     }
 
-    @Test(arguments: [true, false]) func aHandOverAndACrashAreBlips(isCrash: Bool) throws {
+    @Test(
+        .aloneOnly(because: "It hands over, or begins again from the log of one machine."),
+        arguments: [true, false]) func aHandOverAndACrashAreBlips(isCrash: Bool) throws
+    {
         var bus = try MemoryBus.logging("counter/a")
         let client = try left(bus)
         if isCrash { bus = try bus.crash() } else { try bus.restart() }
@@ -132,7 +137,8 @@ import Testing
     }
 
     /// The log knows the name of a session that has nothing but a will.
-    @Test func aWillAloneLingersAcrossACrash() throws {
+    @Test(.aloneOnly(because: "It hands over, or begins again from the log of one machine."))
+    func aWillAloneLingersAcrossACrash() throws {
         let bus = try MemoryBus.logging("counter/a")
         _ = try client(bus, Self.hello, Self.will)
         let next = try bus.crash()
@@ -144,7 +150,8 @@ import Testing
     }
 
     /// Also one that lingers while the daemon is restarted, with and without a log, and from a snapshot.
-    @Test func whatLingersSurvivesARestart() throws {
+    @Test(.aloneOnly(because: "It hands over, or begins again from the log of one machine."))
+    func whatLingersSurvivesARestart() throws {
         for hasLog in [true, false] {
             var setup = MemoryBus.Setup()
             setup.stores = ["counter/a"]
@@ -169,7 +176,7 @@ import Testing
     }
 
     /// A commit that did not reach the disk takes nothing of the session with it.
-    @Test func aFailedWriteLeavesTheSession() throws {
+    @Test(.aloneOnly(because: "It rewinds one machine.")) func aFailedWriteLeavesTheSession() throws {
         let bus = try MemoryBus.logging("counter/a")
         try left(bus).close()
         let other = bus.connect(uid: 7)
@@ -213,7 +220,10 @@ import Testing
     }
 
     /// No more wait than connections may be open: whoever leaves one after the other does not fill the bus.
-    @Test func asManyLingerAsMayConnect() throws {
+    @Test(
+        .aloneOnly(
+            because: "A shared bus does not divide lingering sessions between users: to be looked at there."))
+    func asManyLingerAsMayConnect() throws {
         let bus = try MemoryBus.logging("counter/a") { $0.limits.daemon.connections = 5 }
         for number in 0..<8 {
             try client(

@@ -1,12 +1,14 @@
 import BusEngine
 import BusJSON
 import BusMachine
+import TestModes
 import TestSupport
 import Testing
 
 /// Random actions, reloads, migrations, reverts and restarts, against what the pages say of members in so many words: a
 /// model of a few lines.
-@Suite struct MemberModelTests {
+@Suite(.aloneOnly(because: "It begins again from the log of one machine."))
+struct MemberModelTests {
     /// A definition, as far as it matters: what `initial` has, and the version.
     private struct Definition {
         var initial: [String: Int] = [:]

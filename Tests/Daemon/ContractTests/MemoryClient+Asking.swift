@@ -34,7 +34,8 @@ extension MemoryClient {
 
     /// The connection is alive and owes nothing.
     func isUsable() throws -> Bool {
-        try ask(#"{"op":"ping","id":"still here"}"#) == [["id": "still here", "ok": true]]
+        let lines = try ask(#"{"op":"ping","id":"still here"}"#)
+        return lines.count == 1 && lines[0]["id"] == "still here" && lines[0]["ok"] == true
     }
 }
 

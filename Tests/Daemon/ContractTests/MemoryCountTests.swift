@@ -1,10 +1,11 @@
 import BusEngine
 import BusJSON
+import TestModes
 import TestSupport
 import Testing
 
 /// What clients make the daemon hold is counted: what is added is what is taken off.
-@Suite struct MemoryCountTests {
+@Suite(.inBothModes) struct MemoryCountTests {
     /// A first state takes many slices, so parts of it are kept from one to the next.
     @Test func subscriptionsThatEndLeaveNothingBehind() throws {
         let bus = try MemoryBus()

@@ -1,9 +1,12 @@
 import BusJSON
+import TestModes
 import TestSupport
 import Testing
 
 /// `subscribe` with `since`: what was missed comes first, once and in order, then live events.
-@Suite struct PastActionTests {
+@Suite(
+    .aloneOnly(because: "Numbers in it count revisions from 0: the first of a shared bus is its beginning."))
+struct PastActionTests {
     private func subscribe(
         _ client: MemoryClient, _ bus: MemoryBus, since: Int, _ members: String = #""type":"counter""#
     ) {

@@ -1,12 +1,17 @@
 import BusJSON
+import TestModes
 import TestSupport
 import Testing
 
 /// `time` in place of a revision.
-@Suite struct PastTimeTests {
+@Suite(.inBothModes) struct PastTimeTests {
     /// Against the times of the commits themselves: a bus that commits now and then, several times in a millisecond too, with
     /// equal commits that share an entry of the log.
-    @Test(arguments: [UInt64(1), 2, 3]) func aTimeMeansItsLastCommit(_ seed: UInt64) throws {
+    @Test(
+        .aloneOnly(
+            because: "Numbers in it count revisions from 0: the first of a shared bus is its beginning."),
+        arguments: [UInt64(1), 2, 3]) func aTimeMeansItsLastCommit(_ seed: UInt64) throws
+    {
         var random = SeededGenerator(seed: seed)
         let bus = try MemoryBus.logging("counter/a")
         let client = bus.connect(uid: 7)
@@ -40,7 +45,10 @@ import Testing
         }
     }
 
-    @Test func aTimeToComeIsThePresent() throws {
+    @Test(
+        .aloneOnly(
+            because: "Numbers in it count revisions from 0: the first of a shared bus is its beginning."))
+    func aTimeToComeIsThePresent() throws {
         let bus = try MemoryBus.logging("counter/a")
         let client = bus.connect(uid: 7)
         try client.increment()
@@ -70,7 +78,10 @@ import Testing
     }
 
     /// What is no longer kept is told from what never was.
-    @Test func aTimeBeforeTheLogIsAConflict() throws {
+    @Test(
+        .aloneOnly(
+            because: "Numbers in it count revisions from 0: the first of a shared bus is its beginning."))
+    func aTimeBeforeTheLogIsAConflict() throws {
         let log = MemoryLog()
         let bus = try MemoryBus.logging("counter/a") { $0.log = log }
         let client = bus.connect(uid: 7)
@@ -105,7 +116,7 @@ import Testing
         #expect(error?["member"] == "time")
     }
 
-    @Test func withoutALogThereIsNoPast() throws {
+    @Test(.aloneOnly(because: "A shared bus always has a log.")) func withoutALogThereIsNoPast() throws {
         let client = try MemoryBus.with("counter/a").connect(uid: 7)
         for line in [
             #"{"op":"get","store":"counter/a","time":1}"#, #"{"op":"types","time":1}"#,

@@ -1,10 +1,11 @@
 import BusJSON
+import TestModes
 import TestSupport
 import Testing
 
 /// Commits whose writes are the same for every store are worked out once. Nobody may see that: each store is asked
 /// whether it takes them, and all are taken back if one does not.
-@Suite struct PlainCommitTests {
+@Suite(.inBothModes) struct PlainCommitTests {
     private static let tally = """
         type: tally
         initial: { n: 0, flag: false, text: "" }

@@ -1,11 +1,12 @@
 import BusEngine
 import BusJSON
 import BusMachine
+import TestModes
 import TestSupport
 import Testing
 
 /// What a reload leaves alone, and what it is refused for beside states that do not fit.
-@Suite struct RedefinitionTests {
+@Suite(.inBothModes) struct RedefinitionTests {
     private static let note = """
         type: note
         initial: { text: "" }
@@ -155,7 +156,9 @@ import Testing
     }
 
     /// The daemon's own reload, by a signal, has no request that could be refused before.
-    @Test func nothingIsReloadedWhileNothingCanBeCommitted() throws {
+    @Test(.aloneOnly(because: "It rewinds one machine.")) func nothingIsReloadedWhileNothingCanBeCommitted()
+        throws
+    {
         let (bus, client) = try bus()
         bus.disk = .fails
         client.send(#"{"op":"dispatch","store":"note/a","action":"write","payload":{"text":"x"}}"#)

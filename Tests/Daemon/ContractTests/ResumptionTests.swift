@@ -1,14 +1,18 @@
 import BusJSON
+import TestModes
 import TestSupport
 import Testing
 
 /// Guarantee 6: from any revision of this epoch a subscription goes on, else it begins anew and says so.
-@Suite struct ResumptionTests {
+@Suite(.inBothModes) struct ResumptionTests {
     private func subscription(since revision: Int, epoch: String) -> String {
         #"{"op":"subscribe","type":"counter","since":\#(revision),"epoch":"\#(epoch)"}"#
     }
 
-    @Test func resumeGivesExactlyWhatChanged() throws {
+    @Test(
+        .aloneOnly(
+            because: "Numbers in it count revisions from 0: the first of a shared bus is its beginning."))
+    func resumeGivesExactlyWhatChanged() throws {
         let bus = try MemoryBus.with("counter/a", "counter/b", "counter/c")
         let client = bus.connect()
         try client.increment("counter/a")
@@ -51,7 +55,10 @@ import Testing
         }
     }
 
-    @Test func resumeWithNothingChangedIsAnEmptyChange() throws {
+    @Test(
+        .aloneOnly(
+            because: "Numbers in it count revisions from 0: the first of a shared bus is its beginning."))
+    func resumeWithNothingChangedIsAnEmptyChange() throws {
         let bus = try MemoryBus.with("counter/a", "door/front")
         let client = bus.connect()
         try client.ask(#"{"op":"dispatch","type":"door","action":"open"}"#)
@@ -74,7 +81,10 @@ import Testing
         #expect(lines[1]["states"]?["counter/a"] != nil)
     }
 
-    @Test func resumeFromTheFutureIsReset() throws {
+    @Test(
+        .aloneOnly(
+            because: "Numbers in it count revisions from 0: the first of a shared bus is its beginning."))
+    func resumeFromTheFutureIsReset() throws {
         let bus = try MemoryBus.with("counter/a")
         let lines = try bus.connect().ask(subscription(since: 2, epoch: bus.epoch))
         #expect(lines[0]["ok"] == true)
@@ -90,7 +100,10 @@ import Testing
 
     // MARK: Bookmarks
 
-    @Test func bookmarkAfterThousandCommits() throws {
+    @Test(
+        .aloneOnly(
+            because: "Numbers in it count revisions from 0: the first of a shared bus is its beginning."))
+    func bookmarkAfterThousandCommits() throws {
         let bus = try MemoryBus.with("counter/a", "door/front")
         let (client, watcher) = (bus.connect(), bus.connect())
         try watcher.ask(#"{"op":"subscribe","type":"counter","initial":false}"#)
@@ -104,7 +117,10 @@ import Testing
     }
 
     /// However many commits there are, there is a pause between two bookmarks: a busy bus has better things to do.
-    @Test func bookmarksKeepTheirDistance() throws {
+    @Test(
+        .aloneOnly(
+            because: "Numbers in it count revisions from 0: the first of a shared bus is its beginning."))
+    func bookmarksKeepTheirDistance() throws {
         let bus = try MemoryBus.with("counter/a", "door/front")
         let (client, watcher) = (bus.connect(), bus.connect())
         try watcher.ask(#"{"op":"subscribe","type":"counter","initial":false}"#)
@@ -125,7 +141,10 @@ import Testing
         #expect(try watcher.all().isEmpty)
     }
 
-    @Test func bookmarkAfterThirtySeconds() throws {
+    @Test(
+        .aloneOnly(
+            because: "Numbers in it count revisions from 0: the first of a shared bus is its beginning."))
+    func bookmarkAfterThirtySeconds() throws {
         let bus = try MemoryBus.with("counter/a", "door/front")
         let (client, watcher) = (bus.connect(), bus.connect())
         try watcher.ask(#"{"op":"subscribe","type":"counter","initial":false}"#)
@@ -142,7 +161,10 @@ import Testing
     }
 
     /// The thirty seconds count from the subscription, not from the commit that it has to be told of.
-    @Test func bookmarkComesThirtySecondsAfterTheLastEvent() throws {
+    @Test(
+        .aloneOnly(
+            because: "Numbers in it count revisions from 0: the first of a shared bus is its beginning."))
+    func bookmarkComesThirtySecondsAfterTheLastEvent() throws {
         let bus = try MemoryBus.with("counter/a", "door/front")
         let (client, watcher) = (bus.connect(), bus.connect())
         try watcher.ask(#"{"op":"subscribe","type":"counter","initial":false}"#)

@@ -1,10 +1,13 @@
 import BusJSON
+import TestModes
 import TestSupport
 import Testing
 
 /// Between a failed write and the moment when the bus is again what the log says: both take their time, and nobody may see
 /// what lies between.
-@Suite struct RewindingTests {
+@Suite(
+    .aloneOnly(because: "A bus in memory can rewind one machine only: a member reads the shared log again."))
+struct RewindingTests {
     /// A bus that holds a commit which could not be written, and does not know yet what was before it.
     private func suspended() throws -> (MemoryBus, MemoryClient) {
         let bus = try MemoryBus.logging("counter/a")

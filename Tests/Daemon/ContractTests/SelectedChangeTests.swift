@@ -1,9 +1,10 @@
 import BusJSON
+import TestModes
 import TestSupport
 import Testing
 
 /// What `select` leaves equal is not sent, however the rest changed; and one commit that is delivered late is still one.
-@Suite struct SelectedChangeTests {
+@Suite(.inBothModes) struct SelectedChangeTests {
     private static let pair = """
         type: pair
         initial: { a: 0, b: 0 }

@@ -1,15 +1,17 @@
 import BusEngine
 import BusJSON
 import BusMachine
+import TestModes
 import TestSupport
 import Testing
 
 /// What a client leaves behind has a number that is never used again, in the log and from daemon to daemon.
-@Suite struct SessionTests {
+@Suite(.inBothModes) struct SessionTests {
     private static let ephemeral = #"{"op":"create","store":"counter/mine","ephemeral":true}"#
     private static let will = #"{"op":"will","actions":[{"store":"counter/a","action":"increment"}]}"#
 
-    @Test func numbersAreNeverUsedAgain() throws {
+    @Test(.aloneOnly(because: "It hands over, or begins again from the log of one machine."))
+    func numbersAreNeverUsedAgain() throws {
         var bus = try MemoryBus.logging("counter/a")
         for round in 0..<6 {
             let client = bus.connect()
@@ -60,7 +62,8 @@ import Testing
         #expect(engine.state(at: "counter/a")?["count"] == 1)
     }
 
-    @Test func handOverKeepsWhatClientsLeaveBehind() throws {
+    @Test(.aloneOnly(because: "It hands over, or begins again from the log of one machine."))
+    func handOverKeepsWhatClientsLeaveBehind() throws {
         let (bus, records) = try Self.records()
         let connection = try #require(records.first { $0["kind"] == "connection" })
         let engine = try bus.follower(of: Self.bytes(of: records))
@@ -90,7 +93,9 @@ import Testing
         expectEnd(of: try #require(connection.int), in: engine)
     }
 
-    @Test(arguments: ["nextSession", "session"], [-1, Int.max])
+    @Test(
+        .aloneOnly(because: "It hands over, or begins again from the log of one machine."),
+        arguments: ["nextSession", "session"], [-1, Int.max])
     func numbersThatNoDaemonGivesAreRefused(member: String, number: Int) throws {
         let (bus, records) = try Self.records()
         let altered = records.map { record in

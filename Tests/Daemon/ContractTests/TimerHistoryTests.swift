@@ -1,11 +1,13 @@
 import BusEngine
 import BusJSON
 import BusMachine
+import TestModes
 import TestSupport
 import Testing
 
 /// Timers and leases outlive their daemon, whatever becomes of it, and a replay needs no clock for them.
-@Suite struct TimerHistoryTests {
+@Suite(.aloneOnly(because: "It begins again from the log of one machine, or hands over."))
+struct TimerHistoryTests {
     /// A bus with timers of every kind, and some that have fired.
     private func busy() throws -> MemoryBus {
         let bus = try TimedBus.make(logged: true)

@@ -1,9 +1,10 @@
 import BusJSON
+import TestModes
 import TestSupport
 import Testing
 
 /// What a timer may hold, how soon it may be due, and how lists of many are paged.
-@Suite struct TimerLimitTests {
+@Suite(.inBothModes) struct TimerLimitTests {
     private let reminder = """
         type: reminder
         initial: { n: 0 }
@@ -158,7 +159,9 @@ import Testing
     }
 
     /// What other things take counts, too, where a client asks for a timer.
-    @Test func aScheduleNeedsRoomBesideEverythingElse() throws {
+    @Test(
+        .aloneOnly(because: "A shared bus takes a schedule that has no room in memory: to be mended there."))
+    func aScheduleNeedsRoomBesideEverythingElse() throws {
         let bus = try bus { $0.limits.daemon.memory = 300_000 }
         let client = bus.connect()
         let action = #"{"store":"counter/a","action":"increment"}"#

@@ -1,9 +1,10 @@
 import BusJSON
+import TestModes
 import TestSupport
 import Testing
 
 /// A timer's action is committed at its time, once, and never before.
-@Suite struct TimerTests {
+@Suite(.inBothModes) struct TimerTests {
     private let switchOn = #"{"op":"dispatch","store":"lamp/a","action":"switchOn"}"#
     private let later = #"{"op":"dispatch","store":"counter/a","action":"increment","in":"5m"}"#
 
@@ -172,7 +173,8 @@ import Testing
         #expect(try observer.all().compactMap { $0["payload"]?["by"]?.int } == [1, 2, 3, 4, 5])
     }
 
-    @Test func rejectedTimerIsGoneAndTheOperatorLearnsWhy() throws {
+    @Test(.aloneOnly(because: "A shared bus does not report a refused timer: to be mended there."))
+    func rejectedTimerIsGoneAndTheOperatorLearnsWhy() throws {
         let bus = try TimedBus.make()
         let client = bus.connect()
         try client.revision(after: #"{"op":"dispatch","store":"lamp/a","action":"refuse","in":5}"#)
@@ -186,7 +188,8 @@ import Testing
     }
 
     /// A reload takes the action away: its timer is as one that is rejected.
-    @Test func timerOfAnActionThatIsGoneIsGoneWhenDue() throws {
+    @Test(.aloneOnly(because: "A shared bus does not report a refused timer: to be mended there."))
+    func timerOfAnActionThatIsGoneIsGoneWhenDue() throws {
         let bus = try TimedBus.make()
         let client = bus.connect(uid: 0)
         try client.revision(after: #"{"op":"dispatch","store":"lamp/a","action":"touch","in":5}"#)
@@ -298,7 +301,8 @@ import Testing
 
     // MARK: Keys, and no answer
 
-    @Test func keyedScheduleIsAnsweredAsTheFirstTime() throws {
+    @Test(.aloneOnly(because: "It hands over, or begins again from the log of one machine."))
+    func keyedScheduleIsAnsweredAsTheFirstTime() throws {
         let bus = try TimedBus.make(logged: true)
         let client = bus.connect()
         let request = later.replacing("}", with: #","key":"k"}"#)

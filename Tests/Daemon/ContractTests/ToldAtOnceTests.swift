@@ -1,11 +1,12 @@
 import BusEngine
 import BusJSON
+import TestModes
 import TestSupport
 import Testing
 
 /// A commit's only change is written straight to whoever is told of it, where that is one subscription or many alike; other
 /// changes, and other subscribers, are told by way of items. Nobody may see which way it was.
-@Suite struct ToldAtOnceTests {
+@Suite(.inBothModes) struct ToldAtOnceTests {
     /// New members, whose names the payload has.
     private static let manyNames = (0..<20).map { "k\(10 + $0): { type: string, default: m\(10 + $0) }" }
         .joined(separator: ", ")

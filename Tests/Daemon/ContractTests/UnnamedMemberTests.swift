@@ -2,12 +2,13 @@ import BusEngine
 import BusJSON
 import BusMachine
 import BusProtocol
+import TestModes
 import TestSupport
 import Testing
 
 /// Members that an action makes by names from its payload, so that no definition names them: a definition that has
 /// nothing to do with them fits, whatever else it changes.
-@Suite struct UnnamedMemberTests {
+@Suite(.inBothModes) struct UnnamedMemberTests {
     private static let board = """
         type: board
         initial: { title: none }
@@ -74,7 +75,8 @@ import Testing
         }
     }
 
-    @Test func anEditedFileDoesNotStopTheStart() throws {
+    @Test(.aloneOnly(because: "It hands over, or begins again from the log of one machine."))
+    func anEditedFileDoesNotStopTheStart() throws {
         let (bus, client) = try bus()
         let before = try client.state(of: "board/a")
         bus.definitions = ["summary: What stands on a board.\n" + Self.board, Self.note]
@@ -145,7 +147,8 @@ import Testing
     }
 
     /// A log of the build that took such members has them still: its entries are applied as they were then.
-    @Test func aLogThatHasThemIsReplayed() throws {
+    @Test(.aloneOnly(because: "It hands over, or begins again from the log of one machine."))
+    func aLogThatHasThemIsReplayed() throws {
         let closed = Self.board.replacing("initial:", with: "state: { title: string }\ninitial:")
         let bus = try MemoryBus.logging("board/a") { $0.definitions = [closed, Self.note] }
         let entry =

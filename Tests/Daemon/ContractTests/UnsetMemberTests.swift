@@ -1,11 +1,12 @@
 import BusEngine
 import BusJSON
 import BusMachine
+import TestModes
 import TestSupport
 import Testing
 
 /// A member that an action took away stays away, whatever else happens to its store.
-@Suite struct UnsetMemberTests {
+@Suite(.inBothModes) struct UnsetMemberTests {
     private static let form = """
         type: form
         initial: { name: none, hint: help, deep: { a: 1 } }
@@ -34,7 +35,8 @@ import Testing
         #expect(try bus.isWhatTheLogSays())
     }
 
-    @Test func aReloadFillsInOnlyWhatInitialGained() throws {
+    @Test(.aloneOnly(because: "It hands over, or begins again from the log of one machine."))
+    func aReloadFillsInOnlyWhatInitialGained() throws {
         let (bus, client, _) = try bus()
         let watcher = bus.connect()
         try watcher.reply(to: #"{"op":"subscribe","type":"form"}"#)

@@ -27,7 +27,7 @@ package final class MemoryBus {
         /// A log, which is empty or one that a bus before has written.
         package var log: MemoryLog?
         /// Whether what commits goes through a shared log, as on a bus of several machines, of which this is one.
-        package var isShared = false
+        package var isShared = BusMode.current == .shared
         package init() {}
     }
 
