@@ -122,3 +122,126 @@ extension TestStore where State.Mutations: ComposedMutations {
             timeout: timeout, origin: TestPlace(fileID, file, line), onFailure: onFailure)
     }
 }
+
+extension TestStore {
+    /// Ends the test: waits for the thunks that were dispatched to the store, and fails if anything is left that it has not expected.
+    ///
+    /// That is an action or a failure that was not received, a change without an action, a timer that is set, or a thunk
+    /// that does not end. To let a timer come, advance the ``clock``, or take it away with `store.cancelTimer(_:)`; to let
+    /// the rest be, ``skipReceived()``. If not everything has to be expected (``isExhaustive``), only failures are left to
+    /// fail it.
+    public func finish(
+        timeout: Duration? = nil, isolation: isolated (any Actor)? = #isolation,
+        fileID: StaticString = #fileID, file: StaticString = #filePath, line: UInt = #line
+    ) async throws {
+        settle()
+        if isExhaustive {
+            _ = await first(within: timeout ?? self.timeout) { store.effects.workCount == 0 ? true : nil }
+        }
+        let running = store.effects.workCount
+        journal.cancelThunks()
+        journal.note(store.state)
+        var left = journal.failures.map(\.text)
+        if isExhaustive {
+            left += journal.entries.map { entry in
+                switch entry {
+                case .action(let action): "\(action.name) was not received"
+                case .change(let before, let after):
+                    "the state changed without an action:"
+                        + Comparison.differences(expected: before, actual: after).text
+                }
+            }
+            left += store.timers.map {
+                "the timer \($0.name) is set: \(ValueText.of($0.action)) in \($0.remaining)"
+            }
+            if running > 0 { left.append("\(running) of the thunks did not end") }
+        }
+        journal.clear()
+        guard !left.isEmpty else { return }
+        let list = left.map { "\n    \($0)" }.joined()
+        try report("The test ends, but not everything was expected:\(list)", TestPlace(fileID, file, line))
+    }
+}
+
+extension TestStore {
+    /// Starts a thunk. The actions that it dispatches have to be received, an error that it throws too, and it has to end
+    /// before the test does.
+    @discardableResult
+    public func dispatch(_ thunk: Thunk<State>) -> Task<Void, any Error> {
+        let task = store.dispatch(thunk)
+        journal.follow(task)
+        return task
+    }
+
+    /// Does the work of a thunk to its end, and fails unless it dispatches just these actions, which together change the state
+    /// as `change` does. It throws what the thunk throws.
+    ///
+    /// ```swift
+    /// try await test.expect(loadPrices, toDispatch: [.loading, .pricesLoaded(3)]) { $0.total = 3 }
+    /// ```
+    public func expect(
+        _ thunk: Thunk<State>, toDispatch actions: [State.Action],
+        isolation: isolated (any Actor)? = #isolation,
+        fileID: StaticString = #fileID, file: StaticString = #filePath, line: UInt = #line,
+        _ change: (inout State) throws -> Void = { _ in }
+    ) async throws {
+        let place = TestPlace(fileID, file, line)
+        let left = journal.entries.count
+        let before = store.state
+        try await store.run(thunk)
+        let came = journal.takeEntries(after: left)
+        let dispatched = came.compactMap { entry -> State.Action? in
+            if case .action(let action) = entry { action.action } else { nil }
+        }
+        let differences = Comparison.differences(expected: actions, actual: dispatched)
+        guard differences.isEmpty else {
+            return try report("The thunk dispatches other actions than expected:\(differences.text)", place)
+        }
+        try compare("The thunk", before, store.state, place, change)
+    }
+}
+
+/// What a test expected and did not find, as a sentence that begins with the place in the test.
+///
+/// A ``TestStore`` throws it, so that a test fails with Swift Testing, with XCTest and with anything else that reports
+/// thrown errors, and neither has to be linked. One that was made with a failure handler calls that instead:
+///
+/// ```swift
+/// let store = TestStore<Count>(state: Count()) { failure in
+///     Issue.record("\(failure.message)", sourceLocation: SourceLocation(
+///         fileID: failure.fileID, filePath: failure.file, line: failure.line, column: 1))
+/// }
+/// ```
+public struct TestFailure: Error, Equatable, Sendable, CustomStringConvertible {
+    /// What is wrong, without the place.
+    public let message: String
+    /// The file of the test that expected it, as `#fileID`.
+    public let fileID: String
+    /// The same file, as `#filePath`.
+    public let file: String
+    /// The line in it, counted from 1.
+    public let line: Int
+
+    init(_ message: String, _ place: TestPlace) {
+        self.message = message
+        fileID = "\(place.fileID)"
+        file = "\(place.file)"
+        line = Int(place.line)
+    }
+
+    public var description: String {
+        let name = fileID.split(separator: "/").last ?? fileID[...]
+        return "\(name):\(line): \(message)"
+    }
+}
+
+/// A place in a test.
+struct TestPlace: Sendable {
+    let fileID: StaticString
+    let file: StaticString
+    let line: UInt
+
+    init(_ fileID: StaticString, _ file: StaticString, _ line: UInt) {
+        (self.fileID, self.file, self.line) = (fileID, file, line)
+    }
+}

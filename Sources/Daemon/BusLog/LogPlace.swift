@@ -1,4 +1,6 @@
+import CLinux
 import Glibc
+import Synchronization
 
 /// The place of a log in the file system.
 enum LogPlace {
@@ -87,5 +89,119 @@ enum LogPlace {
             default: .io
             }
         return LogFailure(kind, path: path, "The log \(path) \(what) (\(String(cString: strerror(number)))).")
+    }
+}
+
+/// Checks a log's place without touching it.
+extension LogPlace {
+    /// Throws what would keep a daemon from starting with a log at this path, as far as that
+    /// can be checked from outside.
+    static func check(_ path: String) throws(LogFailure) {
+        let place = resolved(path)
+        try checkKind(of: place)
+        let directory = directory(of: place)
+        guard access(directory, F_OK) == 0 else { throw LogLock.unwritable("\(place)-lock", place, errno) }
+        // The lock file is the first thing that a start opens.
+        let lock = exists("\(place)-lock") ? "\(place)-lock" : directory
+        guard faccessat(AT_FDCWD, lock, W_OK, AT_EACCESS) == 0 else {
+            throw LogLock.unwritable("\(place)-lock", place, errno)
+        }
+        var status = stat()
+        guard lstat(place, &status) == 0 else { return }
+        guard faccessat(AT_FDCWD, place, R_OK | W_OK, AT_EACCESS) == 0 else {
+            throw failure("can't be read and written; give it to user \(geteuid())", place, errno)
+        }
+        if status.st_size == 0 { return }
+        // Without a write-ahead log nothing has to be created to read it.
+        let isAlone = WALScan(place + "-wal").isEmpty
+        let database = try Database(path: place, isAlone ? .readingAlone : .reading)
+        if try !Schema.isAbsent(in: database) { try Schema.check(database) }
+    }
+}
+
+extension LogFile {
+    /// Throws what would keep `init` from opening a log at this path, as far as that can be
+    /// checked without touching it.
+    package static func check(_ path: String) throws(LogFailure) { try LogPlace.check(path) }
+}
+
+/// Identifies the file that has a name now: another may have replaced it.
+struct FileIdentity: Hashable {
+    private let device: UInt64
+    private let inode: UInt64
+
+    /// Nil when there is none.
+    init?(of path: UnsafePointer<CChar>) {
+        guard let (identity, _) = Self.look(at: path) else { return nil }
+        self = identity
+    }
+
+    private init(_ device: UInt64, _ inode: UInt64) { (self.device, self.inode) = (device, inode) }
+
+    /// Which file has the name, and how long it is.
+    static func look(at path: UnsafePointer<CChar>) -> (FileIdentity, size: Int)? {
+        var (device, inode, size): (UInt64, UInt64, UInt64) = (0, 0, 0)
+        guard linux_identify_file(path, &device, &inode, &size) == 0 else { return nil }
+        return (FileIdentity(device, inode), Int(clamping: size))
+    }
+
+    init?(descriptor: Int32) {
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else { return nil }
+        (device, inode) = (UInt64(status.st_dev), UInt64(status.st_ino))
+    }
+}
+
+/// A lock on the log's own inode, which all its names share: a hard link, and a log whose lock file was
+/// deleted, are still the same log.
+///
+/// It is a lock of `flock`, which does not interfere with SQLite's own. Those end when any descriptor of the file is
+/// closed in this process, so this one is opened before SQLite opens the file and closed after SQLite has closed it;
+/// and a second owner in this process, whose attempt would close one, is refused before it opens anything.
+final class OwnedInode {
+    private static let owned = Mutex<Set<FileIdentity>>([])
+
+    let identity: FileIdentity
+    private let descriptor: Int32
+
+    /// - Throws: `inUse` if another daemon, or another part of this one, has it.
+    init(of path: String) throws(LogFailure) {
+        guard let identity = FileIdentity(of: path) else {
+            throw LogPlace.failure("can't be opened; look at its directory", path, errno)
+        }
+        guard Self.owned.withLock({ $0.insert(identity).inserted }) else { throw Self.inUse(path) }
+        do throws(LogFailure) {
+            descriptor = try Self.lock(path)
+        } catch {
+            _ = Self.owned.withLock { $0.remove(identity) }
+            throw error
+        }
+        self.identity = identity
+    }
+
+    deinit {
+        LogLock.release(descriptor)
+        _ = Self.owned.withLock { [identity] in $0.remove(identity) }
+    }
+
+    private static func lock(_ path: String) throws(LogFailure) -> Int32 {
+        let descriptor = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+        guard descriptor >= 0 else {
+            throw LogPlace.failure("can't be read and written; give it to user \(geteuid())", path, errno)
+        }
+        guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
+            let number = errno
+            close(descriptor)
+            if number == EWOULDBLOCK { throw inUse(path) }
+            throw LogPlace.failure("can't be locked; put it on a local disk", path, number)
+        }
+        return descriptor
+    }
+
+    private static func inUse(_ path: String) -> LogFailure {
+        LogFailure(
+            .inUse, path: path,
+            "The log \(path) belongs to another daemon, which knows it by another name or whose lock file was deleted; "
+                + "end that one, or name another file in log.path.")
     }
 }

@@ -128,3 +128,99 @@ package enum CopyFact: String, Sendable, CaseIterable {
     /// Why this copy is not to be used any more, in one sentence.
     case discard
 }
+
+/// The tables of a log that is a member's copy of a bus over several machines, beside those of every log. A local bus has
+/// none of them; a version that does not know them leaves them alone.
+enum SharedCopySchema {
+    static let create = """
+        CREATE TABLE IF NOT EXISTS shared_entries( -- the shared log, in the batches in which it was written here
+            place INTEGER PRIMARY KEY, -- of the last entry in the shared log
+            before INTEGER NOT NULL,   -- where the batch or replica before it ends: nothing is missing between
+            digest TEXT NOT NULL,      -- of all other columns
+            entries BLOB NOT NULL
+        );
+        CREATE TABLE IF NOT EXISTS replica_ends( -- all of the bus at a place of the shared log; the last two are kept
+            place INTEGER PRIMARY KEY, parts INTEGER NOT NULL, bytes INTEGER NOT NULL,
+            digest TEXT NOT NULL -- of the parts, in order
+        );
+        CREATE TABLE IF NOT EXISTS replicas( -- counted from 0; without a row in replica_ends they do not count
+            place INTEGER, part INTEGER, bytes BLOB NOT NULL, PRIMARY KEY(place, part)) WITHOUT ROWID;
+        """
+
+    /// Makes the log that of a local bus.
+    static let remove: String = {
+        let names = [CopyName.bus, CopyName.member] + CopyFact.allCases.map(\.rawValue)
+        return """
+            BEGIN IMMEDIATE;
+            DROP TABLE IF EXISTS shared_entries;
+            DROP TABLE IF EXISTS replica_ends;
+            DROP TABLE IF EXISTS replicas;
+            DELETE FROM meta WHERE name IN (\(names.map { "'\($0)'" }.joined(separator: ", ")));
+            COMMIT;
+            """
+    }()
+
+    private static let columns = [
+        "shared_entries": "place,before,digest,entries", "replica_ends": "place,parts,bytes,digest",
+        "replicas": "place,part,bytes",
+    ]
+
+    /// Throws `damaged` unless the tables are there, as they were made.
+    static func check(_ database: Database) throws(LogFailure) {
+        for (table, columns) in columns {
+            let found = try database.text("SELECT group_concat(name) FROM pragma_table_info('\(table)')")
+            guard found == columns else {
+                throw database.damaged("it has no table \(table), although it is a member's copy of a bus")
+            }
+        }
+    }
+}
+
+/// The reliable contents of a member's copy: its newest whole replica, and the batches behind it as far as they are whole.
+struct SharedCopySurvey {
+    /// The newest whole replica; nil if it begins where the shared log does.
+    private(set) var replica: ReplicaInfo?
+    /// The place up to which it is whole.
+    private(set) var place = 0
+    /// Damage, in words; empty if there is none that matters.
+    private(set) var problems: [String] = []
+    /// Whether it has a replica to begin with and whole batches from there to its end.
+    private(set) var isUsable = true
+
+    /// - Parameter log: A member's copy.
+    init(_ log: LogContents) throws(LogFailure) {
+        isUsable = try noting { survey throws(LogFailure) in
+            guard let contents = try log.sharedCopy() else { return }
+            var replicas: [ReplicaInfo] = []
+            try survey.noting { _ throws(LogFailure) in replicas = try contents.replicas() }
+            for replica in replicas {
+                let isWhole = try survey.noting { _ throws(LogFailure) in
+                    try contents.forEachPart(of: replica) { _ throws(LogFailure) in }
+                }
+                guard isWhole else { continue }
+                survey.replica = replica
+                survey.place = replica.place
+                break
+            }
+            try contents.forEachBatch(behind: survey.place, through: .max) { batch throws(LogFailure) in
+                survey.place = batch.place
+            }
+        }
+        // Without a replica it may be the end that is missing with it.
+        if replica == nil, !problems.isEmpty { isUsable = false }
+    }
+
+    /// Runs what may find damage, and records it; false if it did.
+    @discardableResult
+    private mutating func noting(_ body: (inout Self) throws(LogFailure) -> Void) throws(LogFailure) -> Bool {
+        do {
+            try body(&self)
+            return true
+        } catch {
+            // Batches that were removed, because a newer replica stood for them, are lost with that.
+            guard error.kind == .damaged || error.kind == .lost else { throw error }
+            problems.append(error.message)
+            return false
+        }
+    }
+}

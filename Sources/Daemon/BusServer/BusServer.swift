@@ -1,4 +1,5 @@
 import BusEngine
+import BusJSON
 import Dispatch
 import Logging
 import Systemd
@@ -171,5 +172,73 @@ package final class BusServer: @unchecked Sendable {
         readiness = nil
         self.loop = nil
         files = nil
+    }
+}
+
+/// Connections that break, for tests of what clients do then.
+extension BusServer {
+    /// Closes every connection without a goodbye: what clients have sent and nobody has read yet is lost, and so are answers
+    /// and events that were not written. Clients may connect again at once. `done` is called when all are closed.
+    package func cut(_ done: @escaping @Sendable () -> Void) {
+        enter { [self] in
+            defer { done() }
+            guard let loop else { return }
+            loop.cutAll()
+            // Wills and ends of sessions are told to nobody who is here now, but they are commits.
+            loop.flush(all: true)
+            loop.armTimer()
+            loop.callWhenEmpty()
+        }
+    }
+}
+
+extension EventLoop {
+    fileprivate func cutAll() {
+        beginTurn()
+        // Whoever has connected is cut off, also if nobody has looked yet.
+        for acceptor in acceptors { accept(from: acceptor) }
+        for id in connections.ids { close(id, .peerLost) }
+    }
+}
+
+/// What `stats` tells of the process and its log, which the engine knows nothing of.
+extension BusServer {
+    /// From now on the engine's times are measured, and `stats` is complete.
+    func measure(_ loop: EventLoop) {
+        let began = MonotonicClock.read()
+        loop.engine.timings.stopwatch = { MonotonicClock.nanoseconds() }
+        loop.engine.ownersStatistics = { [weak loop] in
+            var statistics: JSONObject = [
+                "uptime": .double(Double(MonotonicClock.read() - began) / 1000)
+            ]
+            if let bytes = MemoryMeter.resident() { statistics["residentMemory"] = .int(bytes) }
+            if let log = loop?.coordinator?.statistics { statistics["log"] = .object(log) }
+            return statistics
+        }
+    }
+}
+
+/// Names of histories.
+enum Epoch {
+    /// Whether a text can name a history: a UUID, in upper or lower case.
+    static func isOne(_ text: String) -> Bool {
+        let groups = text.split(separator: "-", omittingEmptySubsequences: false)
+        return groups.map(\.utf8.count) == [8, 4, 4, 4, 12]
+            && groups.allSatisfy { $0.utf8.allSatisfy { Character(UnicodeScalar($0)).isHexDigit } }
+    }
+
+    /// A random UUID (version 4), in lower case.
+    static func random() -> String {
+        var generator = SystemRandomNumberGenerator()
+        var bytes = (0..<16).map { _ in UInt8.random(in: 0...255, using: &generator) }
+        bytes[6] = bytes[6] & 0x0f | 0x40
+        bytes[8] = bytes[8] & 0x3f | 0x80
+        var text = ""
+        for (index, byte) in bytes.enumerated() {
+            if [4, 6, 8, 10].contains(index) { text += "-" }
+            text += byte < 16 ? "0" : ""
+            text += String(byte, radix: 16)
+        }
+        return text
     }
 }

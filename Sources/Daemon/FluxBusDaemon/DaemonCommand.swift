@@ -1,4 +1,5 @@
 import ArgumentParser
+import BusProtocol
 import BusServer
 import BusTypes
 import Glibc
@@ -274,5 +275,77 @@ enum Environment {
             entry += 1
         }
         return variables
+    }
+}
+
+/// Draws how far a check of a log is, where messages go to a terminal, once it takes long; it is gone at the end.
+final class ProgressLine {
+    private let bar: ProgressBar
+    private let isTerminal = isatty(STDERR_FILENO) == 1
+    private let start = ContinuousClock.now
+    private var next = ProgressBar.patience
+    private var isDrawn = false
+
+    init(_ label: String) { bar = ProgressBar(label) }
+
+    func reached(_ done: Int, of total: Int) {
+        guard isTerminal else { return }
+        let (seconds, attoseconds) = (ContinuousClock.now - start).components
+        let elapsed = Double(seconds) + Double(attoseconds) / 1e18
+        guard elapsed >= next else { return }
+        next = elapsed + ProgressBar.interval
+        var size = winsize()
+        let columns = ioctl(STDERR_FILENO, UInt(TIOCGWINSZ), &size) == 0 ? Int(size.ws_col) : 0
+        // The last column stays free: behind it some terminals begin a new line.
+        let width = (columns > 0 ? columns : 80) - 1
+        FileStream.stderr.write(
+            part: "\r\u{1b}[K" + bar.text(done: done, total: total, elapsed: elapsed, width: width))
+        isDrawn = true
+    }
+
+    /// Writes a line of the result above it.
+    func write(_ line: String) {
+        erase()
+        FileStream.stdout.write(line)
+    }
+
+    func erase() {
+        guard isDrawn else { return }
+        isDrawn = false
+        FileStream.stderr.write(part: "\r\u{1b}[K")
+    }
+}
+
+/// Whole lines to the standard streams. The reader may have stopped reading: the daemon waits no longer for it than
+/// people do, and must end even if it can't report why.
+enum FileStream: Int32 {
+    case stdout = 1
+    case stderr = 2
+
+    /// How long a line waits for room, in milliseconds.
+    private static let patience: Int32 = 1000
+    /// As many bytes as a pipe with room accepts without blocking: `PIPE_BUF`.
+    private static let piece = 4096
+
+    func write(_ text: String) { write(part: text + "\n") }
+
+    /// Writes what does not end its line.
+    func write(part text: String) {
+        var text = text
+        text.withUTF8 { bytes in
+            var rest = bytes[...]
+            while !rest.isEmpty {
+                var room = pollfd(fd: rawValue, events: Int16(POLLOUT), revents: 0)
+                let isReady = poll(&room, 1, Self.patience)
+                if isReady < 0, errno == EINTR { continue }
+                if isReady == 0 { return }
+                let piece = UnsafeBufferPointer(rebasing: rest.prefix(Self.piece))
+                let count = Glibc.write(rawValue, piece.baseAddress, piece.count)
+                if count < 0, errno == EINTR { continue }
+                // The stream has no reader.
+                if count <= 0 { return }
+                rest = rest.dropFirst(count)
+            }
+        }
     }
 }

@@ -1,10 +1,6 @@
+import BusJSON
 import FluxBus
-
-#if canImport(Glibc)
-    import Glibc
-#else
-    import Darwin
-#endif
+import Glibc
 
 /// The surroundings of a command: those of the process, or of a test.
 package struct CommandContext {
@@ -70,5 +66,133 @@ package struct CommandContext {
             _ = open("/dev/null", O_RDWR)
         }
         signal(SIGPIPE, SIG_DFL)
+    }
+}
+
+/// One run of a command: its options resolved against the environment, its console, its connection to the bus.
+package struct CommandSession {
+    package let options: GlobalOptions
+    package let context: CommandContext
+    package let console: Console
+    /// The names of the users of the machine where the bus is; empty when that is another one.
+    package let users: UserNames
+
+    package init(options: GlobalOptions, context: CommandContext) {
+        self.options = options
+        self.context = context
+        console = Console(context: context, options: options)
+        let addresses = try? BusAddress.list(options.address, environment: context.environment)
+        let isHere = addresses?.contains(where: \.isRemote) == false
+        users = isHere ? UserNames(lookUp: context.userName) : .none
+    }
+
+    /// Where the bus may be, in the order in which that is tried.
+    package func addresses() throws(BusError) -> [BusAddress] {
+        try BusAddress.list(options.address, environment: context.environment)
+    }
+
+    /// When the reply to a request sent now must have come.
+    package var replyDeadline: Deadline { Deadline(after: options.timeout.duration) }
+
+    package func connect(until deadline: Deadline? = nil) throws -> BusConnection {
+        let addresses = try addresses()
+        var token: String?
+        let tls = TLSOptions(ca: options.ca, certificate: options.certificate, key: options.key)
+            .filled(from: context.environment)
+        if addresses.contains(where: \.isRemote) {
+            token = try TokenSource(file: options.tokenFile, environment: context.environment).token()
+            guard token != nil || addresses.allSatisfy({ !$0.isRemote || $0.takesCertificate(of: tls) })
+            else {
+                throw CommandFailure(
+                    .forbidden,
+                    "A bus on TCP asks for a token: give it with --token-file or $FLUXBUS_TOKEN; on TLS a certificate may do, "
+                        + "with --certificate and --certificate-key.")
+            }
+        }
+        return try BusConnection(
+            to: addresses, token: token, client: "fluxbus", tls: tls, until: deadline ?? replyDeadline)
+    }
+
+    /// Connects, sends one request, and returns the reply without the members that only matter on the wire.
+    package func ask(_ request: BusRequest) throws -> JSONObject {
+        try ask(request, on: connect())
+    }
+
+    package func ask(_ request: BusRequest, on connection: BusConnection) throws -> JSONObject {
+        var reply = try connection.request(request, until: replyDeadline)
+        reply["id"] = nil
+        return reply
+    }
+}
+
+/// How a command ends, for scripts and units. The numbers are a contract (those from 64 on are sysexits).
+package enum CommandStatus: Int32, Sendable, CaseIterable {
+    case success = 0
+    /// `unknown_store`, `unknown_timer`, `unknown_client`, `exists`, `conflict`, or a condition that is false.
+    case no = 1
+    /// The command line is wrong.
+    case usage = 64
+    /// The bus, or this command, refuses the data: `rejected`, `invalid_…`, unknown names, `parse_error`, `too_large`.
+    case refused = 65
+    /// Nothing answers, or the connection ended.
+    case unreachable = 69
+    case `internal` = 70
+    /// `unavailable`, `limit`, or the time allowed has passed: try again later.
+    case temporary = 75
+    /// `forbidden`, `unauthorized`, or the bus can't prove that it is the one.
+    case forbidden = 77
+
+    /// The status for an error of the bus. A code that this version does not know counts as internal.
+    package init(_ code: BusError.Code) {
+        self =
+            switch code {
+            case .unknownStore, .unknownTimer, BusError.Code(rawValue: "unknown_client"), .exists, .conflict:
+                .no
+            case .invalidAddress, .invalidOptions: .usage
+            case .rejected, .invalidPayload, .invalidRequest, .unknownType, .unknownAction, .unknownOperation,
+                .parseError, .tooLarge:
+                .refused
+            case .unreachable, .closed: .unreachable
+            case .timedOut, .unavailable, .limit: .temporary
+            case .forbidden, .unauthorized, .untrusted: .forbidden
+            default: .internal
+            }
+    }
+
+    /// The worse of two results: the higher number.
+    package func worse(_ other: CommandStatus) -> CommandStatus { rawValue >= other.rawValue ? self : other }
+}
+
+/// Why a command ends without success: the sentence for standard error, and the status for the caller.
+package struct CommandFailure: Error, Equatable {
+    package let status: CommandStatus
+    package let message: String
+
+    package init(_ status: CommandStatus, _ message: String) {
+        self.status = status
+        self.message = message
+    }
+
+    /// The bus's error, with advice for a command line.
+    package init(_ error: BusError) {
+        status = CommandStatus(error.code)
+        message = CommandWords.sentence(error.message).endingSentence(with: Self.advice(for: error))
+    }
+
+    private static func advice(for error: BusError) -> String? {
+        switch error.code {
+        case .unreachable: "start fluxbusd, or name another bus with --address or $FLUXBUS_ADDRESS"
+        case .timedOut: "try a longer --timeout"
+        default: nil
+        }
+    }
+}
+
+extension String {
+    /// This sentence with advice after a colon, as one sentence; unchanged without advice.
+    func endingSentence(with advice: String?) -> String {
+        guard let advice else { return self }
+        let trunk = hasSuffix(".") ? String(dropLast()) : self
+        return "\(trunk): \(advice)."
     }
 }

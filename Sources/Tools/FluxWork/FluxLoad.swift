@@ -1,4 +1,5 @@
 import Flux
+import Synchronization
 
 /// Dispatches to a store of this process that is observed, for benchmarks and for tests that count what they cost.
 ///
@@ -58,5 +59,43 @@ package final class FluxLoad {
     package var isComplete: Bool {
         let sum = value * (value + 1) / 2
         return (readers.map(\.sum) + memberReaders.map(\.sum)).allSatisfy { $0 == sum }
+    }
+}
+
+/// Adds up the values that it is told.
+final class StateReader: StoreSubscriber {
+    private let total = Atomic<Int>(0)
+
+    var sum: Int { total.load(ordering: .relaxed) }
+
+    func newState(_ state: Tally) { total.wrappingAdd(state.value, ordering: .relaxed) }
+}
+
+/// The same for a member of the state.
+final class MemberReader: StoreSubscriber {
+    private let total = Atomic<Int>(0)
+
+    var sum: Int { total.load(ordering: .relaxed) }
+
+    func newState(_ value: Int) { total.wrappingAdd(value, ordering: .relaxed) }
+}
+
+/// The smallest state there is: what is measured is the store.
+package struct Tally: State, Equatable {
+    package fileprivate(set) var value = 0
+
+    package init() {}
+
+    package enum Action: Sendable { case add(Int), reset }
+
+    package struct Mutations: Flux.Mutations {
+        package init() {}
+
+        package func commit(_ action: Action, to state: inout Tally) {
+            switch action {
+            case .add(let amount): state.value &+= amount
+            case .reset: state.value = 0
+            }
+        }
     }
 }

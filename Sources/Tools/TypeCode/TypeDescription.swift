@@ -50,3 +50,63 @@ package struct TypeDescription: Sendable {
         }
     }
 }
+
+/// A language in which a state type can be printed, for programs that use it.
+package enum TypeLanguage: String, CaseIterable, Sendable {
+    case swift, typescript, python, jsonSchema
+
+    /// The state, the actions and their payloads as a source file, or as a document of JSON Schema. The same description
+    /// always gives the same text.
+    package func code(for type: TypeDescription) -> String {
+        switch self {
+        case .swift: SwiftCode.text(of: type)
+        case .typescript: TypeScriptCode.text(of: type)
+        case .python: PythonCode.text(of: type)
+        case .jsonSchema: SchemaDocument.text(of: type)
+        }
+    }
+
+    /// What stands at the head of the file.
+    func origin(_ name: String) -> [String] {
+        [
+            "The state type \(name), printed by `fluxbus types \(name) --\(option)`.",
+            "Print it again when the definition changes; edits in here are lost then.",
+        ]
+    }
+
+    private var option: String { self == .jsonSchema ? "json-schema" : rawValue }
+}
+
+/// A member of a state, of a payload or of an object inside them.
+package struct Member: Sendable, Equatable {
+    package let name: String
+    package let schema: Schema
+    /// Whether a sender may leave it out.
+    package let isOptional: Bool
+    /// The value that it has when it is left out.
+    package let fallback: JSON?
+    /// False of a member of a state that is known from `initial` alone: its type may change, and it may go.
+    package let isDeclared: Bool
+
+    init(name: String, schema: Schema, isOptional: Bool, fallback: JSON?, isDeclared: Bool = true) {
+        self.name = name
+        self.schema = schema
+        self.isOptional = isOptional
+        self.fallback = fallback
+        self.isDeclared = isDeclared
+    }
+
+    /// A member of a payload: a type's name, with `?` where it may be absent, or an object.
+    init(payload name: String, _ source: JSON) {
+        let schema = Schema(source)
+        let fallback = source["default"].flatMap { schema.admits($0) ? $0 : nil }
+        let mark = (source.string ?? source["type"]?.string)?.hasSuffix("?") ?? false
+        self.init(
+            name: name, schema: schema,
+            isOptional: mark || source["optional"]?.bool == true || source["default"] != nil,
+            fallback: fallback)
+    }
+
+    /// Whether a value of it may be absent, where it is read.
+    package var mayBeAbsent: Bool { isOptional && fallback == nil }
+}

@@ -1,12 +1,7 @@
 import ArgumentParser
 import BusJSON
 import FluxBus
-
-#if canImport(Glibc)
-    import Glibc
-#else
-    import Darwin
-#endif
+import Glibc
 
 /// `fluxbus-bench`: the throughput and latency of a bus, and what they cost the server.
 struct BenchCommand: ParsableCommand {

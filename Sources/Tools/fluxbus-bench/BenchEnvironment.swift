@@ -1,10 +1,5 @@
 import FluxBus
-
-#if canImport(Glibc)
-    import Glibc
-#else
-    import Darwin
-#endif
+import Glibc
 
 /// The load generator's environment.
 enum BenchEnvironment {

@@ -1,10 +1,5 @@
 import FluxBus
-
-#if canImport(Glibc)
-    import Glibc
-#else
-    import Darwin
-#endif
+import Glibc
 
 /// Runs scenarios one after the other, prints their results, and a summary.
 final class BenchRun {

@@ -1,10 +1,5 @@
 import BusJSON
-
-#if canImport(Glibc)
-    import Glibc
-#else
-    import Darwin
-#endif
+import Glibc
 
 /// Counts the commits that one subscriber has been notified of, where an event may come in several lines: those of its
 /// parts, all but the last with `more`. An event that the bus merged counts as the commits it stands for.

@@ -1,3 +1,5 @@
+import BusJSON
+
 /// A histogram of durations with 128 buckets an octave: constant size, no allocation, under 0.8 % error.
 package final class Histogram {
     private static let subBits = 7
@@ -48,5 +50,63 @@ package final class Histogram {
         let fraction = UInt64(index & (subCount - 1))
         let step = UInt64(1) << UInt64(exponent - subBits)
         return (UInt64(1) << UInt64(exponent)) + fraction * step + step / 2
+    }
+}
+
+/// When the latest requests were sent, by their number; older ones are overwritten.
+final class TimeRing {
+    private let times: UnsafeMutablePointer<UInt64>
+    private let mask: Int
+
+    /// A ring that distinguishes at least `count` numbers.
+    init(holding count: Int) {
+        var size = 1
+        while size < count { size *= 2 }
+        mask = size - 1
+        times = .allocate(capacity: size)
+        times.initialize(repeating: 0, count: size)
+    }
+
+    deinit { times.deallocate() }
+
+    @inline(__always)
+    func set(_ numbers: Range<Int>, to time: UInt64) {
+        for number in numbers { times[number & mask] = time }
+    }
+
+    /// Adds to a histogram how long ago these were sent. Neighbours were mostly sent together, so they are added
+    /// together.
+    @inline(__always)
+    func record(_ numbers: Range<Int>, at now: UInt64, in histogram: Histogram) {
+        var number = numbers.lowerBound
+        while number < numbers.upperBound {
+            let sent = times[number & mask]
+            var next = number + 1
+            while next < numbers.upperBound, times[next & mask] == sent { next += 1 }
+            histogram.add(now &- sent, times: UInt64(truncatingIfNeeded: next - number))
+            number = next
+        }
+    }
+}
+
+/// One figure that is no rate: bytes of memory, milliseconds of a start.
+struct Measurement {
+    let scenario: String
+    let name: String
+    let value: Double
+    let unit: String
+
+    var text: String { "  \(amount): \(name)" }
+    /// The value with its unit.
+    var amount: String {
+        let number = value.magnitude < 100 ? Figure.decimal(value, 1) : Figure.rate(value)
+        return "\(number) \(unit)"
+    }
+
+    var json: JSON {
+        [
+            "scenario": .string(scenario), "name": .string(name), "value": .double(Figure.rounded(value)),
+            "unit": .string(unit),
+        ]
     }
 }

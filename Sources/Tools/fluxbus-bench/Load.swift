@@ -1,3 +1,4 @@
+import ArgumentParser
 import BusWork
 
 /// The load of one run.
@@ -36,4 +37,73 @@ struct Load: Equatable {
             + (isLockStep ? ", one action at a time" : "")
             + (sync.map { ", log synced: \($0.rawValue)" } ?? "")
     }
+}
+
+/// Named sets of runs.
+enum Scenario: String, ExpressibleByArgument, CaseIterable {
+    case dispatch, kinds, fanout, latency, stores, durable, client, flux, memory, start, engine, growth,
+        hostile, all
+
+    /// The scenarios that this one consists of. Attacks take a quarter of an hour, so they are run only by name.
+    var parts: [Scenario] {
+        self == .all ? Self.allCases.filter { $0 != .all && $0 != .hostile } : [self]
+    }
+
+    /// Load on a bus; none for those that are no load.
+    var loads: [Load] {
+        switch self {
+        case .dispatch:
+            [
+                Load(name: "dispatch", connections: 1, pipeline: 64),
+                Load(name: "dispatch", connections: 50, pipeline: 64),
+                Load(name: "dispatch", connections: 50, pipeline: 1),
+                Load(name: "dispatch", connections: 50, pipeline: 64, subscribers: 1),
+            ]
+        case .kinds:
+            [(50, 0), (1, 0), (50, 1)].flatMap { connections, subscribers in
+                RequestKind.allCases.map {
+                    Load(
+                        name: "kinds", connections: connections, pipeline: 64, subscribers: subscribers,
+                        stores: 1000,
+                        kind: $0)
+                }
+            }
+        case .fanout:
+            [
+                Load(name: "fanout", connections: 1, pipeline: 64, subscribers: 100),
+                Load(name: "fanout", connections: 1, pipeline: 64, subscribers: 1000),
+                Load(name: "fanout", connections: 1, pipeline: 1, subscribers: 100, isLockStep: true),
+                Load(name: "fanout", connections: 1, pipeline: 1, subscribers: 1000, isLockStep: true),
+            ]
+        case .latency:
+            [
+                Load(name: "latency", connections: 1, pipeline: 1, subscribers: 1, isLockStep: true),
+                Load(name: "latency", connections: 50, pipeline: 1, subscribers: 1),
+            ]
+        case .stores:
+            [1000, 100_000].map {
+                Load(name: "stores", connections: 1, pipeline: 16, subscribers: 1, stores: $0, isGlobal: true)
+            }
+        case .durable:
+            [OwnDaemon.Sync.always, .interval].flatMap { sync in
+                [
+                    Load(name: "durable", connections: 1, pipeline: 1, sync: sync),
+                    Load(name: "durable", connections: 50, pipeline: 1, sync: sync),
+                    Load(name: "durable", connections: 50, pipeline: 64, sync: sync),
+                ]
+            }
+        case .client:
+            [
+                Load(name: "client, raw", connections: 1, pipeline: 256),
+                Load(name: "client, library", connections: 1, pipeline: 256, sender: .library),
+                Load(
+                    name: "client, library with keys", connections: 1, pipeline: 256, sender: .libraryWithKeys
+                ),
+            ]
+        case .flux, .memory, .start, .engine, .growth, .hostile, .all: []
+        }
+    }
+
+    /// Whether all of it needs daemons that this program starts.
+    var needsOwnDaemon: Bool { [.kinds, .durable, .memory, .start, .hostile].contains(self) }
 }

@@ -1,11 +1,6 @@
 import CLinux
 import FluxBus
-
-#if canImport(Glibc)
-    import Glibc
-#else
-    import Darwin
-#endif
+import Glibc
 
 /// The measuring loop: one thread, one epoll, non-blocking sockets.
 ///

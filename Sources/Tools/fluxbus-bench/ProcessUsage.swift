@@ -1,8 +1,4 @@
-#if canImport(Glibc)
-    import Glibc
-#else
-    import Darwin
-#endif
+import Glibc
 
 /// Resources used by processes so far, as the kernel counts them.
 enum ProcessUsage {

@@ -70,3 +70,95 @@ extension Binder {
         }
     }
 }
+
+/// Following a value on the main actor as a user interface does: with its latest value, whichever way it comes.
+extension Constant {
+    /// Calls `show` with the value, before this returns, and when it changes. What changes it on the main thread is shown at once,
+    /// also where observers hear of it elsewhere and later, as those of an optimistic store on a bus do.
+    @MainActor
+    func follow(until scope: DisposableScope, _ show: @escaping @MainActor (Value) -> Void) {
+        guard let predictions else {
+            observe(until: scope, on: MainActor.shared, show)
+            return
+        }
+        let follower = MainActorFollower(read: read, show: show)
+        observe(until: scope, on: MainActor.shared) { _ in follower.look() }
+        predictions.observe(until: scope) {
+            if MainThread.isCurrent { MainActor.assumeIsolated { follower.look() } }
+        }
+    }
+}
+
+/// Shows a value that may be newer than what it is notified of: always the latest one, so it never goes back.
+@MainActor
+private final class MainActorFollower<Value: Sendable> {
+    private let read: @Sendable () -> Value
+    private let show: @MainActor (Value) -> Void
+    private var isShowing = false
+    private var isLate = false
+
+    init(read: @escaping @Sendable () -> Value, show: @escaping @MainActor (Value) -> Void) {
+        self.read = read
+        self.show = show
+    }
+
+    /// Who is shown a value may change it: that is shown after it.
+    func look() {
+        isLate = true
+        guard !isShowing else { return }
+        isShowing = true
+        while isLate {
+            isLate = false
+            show(read())
+        }
+        isShowing = false
+    }
+}
+
+/// An object of the main actor that a store notifies of new states, or of a selection of them. It is held weakly.
+///
+/// ```swift
+/// final class CounterController: MainActorSubscriber {
+///     func newState(_ count: Int) { label.text = "\(count)" }
+/// }
+/// store.subscribe(controller) { $0.select(\.count) }
+/// ```
+@MainActor
+public protocol MainActorSubscriber<Selection>: AnyObject, Sendable {
+    /// The values it receives: the state, or a part of it.
+    associatedtype Selection: Sendable
+
+    /// Called with the latest selection, and then with each new one.
+    func newState(_ state: Selection)
+}
+
+extension StateStore {
+    /// Notifies `subscriber` of the latest state and of every new one on the main actor, until it is released or unsubscribed, or
+    /// the store is released. Otherwise as a ``StoreSubscriber`` is.
+    @MainActor
+    public func subscribe<Subscriber: MainActorSubscriber>(
+        _ subscriber: Subscriber, skipsRepeats: Bool = true
+    ) where Subscriber.Selection == State {
+        subscribe(subscriber, skipsRepeats: skipsRepeats) { $0 }
+    }
+
+    /// Notifies `subscriber` of what `selection` makes of the states, on the main actor.
+    @MainActor
+    public func subscribe<Subscriber: MainActorSubscriber>(
+        _ subscriber: Subscriber, skipsRepeats: Bool = true,
+        _ selection: (Signal<State>) -> Signal<Subscriber.Selection>
+    ) {
+        subscribe(
+            ObjectIdentifier(subscriber), skipsRepeats: skipsRepeats, on: .mainThread, selection
+        ) { [weak subscriber] state in
+            guard let subscriber else { return false }
+            MainActor.assumeIsolated { subscriber.newState(state) }
+            return true
+        }
+    }
+
+    /// Ends the subscription of `subscriber`: no call begins after this.
+    public func unsubscribe(_ subscriber: some MainActorSubscriber) {
+        subscriptions.end(ObjectIdentifier(subscriber))
+    }
+}

@@ -90,3 +90,93 @@ public enum Reduction: Sendable {
     /// The action is for another reducer.
     case ignored
 }
+
+extension Mutator {
+    /// A reducer for each element of a collection: `id` says which one an action is for, nil if for none.
+    ///
+    /// ```swift
+    /// Mutator(each: Lens(\.todos), id: \.todoID) { action, todo in
+    ///     guard case .toggle = action else { return .ignored }
+    ///     todo.isDone.toggle()
+    ///     return .handled
+    /// }
+    /// ```
+    ///
+    /// An action for an element that is not there fails with ``FluxError/missingElement(lens:)``.
+    public init<Items: MutableCollection & Sendable>(
+        each lens: Lens<State, Items>, name: String? = nil,
+        id: @escaping @Sendable (State.Action) -> Items.Element.ID?,
+        reduce: @escaping @Sendable (State.Action, inout Items.Element) throws -> Reduction
+    ) where Items.Element: Identifiable & Sendable, Items.Element.ID: Sendable {
+        self.init(name: name, path: lens.path.stepping(.each, size: MemoryLayout<Items.Element>.size)) {
+            action, state in
+            guard let id = id(action) else { return .ignored }
+            return try lens.element(id: id).update(&state) { try reduce(action, &$0) }
+        }
+    }
+
+    /// A reducer for each element of a collection: `index` says which one an action is for, nil if for none.
+    public init<Items: MutableCollection & Sendable>(
+        each lens: Lens<State, Items>, name: String? = nil,
+        index: @escaping @Sendable (State.Action) -> Int?,
+        reduce: @escaping @Sendable (State.Action, inout Items.Element) throws -> Reduction
+    ) where Items.Element: Sendable, Items.Index == Int {
+        self.init(name: name, path: lens.path.stepping(.each, size: MemoryLayout<Items.Element>.size)) {
+            action, state in
+            guard let index = index(action) else { return .ignored }
+            return try lens.element(at: index).update(&state) { try reduce(action, &$0) }
+        }
+    }
+
+    /// A reducer for each value of a dictionary: `key` says which one an action is for, nil if for none. A value that
+    /// is not there is nil; setting one adds it, setting nil removes it.
+    public init<Key: Hashable & Sendable, Value: Sendable>(
+        each lens: Lens<State, [Key: Value]>, name: String? = nil,
+        key: @escaping @Sendable (State.Action) -> Key?,
+        reduce: @escaping @Sendable (State.Action, inout Value?) throws -> Reduction
+    ) {
+        self.init(name: name, path: lens.path.stepping(.each, size: MemoryLayout<Value?>.size)) {
+            action, state in
+            guard let key = key(action) else { return .ignored }
+            return try lens.value(forKey: key).update(&state) { try reduce(action, &$0) }
+        }
+    }
+}
+
+/// Reducers that may read the whole state while they change their part of it.
+extension Mutator {
+    /// A reducer for the part that `lens` sees, which may read everything else.
+    ///
+    /// ```swift
+    /// Mutator(\.detail) { action, detail, whole in
+    ///     guard case .open(let id) = action else { return .ignored }
+    ///     detail = whole.items.first { $0.id == id }
+    ///     return .handled
+    /// }
+    /// ```
+    ///
+    /// `whole` is the state as the reducers before this one have left it. It changes no other part: exactly this part is its
+    /// own. While it is kept, a collection that the reducer changes is copied once.
+    public init<Part>(
+        _ lens: Lens<State, Part>, name: String? = nil,
+        reduce:
+            @escaping @Sendable (_ action: State.Action, _ part: inout Part, _ whole: State) throws ->
+            Reduction
+    ) {
+        let path = lens.path
+        self.init(name: name, path: path) { action, state in
+            let whole = state
+            return try Mutator(lens, name: name) { try reduce($0, &$1, whole) }.reduce(action, &state)
+        }
+    }
+
+    /// A reducer for the part at `keyPath`, which may read everything else.
+    public init<Part: Sendable>(
+        _ keyPath: WritableKeyPath<State, Part> & Sendable, name: String? = nil,
+        reduce:
+            @escaping @Sendable (_ action: State.Action, _ part: inout Part, _ whole: State) throws ->
+            Reduction
+    ) {
+        self.init(Lens(keyPath), name: name, reduce: reduce)
+    }
+}

@@ -1,3 +1,5 @@
+import Synchronization
+
 /// Code that every action passes on its way to the mutations: it may log, change, drop, delay or multiply it, and
 /// dispatch others.
 ///
@@ -29,4 +31,126 @@ public struct Middleware<State: Flux.State>: Sendable {
     ) {
         self.handle = handle
     }
+}
+
+/// The middleware's access to its store.
+public struct MiddlewareContext<State: Flux.State>: Sendable {
+    private weak let core: StoreCore<State>?
+    private let transaction: Transaction<State>
+    private let place: Place
+
+    init(core: StoreCore<State>, transaction: Transaction<State>, place: Place) {
+        self.core = core
+        self.transaction = transaction
+        self.place = place
+    }
+
+    /// The current state. While the middleware runs that is the state of the commit under way: the one before the
+    /// action, and after `next(action)` the one after it.
+    public var state: State {
+        if place.isHere { return transaction.state }
+        return core?.state ?? transaction.state
+    }
+
+    /// The commit under way when the middleware was called: the same object for all actions of an atomic list, another one for
+    /// each other commit.
+    package var commit: any AnyObject & Sendable { transaction }
+
+    /// Dispatches to the same store; each action takes a place of its own and passes the whole middleware. Nothing
+    /// happens once the store has been released.
+    public var actions: Actions<State> {
+        Actions { [weak core] action in
+            guard let core else { return }
+            core.lane.place(Entry(.action(action)), in: core)
+        }
+    }
+}
+
+/// The middleware of a store, each with a number that stays its own while others come and go: so an action that one of them passes
+/// on later continues behind that one.
+@usableFromInline
+final class MiddlewareChain<State: Flux.State>: Sendable {
+    struct Link: Sendable {
+        let number: Int
+        let middleware: Middleware<State>
+    }
+
+    /// By their numbers.
+    private let links: Mutex<[Link]>
+    /// Whether there is any.
+    @usableFromInline let isUsed: Atomic<Bool>
+
+    init(_ middleware: [Middleware<State>]) {
+        links = Mutex(middleware.enumerated().map { Link(number: $0.offset, middleware: $0.element) })
+        isUsed = Atomic(!middleware.isEmpty)
+    }
+
+    /// Those from this number on.
+    func links(from number: Int) -> ArraySlice<Link> {
+        links.withLock { links in links[(links.firstIndex { $0.number >= number } ?? links.endIndex)...] }
+    }
+
+    /// Returns its number.
+    func add(_ middleware: Middleware<State>, at position: MiddlewarePosition) -> Int {
+        links.withLock { links in
+            isUsed.store(true, ordering: .sequentiallyConsistent)
+            switch position {
+            case .first:
+                let number = (links.first?.number ?? 0) - 1
+                links.insert(Link(number: number, middleware: middleware), at: 0)
+                return number
+            case .last:
+                let number = (links.last?.number ?? -1) + 1
+                links.append(Link(number: number, middleware: middleware))
+                return number
+            }
+        }
+    }
+
+    func remove(_ number: Int) {
+        // Released outside the lock: the closure may hold anything.
+        _ = links.withLock { links -> Link? in
+            guard let place = links.firstIndex(where: { $0.number == number }) else { return nil }
+            defer { isUsed.store(!links.isEmpty, ordering: .sequentiallyConsistent) }
+            return links.remove(at: place)
+        }
+    }
+}
+
+/// Where a middleware stands that is added to a store.
+public enum MiddlewarePosition: Sendable {
+    /// Before all others: it sees each action as it was dispatched.
+    case first
+    /// Behind all others, before the mutations.
+    case last
+}
+
+extension Store {
+    /// Adds a middleware while the store is in use. It sees the actions whose commit begins after this has returned, until what is
+    /// returned is disposed of; the commit under way, if there is one, is left alone.
+    ///
+    /// ```swift
+    /// let logging = store.add(logger, at: .first)
+    /// logging.dispose()
+    /// ```
+    ///
+    /// An action that was held back by a middleware and is passed on when that has been removed continues behind its place.
+    @discardableResult
+    public func add(_ middleware: Middleware<State>, at position: MiddlewarePosition = .last) -> Disposable {
+        let number = core.middleware.add(middleware, at: position)
+        return Disposable { [weak core] in core?.middleware.remove(number) }
+    }
+}
+
+/// A middleware's place in the order: it lasts while the middleware runs, on the thread that runs it.
+final class Place: Sendable {
+    private let isOpen = Atomic<Bool>(true)
+    private let thread = ObjectIdentifier(ThreadContext.current)
+
+    /// Whether the caller is at this place.
+    var isHere: Bool {
+        isOpen.load(ordering: .acquiring) && thread == ObjectIdentifier(ThreadContext.current)
+    }
+
+    func leave() { isOpen.store(false, ordering: .releasing) }
 }

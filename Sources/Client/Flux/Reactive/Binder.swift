@@ -33,3 +33,74 @@ public struct Binder<Value: Sendable>: Sendable {
         self.init(target, on: executor) { target, value in target[keyPath: keyPath] = value }
     }
 }
+
+/// A value that can be read, observed and set, where setting means dispatching: a two-way binding for a control.
+///
+/// ```swift
+/// let volume = store.binding(\.volume) { .setVolume($0) }
+/// slider.position = volume.value
+/// volume.value = 0.7      // dispatches .setVolume(0.7)
+/// ```
+public struct Binding<Value: Sendable>: SignalSource {
+    private let constant: Constant<Value>
+    private let set: @Sendable (Value) -> Void
+
+    /// A binding that reads `constant` and passes new values to `set`.
+    public init(_ constant: Constant<Value>, set: @escaping @Sendable (Value) -> Void) {
+        self.constant = constant
+        self.set = set
+    }
+
+    /// The current value; a new one is passed to `set`, and can be read once that has changed the source.
+    public var value: Value {
+        get { constant.value }
+        nonmutating set { set(newValue) }
+    }
+
+    /// The latest value, then every change.
+    public var signal: Signal<Value> { constant.signal }
+}
+
+extension SignalSource {
+    /// Passes each value to `binder`, until disposed of, or until the target or the source is released: a binding to a
+    /// target that has gone already is disposed of at once, later the next value ends it.
+    ///
+    /// Values are put where `binder` says, by default at once on the thread that delivers them; give
+    /// ``FluxExecutor/mainThread`` for what belongs to a user interface.
+    @discardableResult
+    public func bind(to binder: Binder<Value>) -> Disposable {
+        let end = DisposableScope()
+        if !binder.isAlive() { end.dispose() }
+        let binding = observe(on: binder.executor) { value in
+            if !binder.put(value) { end.dispose() }
+        }
+        end.add(binding)
+        return binding
+    }
+
+    /// Puts each value into a member of `target`, which is held weakly.
+    ///
+    /// ```swift
+    /// store.signal(\.count).bind(to: gauge, \.reading)
+    /// ```
+    @discardableResult
+    public func bind<Target: AnyObject & Sendable>(
+        to target: Target, on executor: FluxExecutor = .immediate,
+        _ keyPath: ReferenceWritableKeyPath<Target, Value> & Sendable
+    ) -> Disposable {
+        bind(to: Binder(target, keyPath, on: executor))
+    }
+
+    /// Calls `apply` with `target`, which is held weakly, and each value.
+    ///
+    /// ```swift
+    /// store.signal(\.count).bind(to: label) { label, count in label.show("\(count)") }
+    /// ```
+    @discardableResult
+    public func bind<Target: AnyObject & Sendable>(
+        to target: Target, on executor: FluxExecutor = .immediate,
+        _ apply: @escaping @Sendable (Target, Value) -> Void
+    ) -> Disposable {
+        bind(to: Binder(target, on: executor, apply))
+    }
+}

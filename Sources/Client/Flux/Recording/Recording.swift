@@ -40,3 +40,87 @@ extension Recording: Equatable where State.Action: Equatable {
         return Equality.of(State.self)?(first, second) ?? true
     }
 }
+
+private enum StepKey: String, CodingKey { case actions, time }
+private enum RecordingKey: String, CodingKey { case version, start, steps }
+
+extension Recording.Step: Encodable where State.Action: Encodable {
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: StepKey.self)
+        try container.encode(actions, forKey: .actions)
+        try container.encode(RecordedTime.seconds(of: time), forKey: .time)
+    }
+}
+
+extension Recording.Step: Decodable where State.Action: Decodable {
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: StepKey.self)
+        self.init(
+            actions: try container.decode([State.Action].self, forKey: .actions),
+            time: try RecordedTime.decode(container))
+    }
+}
+
+/// The time of a step in a file: seconds, to the nanosecond.
+private enum RecordedTime {
+    static func seconds(of time: Duration) -> Double {
+        let (seconds, attoseconds) = time.components
+        return Double(seconds) + Double(attoseconds) / 1e18
+    }
+
+    /// Recordings of version 1 have times as `Duration` codes itself; those before have none.
+    static func decode(_ container: KeyedDecodingContainer<StepKey>) throws -> Duration {
+        guard let seconds = try? container.decodeIfPresent(Double.self, forKey: .time) else {
+            return try container.decodeIfPresent(Duration.self, forKey: .time) ?? .zero
+        }
+        // So many that nanoseconds do not count need more than 64 bits of them.
+        guard abs(seconds) < 1e15 else {
+            throw DecodingError.dataCorruptedError(
+                forKey: .time, in: container,
+                debugDescription: "The time of a step is in seconds, and \(seconds) are too many.")
+        }
+        let whole = seconds.rounded(.towardZero)
+        return .seconds(Int64(whole)) + .nanoseconds(Int64(((seconds - whole) * 1e9).rounded()))
+    }
+}
+
+extension Recording: Encodable where State.Action: Encodable {
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: RecordingKey.self)
+        try container.encode(Self.version, forKey: .version)
+        if let start = start as? any Encodable {
+            try start.encode(to: container.superEncoder(forKey: .start))
+        }
+        try container.encode(steps, forKey: .steps)
+    }
+}
+
+extension Recording: Decodable where State.Action: Decodable {
+    /// Reads what was encoded; recordings of earlier releases, too, which have neither version nor times nor a first state.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: RecordingKey.self)
+        let version = try container.decodeIfPresent(Int.self, forKey: .version) ?? Self.version
+        guard version <= Self.version else {
+            throw DecodingError.dataCorruptedError(
+                forKey: .version, in: container,
+                debugDescription:
+                    "The recording has version \(version), and versions up to \(Self.version) are known here; read it with a newer release."
+            )
+        }
+        var start: State?
+        if let type = State.self as? any Decodable.Type, container.contains(.start) {
+            start = try type.init(from: container.superDecoder(forKey: .start)) as? State
+        }
+        self.init(start: start, steps: try container.decode([Step].self, forKey: .steps))
+    }
+}
+
+extension Store {
+    /// Calls `body` with every commit of actions, within the store's turn: the state before it, and the actions that reached
+    /// the mutations. It must neither wait nor dispatch. Replays are no commits.
+    package func observeCommits(
+        _ body: @escaping @Sendable (_ before: State, _ actions: [State.Action]) -> Void
+    ) -> Disposable {
+        core.recorders.add(body)
+    }
+}

@@ -34,3 +34,113 @@ public protocol State: Sendable {
 extension State {
     public static var timers: TimerRule<Self> { TimerRule() }
 }
+
+/// The way to change a state: dispatches actions to one store, to every store of a type, or over a bus; the code
+/// that dispatches can't tell which.
+///
+/// Give a state its vocabulary in an extension; what takes time belongs there too:
+///
+/// ```swift
+/// extension Actions<Counter> {
+///     func increment(by amount: Int = 1) { dispatch(.increment(by: amount)) }
+///
+///     func refresh() async throws {
+///         dispatch(.increment(by: try await fetchAmount()))
+///     }
+/// }
+///
+/// store.actions.increment()            // this store
+/// Store<Counter>.actions.increment()   // every store of the type
+/// ```
+public struct Actions<State: Flux.State>: Sendable {
+    @usableFromInline let send: @Sendable (State.Action) -> Void
+
+    /// Actions that are passed to `send`.
+    @inlinable
+    public init(_ send: @escaping @Sendable (State.Action) -> Void) { self.send = send }
+
+    /// Dispatches one action. It returns at once where it may; the store's documentation
+    /// says when the change is visible.
+    @inlinable
+    public func dispatch(_ action: State.Action) { send(action) }
+}
+
+extension Actions {
+    /// Dispatches one action after another; each state between can be observed. Other callers may dispatch
+    /// between two of them; see ``Store/dispatch(_:)-([State.Action])`` and ``Store/dispatch(atomically:)``
+    /// for lists that stay together.
+    public func dispatch(_ actions: [State.Action]) {
+        for action in actions { dispatch(action) }
+    }
+
+    /// Dispatches each action of an asynchronous sequence as it comes, until it ends or throws.
+    public func dispatch<Sequence: AsyncSequence>(
+        _ actions: Sequence
+    ) async throws(Sequence.Failure) where Sequence.Element == State.Action {
+        var iterator = actions.makeAsyncIterator()
+        while let action = try await iterator.next(isolation: #isolation) { dispatch(action) }
+    }
+}
+
+/// The rules by which actions change a state: synchronous, pure and deterministic.
+///
+/// A mutation sees nothing but the state and the action, so the same actions in the same order always give the same
+/// state: in this process, in another one, and when a recording is replayed. Code that takes time, reads a clock or may
+/// fail for external reasons belongs into an action (see ``Actions``).
+public protocol Mutations<State>: Sendable {
+    associatedtype State: Flux.State
+
+    /// Rules have no memory of their own, so they are made without arguments.
+    init()
+
+    /// Applies `action` to `state`. When it throws, the state stays as it was and observers are not notified; the error
+    /// is thrown to the caller that waits for the outcome, or delivered by the store's `failures`.
+    func commit(_ action: State.Action, to state: inout State) throws
+}
+
+extension Mutations {
+    /// Commits and keeps the guarantees of ``commit(_:to:)``: when it throws, `state` stays as it was; a mutation that
+    /// dispatches fails with ``FluxError/dispatchInMutation(action:)``.
+    package func commitPurely(_ action: State.Action, to state: inout State) throws {
+        var changed = state
+        let (_, triedToDispatch) = try ThreadContext.mutate { try commit(action, to: &changed) }
+        if triedToDispatch { throw FluxError.dispatchInMutation(action: String(describing: action)) }
+        state = changed
+    }
+}
+
+/// What this thread is doing, for stores that are no `Store`.
+package enum Mutating {
+    /// Whether a mutation is running on this thread.
+    package static var isUnderWay: Bool { ThreadContext.current.isMutating }
+
+    /// Why an action can't be dispatched: a mutation is running on this thread, against which the attempt is remembered.
+    package static func refusal(of action: some Any) -> FluxError? {
+        guard ThreadContext.current.refusesDispatch() else { return nil }
+        return .dispatchInMutation(action: String(describing: action))
+    }
+}
+
+/// A read-only view of a state: its members, and values that extensions derive from them.
+///
+/// ```swift
+/// extension Computed<Counter> {
+///     var isEven: Bool { state.count.isMultiple(of: 2) }
+///     func exceeds(_ limit: Int) -> Bool { state.count > limit }
+/// }
+///
+/// store.computed.isEven
+/// store.computed.count      // members of the state itself, too
+/// ```
+///
+/// It is a snapshot: all that is read from one value belongs to one moment.
+@dynamicMemberLookup
+public struct Computed<State: Flux.State>: Sendable {
+    public let state: State
+
+    @inlinable
+    public init(_ state: State) { self.state = state }
+
+    @inlinable
+    public subscript<Value>(dynamicMember member: KeyPath<State, Value>) -> Value { state[keyPath: member] }
+}

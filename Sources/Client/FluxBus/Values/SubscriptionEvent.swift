@@ -46,3 +46,81 @@ public struct ActionEvent: Sendable {
         self.revision = revision
     }
 }
+
+/// One change of the stores of a subscription: all changes between two revisions.
+public struct ChangeEvent: Sendable {
+    /// The event as the bus sent it; of a split one, all parts together.
+    public let object: JSONObject
+    /// The revision of this subscription's previous event, and of this one.
+    public let from: Int
+    public let revision: Int
+
+    init(object: JSONObject, from: Int, revision: Int) {
+        self.object = object
+        self.from = from
+        self.revision = revision
+    }
+
+    /// True when everything known before has to be forgotten.
+    public var isReset: Bool { object["reset"]?.bool ?? false }
+    /// Whole states by address.
+    public var states: JSONObject { object["states"]?.object ?? [:] }
+    /// Changes by address, in the subscription's format.
+    public var changes: JSONObject { object["changes"]?.object ?? [:] }
+    /// The addresses of stores that are gone.
+    public var dropped: [String] { (object["dropped"]?.array ?? []).compactMap(\.string) }
+    /// How many commits were merged; nil when it is one.
+    public var coalesced: Int? { object["coalesced"]?.int }
+    /// The actions, the principal and the time, where the subscription wants them and it is one commit.
+    public var cause: JSONObject? { object["cause"]?.object }
+}
+
+/// An event of a bus's connection that belongs to no single request.
+public enum BusNotice: Sendable, Equatable {
+    /// The connection was lost, for this reason. It is being restored.
+    case lost(BusError)
+    /// An attempt to connect failed; the next one follows.
+    case attemptFailed(attempt: Int, BusError)
+    /// The connection is restored, at this revision of this epoch; so are will, ephemeral stores and subscriptions.
+    case reconnected(epoch: String, revision: Int)
+    /// The bus began a new history: earlier revisions are no longer valid.
+    case epochChanged(from: String, to: String)
+    /// This many subscriptions were resumed at their positions.
+    case resumed(subscriptions: Int)
+    /// A subscription could not be resumed; it was reset to the whole states.
+    case reset(subscription: Int)
+    /// This many requests without an answer were sent again.
+    case retried(requests: Int)
+    /// An ephemeral store could not be created again on the new connection.
+    case ephemeralStoreLost(address: String, BusError)
+    /// The will could not be set again on the new connection.
+    case willLost(BusError)
+    /// An unacknowledged dispatch failed.
+    case dispatchFailed(BusError)
+    /// A consumer was slow: its subscription pauses until it has caught up.
+    case paused(subscription: Int)
+    /// It has caught up; the subscription continues.
+    case continued(subscription: Int)
+}
+
+/// The status of a `Bus`.
+public enum BusStatus: Sendable, Equatable {
+    /// The first connection is being opened.
+    case connecting
+    case connected
+    /// The connection was lost for `error`; the given attempt, counted from 1, is due or under way.
+    case reconnecting(attempt: Int, error: BusError)
+    /// It ended: by `close`, or for an error that a retry does not help.
+    case closed(BusError?)
+}
+
+/// A place in a history at which a subscription can continue: a revision and the epoch it belongs to.
+public struct ResumePoint: Sendable, Hashable {
+    public let revision: Int
+    public let epoch: String
+
+    public init(revision: Int, epoch: String) {
+        self.revision = revision
+        self.epoch = epoch
+    }
+}

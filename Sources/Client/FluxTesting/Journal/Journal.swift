@@ -1,3 +1,4 @@
+import Dispatch
 import Flux
 import Synchronization
 
@@ -149,5 +150,166 @@ final class Journal<State: Flux.State>: Sendable {
             contents.entries = []
             contents.failures = []
         }
+    }
+}
+
+/// What a ``Journal`` holds, and what every event does to it.
+struct JournalContents<State: Flux.State> {
+    /// The state after the last entry.
+    var latest: State
+    var count = 0
+    /// The action that is passing the middleware.
+    var open: JournaledAction<State>?
+    /// What has passed, all of one commit, and is not committed yet.
+    var passed: [JournaledAction<State>] = []
+    /// What the test has not received yet.
+    var entries: [JournalEntry<State>] = []
+    var failures: [JournaledFailure] = []
+    /// Those that the test has dispatched.
+    var thunks: [Task<Void, any Error>] = []
+
+    init(latest: State) { self.latest = latest }
+
+    mutating func begin(_ action: State.Action, _ before: State, _ commit: any AnyObject & Sendable) {
+        count += 1
+        // The commit before would have been told of, had it succeeded.
+        if let last = passed.last, last.commit !== commit { passed = [] }
+        open = JournaledAction(number: count, action: action, commit: commit, before: before, after: before)
+    }
+
+    mutating func end(_ after: State) {
+        guard var action = open else { return }
+        open = nil
+        action.after = after
+        // What was dropped or delayed is nobody's commit, unless it is a part of one.
+        if !action.hasReached, passed.isEmpty {
+            enter(action)
+        } else {
+            passed.append(action)
+        }
+    }
+
+    mutating func commit() {
+        let committed = passed
+        passed = []
+        for action in committed { enter(action) }
+    }
+
+    mutating func enter(_ action: JournaledAction<State>) {
+        note(action.before)
+        entries.append(.action(action))
+        latest = action.after
+    }
+
+    mutating func note(_ state: State) {
+        guard !Comparison.areEqual(latest, state) else { return }
+        entries.append(.change(before: latest, after: state))
+        latest = state
+    }
+
+    mutating func takePassed(_ action: State.Action, after number: Int) -> JournaledAction<State>? {
+        let place = passed.firstIndex { $0.isDispatch(of: action, after: number) }
+        return place.map { passed.remove(at: $0) }
+    }
+}
+
+/// What the journal tells of, in the order of the store.
+enum JournalEntry<State: Flux.State>: Sendable {
+    /// An action that was committed, or that a middleware dropped or delayed.
+    case action(JournaledAction<State>)
+    /// The state became another one without an action, most often in a replay.
+    case change(before: State, after: State)
+
+    /// In words, for lists.
+    var text: String {
+        switch self {
+        case .action(let action): action.name
+        case .change: "a change without an action"
+        }
+    }
+}
+
+/// One action as it was dispatched, and what it did.
+struct JournaledAction<State: Flux.State>: Sendable {
+    /// Counts the actions of the store, from 1.
+    let number: Int
+    let action: State.Action
+    /// The commit that it was a part of.
+    let commit: any AnyObject & Sendable
+    let before: State
+    var after: State
+    /// Whether anything reached the mutations; not so if a middleware dropped or delayed it.
+    var hasReached = false
+
+    /// The action in words.
+    var name: String { ValueText.of(action) }
+
+    /// Whether it may be the dispatch of `other` that the test has made after that number. Of equal ones it does not matter
+    /// which it is. One that does not even equal itself is known by its text.
+    func isDispatch(of other: State.Action, after number: Int) -> Bool {
+        guard self.number > number else { return false }
+        return Comparison.areEqual(action, other) || name == ValueText.of(other)
+    }
+}
+
+/// An error that nobody waited for.
+struct JournaledFailure: Sendable {
+    /// The actions that failed, in words; nil: a thunk.
+    let actions: String?
+    let error: any Error
+
+    var text: String { "\(actions.map { "\($0) failed" } ?? "a thunk failed"): \(error)" }
+}
+
+/// Lets tests wait until there is something new to look at, or for so long.
+final class News: Sendable {
+    private struct Contents {
+        var version = 0
+        var waiting: [Int: CheckedContinuation<Void, Never>] = [:]
+        var count = 0
+    }
+
+    private let contents = Mutex(Contents())
+
+    /// Counts what was told.
+    var version: Int { contents.withLock { $0.version } }
+
+    func tell() {
+        let waiting = contents.withLock { contents in
+            contents.version += 1
+            defer { contents.waiting = [:] }
+            return contents.waiting.values
+        }
+        for continuation in waiting { continuation.resume() }
+    }
+
+    /// Returns when something has been told after `version`, at `deadline`, or when the task is cancelled.
+    func wait(after version: Int, until deadline: ContinuousClock.Instant) async {
+        let number = contents.withLock { contents in
+            contents.count += 1
+            return contents.count
+        }
+        let alarm = DispatchWorkItem { [self] in giveUp(number) }
+        let (seconds, attoseconds) = (deadline - .now).components
+        let rest = Int(seconds) * 1_000_000_000 + Int(attoseconds / 1_000_000_000)
+        DispatchQueue.global().asyncAfter(deadline: .now() + .nanoseconds(max(rest, 0)), execute: alarm)
+        defer { alarm.cancel() }
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let isOver = contents.withLock { contents in
+                    guard contents.version == version, !Task.isCancelled, ContinuousClock.now < deadline
+                    else { return true }
+                    contents.waiting[number] = continuation
+                    return false
+                }
+                if isOver { continuation.resume() }
+            }
+        } onCancel: {
+            giveUp(number)
+        }
+    }
+
+    private func giveUp(_ number: Int) {
+        contents.withLock { $0.waiting.removeValue(forKey: number) }?.resume()
     }
 }

@@ -65,3 +65,81 @@ final class SocketLock {
             && named.st_dev == held.st_dev && named.st_ino == held.st_ino
     }
 }
+
+/// The file of a Unix socket, held by a descriptor: its group and its mode change, and not those of what somebody who may write
+/// into the directory has put in its place meanwhile, nor of what a symbolic link there leads to.
+package final class HeldSocketFile {
+    private let descriptor: Int32
+    private let status: stat
+
+    /// Holds what has the name now; fails with `ENOTSOCK` where that is no socket of this user's.
+    package init(_ path: String) throws(SystemError) {
+        descriptor = linux_hold_path(path)
+        guard descriptor >= 0 else { throw SystemError("open") }
+        var status = stat()
+        let result = fstat(descriptor, &status)
+        self.status = status
+        guard result == 0 else { throw SystemError("fstat") }
+        guard status.st_mode & S_IFMT == S_IFSOCK, status.st_uid == geteuid() else {
+            throw SystemError("stat", code: ENOTSOCK)
+        }
+    }
+
+    deinit { SystemCall.close(descriptor) }
+
+    package func change(group: gid_t) throws(SystemError) {
+        guard linux_change_held_group(descriptor, group) == 0 else { throw SystemError("chown") }
+    }
+
+    package func change(mode: UInt32) throws(SystemError) {
+        guard linux_change_held_mode(descriptor, mode_t(mode)) == 0 else { throw SystemError("chmod") }
+    }
+
+    /// The file by its name, to be removed as long as it is this one.
+    func file(at path: String) -> SocketFile { SocketFile(path: path, status) }
+}
+
+/// A file lock held elsewhere, awaited with a timeout: the system has no such call, so a thread waits for the lock
+/// without end, and the caller waits for the thread.
+///
+/// `@unchecked Sendable`: everything mutable is accessed under `lock`.
+final class LockAwaited: @unchecked Sendable {
+    private let descriptor: Int32
+    private let lock = ThreadLock()
+    private var isHeld = false
+    private var hasFailed = false
+    private var isGivenUp = false
+
+    /// Owns the descriptor until `isHeld` has returned true.
+    init(_ descriptor: Int32) {
+        self.descriptor = descriptor
+        startNecessaryThread(named: "fluxbus-lock") { [self] in waitForIt() }
+    }
+
+    private func waitForIt() {
+        var result = flock(descriptor, LOCK_EX)
+        while result != 0, errno == EINTR { result = flock(descriptor, LOCK_EX) }
+        lock.locked {
+            isHeld = result == 0
+            hasFailed = result != 0
+            // The caller has given up.
+            if isGivenUp { SystemCall.close(descriptor) }
+            lock.signal()
+        }
+    }
+
+    /// Whether the lock came in time. If not, the descriptor is closed as soon as it can be.
+    func isHeld(within milliseconds: Int) -> Bool {
+        let end = MonotonicClock.read() + milliseconds
+        var result = false
+        lock.locked {
+            while !isHeld, !hasFailed, MonotonicClock.read() < end {
+                lock.wait(milliseconds: max(1, end - MonotonicClock.read()))
+            }
+            result = isHeld
+            if hasFailed { SystemCall.close(descriptor) }
+            isGivenUp = !result && !hasFailed
+        }
+        return result
+    }
+}

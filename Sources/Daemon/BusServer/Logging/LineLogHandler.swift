@@ -1,3 +1,4 @@
+import BusProtocol
 import Glibc
 import Logging
 
@@ -53,5 +54,14 @@ package struct LineLogHandler: LogHandler {
 
     private static func isControl(_ scalar: Unicode.Scalar) -> Bool {
         scalar.value < 0x20 || (0x7f...0x9f).contains(scalar.value)
+    }
+}
+
+/// Log levels as written in flags and variables.
+package enum LogLevelText {
+    package static func read(_ text: String, from source: String) throws(StartFailure) -> Logger.Level {
+        if let level = Logger.Level(rawValue: text) { return level }
+        let hint = suggestion(for: text, among: Logger.Level.allCases.map(\.rawValue))
+        throw StartFailure(.configuration, "\(source): invalid value `\(text)` for the log level; \(hint)")
     }
 }

@@ -1,3 +1,6 @@
+import Dispatch
+import Glibc
+
 /// Deadlines of connections, in monotonic milliseconds.
 ///
 /// Every kind of deadline is equally long for all connections, so one queue per kind is always in order. Entries of
@@ -86,4 +89,65 @@ package struct Timeouts: Sendable {
     package var goodbye = 5_000
 
     package init() {}
+}
+
+/// One timer for all deadlines. It is armed only when something is due at some time, so an idle daemon sleeps.
+///
+/// A deadline that moves back leaves the timer alone: firing early once is cheaper than setting it on every turn.
+final class DeadlineTimer {
+    private let source: any DispatchSourceTimer
+    /// In monotonic milliseconds; nil while nothing is due.
+    private var armedFor: Int?
+
+    init(queue: DispatchQueue, _ fired: @escaping () -> Void) {
+        source = DispatchSource.makeTimerSource(queue: queue)
+        // Fires once at the start: Dispatch opens its timer descriptor now, and not when there may be none left.
+        source.schedule(deadline: .now())
+        source.setEventHandler { [weak self] in
+            self?.armedFor = nil
+            fired()
+        }
+        source.activate()
+    }
+
+    func arm(for due: Int?) {
+        guard let due, due < armedFor ?? .max else { return }
+        armedFor = due
+        let wait = max(0, due - MonotonicClock.read())
+        // One millisecond late rather than a hair early, when nothing would be due yet.
+        source.schedule(deadline: .now() + .milliseconds(wait + 1), leeway: .milliseconds(wait / 20))
+    }
+
+    func cancel() { source.cancel() }
+}
+
+/// Wakes the loop at a time of day: when the next timer of the bus is due.
+///
+/// It goes by the clock that commits are dated by. So a clock that is set ahead, or a machine that was suspended, fires at
+/// once what has become due, and a clock that is set back fires nothing early.
+final class WallTimer {
+    private let source: any DispatchSourceTimer
+    /// In milliseconds since 1970; nil while nothing is due, and nothing wakes the loop.
+    private(set) var armedFor: Int?
+
+    init(queue: DispatchQueue, _ fired: @escaping () -> Void) {
+        source = DispatchSource.makeTimerSource(queue: queue)
+        source.schedule(wallDeadline: .distantFuture)
+        source.setEventHandler { [weak self] in
+            self?.armedFor = nil
+            fired()
+        }
+        source.activate()
+    }
+
+    /// Unlike a deadline, which is looked at whenever there is something to do, a timer that was taken away wakes nobody.
+    func arm(for due: Int?) {
+        guard due != armedFor else { return }
+        armedFor = due
+        guard let due else { return source.schedule(wallDeadline: .distantFuture) }
+        let time = timespec(tv_sec: due / 1000, tv_nsec: due % 1000 * 1_000_000)
+        source.schedule(wallDeadline: DispatchWallTime(timespec: time), leeway: .milliseconds(1))
+    }
+
+    func cancel() { source.cancel() }
 }

@@ -1,3 +1,5 @@
+import Glibc
+
 /// Every limit of the event loop, each with its reason. Those of the protocol are in `Limits`.
 enum LoopLimits {
     /// Events taken at once: mostly as many as there are connections, because those not
@@ -75,4 +77,57 @@ enum LoopLimits {
     static let acceptPause = 100
     /// While the bus has timers, the clock is looked at so often at least, in milliseconds: one that was set back is noticed.
     static let clockLook = 60_000
+}
+
+/// A descriptor kept in reserve. When the process has none left, a waiting connection could be neither accepted nor
+/// refused, and the listener would stay ready for ever: closing the spare one makes room to refuse it.
+struct SpareDescriptor {
+    private var descriptor: Int32 = -1
+
+    init() { take() }
+
+    /// Closes the spare descriptor to make room for one; false when there is none.
+    mutating func giveUp() -> Bool {
+        guard descriptor >= 0 else { return false }
+        SystemCall.close(descriptor)
+        descriptor = -1
+        return true
+    }
+
+    /// Opens the spare descriptor again, if the system has one.
+    mutating func take() {
+        if descriptor < 0 { descriptor = open("/dev/null", O_RDONLY | O_CLOEXEC) }
+    }
+}
+
+extension EventLoop {
+    /// At the end, when no client is refused any more.
+    func releaseSpare() { _ = spare.giveUp() }
+}
+
+/// Decides whether the loop polls for more events before it releases the queue.
+///
+/// Most of a lone request's cost is waking a sleeping core. While requests keep arriving, polling for the next one for
+/// some microseconds is cheaper than being woken for it. When that was in vain a few times in a row, the loop sleeps at
+/// once, until it is woken so soon that polling would have paid.
+struct BusyPoll {
+    /// Until when to poll; 0 while there is nothing to poll for.
+    private var until = 0
+    private var timesInVain = 0
+    private var fellAsleep = 0
+
+    /// Something was ready. Times are monotonic nanoseconds.
+    mutating func somethingCame(now: Int) {
+        if until != 0 || now - fellAsleep < LoopLimits.soonAgain { timesInVain = 0 }
+        until = now + LoopLimits.busyPoll
+    }
+
+    /// Nothing is ready: true to poll again, false to sleep.
+    mutating func looksAgain(now: Int) -> Bool {
+        if timesInVain < LoopLimits.timesInVain, now < until { return true }
+        timesInVain = min(timesInVain + 1, LoopLimits.timesInVain)
+        until = 0
+        fellAsleep = now
+        return false
+    }
 }

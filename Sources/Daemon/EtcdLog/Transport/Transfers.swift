@@ -1,4 +1,5 @@
 import CCurl
+import Glibc
 
 /// Requests over HTTP, many at a time, on the thread of whoever calls `run`.
 ///
@@ -154,5 +155,87 @@ final class Transfers: @unchecked Sendable {
         if let authority = settings.authority { _ = curl_set_text(easy, CURLOPT_CAINFO, authority) }
         if let certificate = settings.certificate { _ = curl_set_text(easy, CURLOPT_SSLCERT, certificate) }
         if let key = settings.key { _ = curl_set_text(easy, CURLOPT_SSLKEY, key) }
+    }
+}
+
+/// One request on its way, with what has come of its answer.
+final class Transfer {
+    enum Outcome {
+        /// The whole answer, with the status of HTTP.
+        case answered(status: Int, body: [UInt8])
+        /// - Parameter wasSent: Something of the request has left, so the server may act on it.
+        case failed(CURLcode, String, wasSent: Bool)
+    }
+
+    /// What becomes of bytes that come in.
+    enum Reception {
+        case taken
+        /// They are to come again later.
+        case later
+        /// The transfer is to end.
+        case enough
+    }
+
+    let easy: UnsafeMutableRawPointer
+    /// For streams: gets the bytes of an answer of status 200 as they come.
+    var receive: ((UnsafeRawBufferPointer) -> Reception)?
+    /// Called once, unless the transfer is cancelled.
+    var finish: ((Outcome) -> Void)?
+    private(set) var body: [UInt8] = []
+    var isPaused = false
+    private var headers: UnsafeMutablePointer<curl_slist>?
+
+    /// Where libcurl says in words what went wrong.
+    private let words = UnsafeMutableBufferPointer<CChar>.allocate(capacity: Int(CURL_ERROR_SIZE))
+
+    init(_ easy: UnsafeMutableRawPointer) {
+        self.easy = easy
+        words.initialize(repeating: 0)
+        _ = curl_set_pointer(easy, CURLOPT_ERRORBUFFER, words.baseAddress)
+    }
+
+    deinit {
+        curl_slist_free_all(headers)
+        words.deallocate()
+    }
+
+    /// What went wrong, in libcurl's words.
+    func description(of code: CURLcode) -> String {
+        let said = String(decoding: words.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        return said.isEmpty ? String(cString: curl_easy_strerror(code)) : said
+    }
+
+    /// Before it starts; kept as long as the transfer.
+    func setHeaders(_ lines: [String]) {
+        for line in lines { headers = curl_slist_append(headers, line) }
+        _ = curl_set_headers(easy, headers)
+    }
+
+    var status: Int { curl_number(easy, CURLINFO_RESPONSE_CODE) }
+
+    func take(_ bytes: UnsafeRawBufferPointer) -> Reception {
+        if let receive, status == 200 {
+            let reception = receive(bytes)
+            if reception == .later { isPaused = true }
+            return reception
+        }
+        guard body.count + bytes.count <= EtcdLimits.answer else { return .enough }
+        body += bytes
+        return .taken
+    }
+}
+
+/// Milliseconds since some moment; setting the clock does not change them.
+enum Monotonic {
+    static func now() -> Int {
+        var time = timespec()
+        clock_gettime(CLOCK_MONOTONIC, &time)
+        return time.tv_sec * 1000 + time.tv_nsec / 1_000_000
+    }
+}
+
+extension Duration {
+    var milliseconds: Int {
+        Int(components.seconds) * 1000 + Int(components.attoseconds / 1_000_000_000_000_000)
     }
 }

@@ -88,3 +88,85 @@ public struct PassedDescriptor: Sendable, Hashable {
         self.name = name
     }
 }
+
+/// Ending without a loop when the configuration is wrong.
+extension ListenDescriptors {
+    /// Accepts every connection that waits at a remaining listener, and closes it. Returns how many there were.
+    ///
+    /// A service that was started by a connection and can't serve it must not leave it waiting: the manager
+    /// would find it still there, and start the service again and again, until it gives the socket up.
+    /// Clients see their end at once.
+    ///
+    /// ```swift
+    /// guard let setup = load() else {
+    ///     try passed.turnAwayWaiting()
+    ///     exit(78)
+    /// }
+    /// ```
+    @discardableResult
+    public func turnAwayWaiting() throws(SystemdError) -> Int {
+        var count = 0
+        for candidate in remaining {
+            guard try SocketKind.streamListener.matches(candidate.descriptor) else { continue }
+            // No more than the longest queue the kernel has, or clients that come back at once would keep it here.
+            for _ in 0..<4096 where Self.isReady(candidate.descriptor) {
+                let connection = accept(candidate.descriptor, nil, nil)
+                guard connection >= 0 else { break }
+                close(connection)
+                count += 1
+            }
+        }
+        return count
+    }
+
+    private static func isReady(_ listener: Int32) -> Bool {
+        var waited = pollfd(fd: listener, events: Int16(POLLIN), revents: 0)
+        while true {
+            let count = poll(&waited, 1, 0)
+            if count >= 0 { return count > 0 }
+            if errno != EINTR { return false }
+        }
+    }
+}
+
+/// The expected kind of a passed descriptor. A socket unit that was written by hand can pass anything; a server that
+/// calls `accept` on a datagram socket fails late and unclearly.
+///
+/// libsystemd checks it (`sd_is_socket`), which knows all the kinds.
+public enum SocketKind: Sendable, Hashable, CustomStringConvertible {
+    /// A Unix stream socket that listens.
+    case unixListener
+    /// A TCP socket that listens, of IPv4 or IPv6.
+    case tcpListener
+    /// Either of the two.
+    case streamListener
+    /// A connected stream socket of any family.
+    case streamConnection
+
+    public var description: String {
+        switch self {
+        case .unixListener: "a listening Unix stream socket"
+        case .tcpListener: "a listening TCP socket"
+        case .streamListener: "a listening stream socket"
+        case .streamConnection: "a stream connection"
+        }
+    }
+
+    /// Whether the descriptor is of this kind.
+    ///
+    /// - Throws: `system` if it is not open.
+    public func matches(_ descriptor: Int32) throws(SystemdError) -> Bool {
+        let stream = Int32(systemd_stream)
+        let answer =
+            switch self {
+            case .unixListener: sd_is_socket_unix(descriptor, stream, 1, nil, 0)
+            case .tcpListener: sd_is_socket_inet(descriptor, AF_UNSPEC, stream, 1, 0)
+            case .streamListener: sd_is_socket(descriptor, AF_UNSPEC, stream, 1)
+            case .streamConnection: sd_is_socket(descriptor, AF_UNSPEC, stream, 0)
+            }
+        guard answer >= 0 else {
+            throw SystemdError.failed("Asking what descriptor \(descriptor) is", -answer)
+        }
+        return answer > 0
+    }
+}

@@ -110,3 +110,157 @@ public struct Notifier: Sendable {
         }
     }
 }
+
+/// Messages to the manager (sd_notify(3)), as values.
+extension Notifier {
+    /// One message to the manager: a line `NAME=value` of a notification. Several can be sent together.
+    public struct Message: Sendable, Hashable {
+        let name: String
+        private let value: String
+        /// It is about this moment only: a newer one replaces it.
+        private(set) var isOfTheMoment = false
+
+        /// The line, without its end.
+        public var line: String { "\(name)=\(value)" }
+
+        /// Anything that systemd understands and that has no name here; `value` is put on one line.
+        public init(_ name: String, _ value: String) {
+            // A line's end would begin another message.
+            let flat = value.utf8.contains { $0 < 0x20 }
+            self.name = name
+            self.value =
+                flat ? String(value.unicodeScalars.map { $0.value < 0x20 ? " " : Character($0) }) : value
+        }
+
+        private static func ofTheMoment(_ name: String, _ value: String) -> Message {
+            var message = Message(name, value)
+            message.isOfTheMoment = true
+            return message
+        }
+
+        /// The service is up (or has reloaded). Units that wait for it continue.
+        public static let ready = Message("READY", "1")
+        /// The service is about to end.
+        public static let stopping = Message("STOPPING", "1")
+        /// Feeds the watchdog: the service is alive.
+        public static let watchdog = ofTheMoment("WATCHDOG", "1")
+        /// Asks to be treated as one that missed its watchdog: the service found out itself that it is broken.
+        public static let watchdogTrigger = Message("WATCHDOG", "trigger")
+
+        /// What the service is doing, for people: `systemctl status` shows it.
+        public static func status(_ text: String) -> Message { ofTheMoment("STATUS", text) }
+
+        /// Asks for more time to start, reload or stop: counted from now, and only while the manager waits.
+        public static func extendTimeout(_ time: Duration) -> Message {
+            ofTheMoment("EXTEND_TIMEOUT_USEC", String(time.microseconds))
+        }
+
+        /// Changes the time within which the watchdog wants to be fed.
+        public static func watchdogInterval(_ time: Duration) -> Message {
+            Message("WATCHDOG_USEC", String(time.microseconds))
+        }
+
+        /// The service's main process is another one.
+        public static func mainProcess(_ identifier: Int32) -> Message {
+            Message("MAINPID", String(identifier))
+        }
+
+        /// Why the service fails: an `errno`.
+        public static func errorNumber(_ number: Int32) -> Message { Message("ERRNO", String(number)) }
+
+        /// The exit status that the service is about to have.
+        public static func exitStatus(_ status: Int32) -> Message {
+            Message("EXIT_STATUS", String(status))
+        }
+    }
+}
+
+/// The manager's descriptor store: descriptors that outlive the process and come back to the next one, by name.
+///
+/// The manager keeps at most `FileDescriptorStoreMax=` of them and silently drops the rest; what is stored comes back
+/// through ``ListenDescriptors`` after a restart, also after a crash, but not after a stop and a start.
+extension Notifier {
+    /// Stores descriptors under one name. They stay open here, and belong to the caller as before.
+    ///
+    /// ```swift
+    /// let state = try StoredState.write(bytes, name: "fluxbus-state")
+    /// try notifier.store([state], name: "state")
+    /// close(state)
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - name: At most 255 printable ASCII characters without `:`.
+    ///   - droppingDead: Whether the manager closes a descriptor by itself when its peer hangs up. False for
+    ///     descriptors that are complete without a peer, such as a ``DescriptorBundle``.
+    public func store(
+        _ descriptors: [Int32], name: String, droppingDead: Bool = true
+    ) throws(SystemdError) {
+        try Self.check(name: name)
+        var messages = [Message("FDSTORE", "1"), Message("FDNAME", name)]
+        if !droppingDead { messages.append(Message("FDPOLL", "0")) }
+        var rest = descriptors[...]
+        while !rest.isEmpty {
+            let part = rest.prefix(DescriptorBundle.mostPerMessage)
+            try send(messages, descriptors: Array(part))
+            rest = rest.dropFirst(part.count)
+        }
+    }
+
+    /// Lets the manager close all descriptors of this name. Until then the peer of a stored connection sees no end,
+    /// even if the service has closed it.
+    public func removeStored(named name: String) throws(SystemdError) {
+        try send(Self.removal(ofStored: name))
+    }
+
+    /// What ``removeStored(named:)`` sends.
+    public static func removal(ofStored name: String) throws(SystemdError) -> [Message] {
+        try check(name: name)
+        return [Message("FDSTOREREMOVE", "1"), Message("FDNAME", name)]
+    }
+
+    private static func check(name: String) throws(SystemdError) {
+        let isFine = name.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7f && $0 != UInt8(ascii: ":") }
+        guard isFine, !name.isEmpty, name.utf8.count <= 255 else {
+            throw SystemdError(
+                .name,
+                "`\(name)` can't name stored descriptors; use up to 255 printable ASCII characters without \":\"."
+            )
+        }
+    }
+}
+
+/// How often the manager wants a watchdog notification, if it does.
+///
+/// Why it is no timer: a watchdog that is fed by a timer of its own only shows that the timer works. Feed it from the
+/// work that must not stall; this says only how often.
+///
+/// ```swift
+/// if let watchdog = try Watchdog() {
+///     scheduleOnTheCommitQueue(every: watchdog.beat) { notifications.tell(.watchdog) }
+/// }
+/// ```
+public struct Watchdog: Sendable, Hashable {
+    /// After this time without a beat the manager ends the service (`WatchdogSec=`).
+    public let interval: Duration
+
+    /// How often to feed it: half of the interval, as systemd advises, so that one beat may be late.
+    public var beat: Duration { interval / 2 }
+
+    /// Reads it from libsystemd (`sd_watchdog_enabled`), which removes the variables, so that children do
+    /// not mistake them for theirs: call it once, before there are threads. Nil without a watchdog, or
+    /// when it is another process's.
+    ///
+    /// - Throws: `environment` if `WATCHDOG_USEC` or `WATCHDOG_PID` holds no number, or an interval of nothing.
+    public init?() throws(SystemdError) {
+        var microseconds: UInt64 = 0
+        let answer = sd_watchdog_enabled(1, &microseconds)
+        guard answer >= 0 else {
+            throw SystemdError(
+                .environment,
+                "WATCHDOG_USEC or WATCHDOG_PID is not a valid number; correct WatchdogSec=.",
+                systemCode: -answer)
+        }
+        guard answer > 0 else { return nil }
+        interval = .microseconds(Int64(clamping: microseconds))
+    }
+}

@@ -1,12 +1,7 @@
 import ArgumentParser
 import BusJSON
 import BusProtocol
-
-#if canImport(Glibc)
-    import Glibc
-#else
-    import Darwin
-#endif
+import Glibc
 
 /// When a dispatch is to be carried out: `--in 5m`, `--at 23:30`, and the name of its timer.
 package struct DispatchTimeArgument: ParsableArguments {

@@ -1,4 +1,7 @@
 import ArgumentParser
+import BusJSON
+import FluxBus
+import Glibc
 
 /// The options every subcommand takes, before or after its name.
 package struct GlobalOptions: ParsableArguments {
@@ -61,4 +64,80 @@ package struct GlobalOptions: ParsableArguments {
 /// When text is coloured.
 package enum ColorMode: String, ExpressibleByArgument, CaseIterable, Sendable {
     case auto, always, never
+}
+
+/// The source of the secret for a bus on TCP: a file, else `$FLUXBUS_TOKEN`. It is never on a command line, where every
+/// user of the machine could read it.
+package struct TokenSource {
+    let file: String?
+    let environment: [String: String]
+
+    /// The token; nil when none is given.
+    func token() throws -> String? {
+        guard let file else {
+            return environment["FLUXBUS_TOKEN"].flatMap { $0.isEmpty ? nil : $0 }
+        }
+        guard let descriptor = FileReader.open(file) else {
+            throw CommandFailure(
+                .usage,
+                "The token file \(file) can't be read (\(String(cString: strerror(errno)))): check its path and mode."
+            )
+        }
+        defer { close(descriptor) }
+        let text = String(
+            decoding: try FileReader.readAll(descriptor, limit: 65536, name: file), as: UTF8.self)
+        guard let token = Self.token(in: text) else {
+            throw CommandFailure(.usage, "The token file \(file) holds no token: write it on the first line.")
+        }
+        return token
+    }
+
+    /// The token of the first line that is neither empty nor a comment: alone, or after a name
+    /// as in the daemon's own file.
+    package static func token(in text: String) -> String? {
+        for line in text.split(whereSeparator: \.isNewline) {
+            let words = line.split(whereSeparator: \.isWhitespace)
+            guard let last = words.last, !line.hasPrefix("#") else { continue }
+            return String(last)
+        }
+        return nil
+    }
+}
+
+/// The selected stores, as written on a command line: `counter/kitchen` is one store, `counter` every store of a type,
+/// and anything with `*` or `?` a pattern over addresses.
+package enum StoreSelector: Equatable, Sendable {
+    case store(String)
+    case type(String)
+    case match(String)
+
+    package init(_ text: String) {
+        let isPattern = text.contains("*") || text.contains("?")
+        let hasSlash = text.contains("/")
+        self =
+            switch (isPattern, hasSlash) {
+            case (false, false): .type(text)
+            case (false, true): .store(text)
+            // A pattern needs exactly one slash; without one it means types.
+            case (true, false): .match(text + "/*")
+            case (true, true): .match(text)
+            }
+    }
+
+    /// The member of a `get` or `subscribe` for it.
+    package var member: (name: String, value: JSON) {
+        switch self {
+        case .store(let text): ("store", .string(text))
+        case .type(let text): ("type", .string(text))
+        case .match(let text): ("match", .string(text))
+        }
+    }
+
+    /// The same as a pattern, for ops that accept nothing else.
+    package var pattern: String {
+        switch self {
+        case .store(let text), .match(let text): text
+        case .type(let text): text + "/*"
+        }
+    }
 }

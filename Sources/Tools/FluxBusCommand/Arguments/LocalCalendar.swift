@@ -1,8 +1,4 @@
-#if canImport(Glibc)
-    import Glibc
-#else
-    import Darwin
-#endif
+import Glibc
 
 /// Days and times of day in one time zone, over nothing but the zone's offset at a moment.
 ///

@@ -1,8 +1,4 @@
-#if canImport(Glibc)
-    import Glibc
-#else
-    import Darwin
-#endif
+import Glibc
 
 /// Lines from a descriptor, as they come. An unterminated last line counts as a line; empty ones are skipped.
 ///

@@ -38,3 +38,49 @@ package struct TimersCommand: BusCommand {
         return .success
     }
 }
+
+/// `fluxbus cancel`: the end of a timer before its time.
+package struct CancelCommand: BusCommand {
+    package static let configuration = CommandConfiguration(
+        commandName: "cancel",
+        abstract: "Cancel a timer before it is due.",
+        discussion: """
+            Examples:
+              fluxbus dispatch counter/kitchen reset --in 5m --timer tea
+              fluxbus cancel counter/kitchen tea        the timer of one store
+              fluxbus dispatch thermostat setTarget celsius=17 --at 22:30 --timer night
+              fluxbus cancel thermostat night           that of a dispatch to every store of a type
+
+            `fluxbus timers` lists what waits.
+            """)
+
+    @Argument(help: "The store or the type it belongs to.", completion: .custom(BusCompletion.targets))
+    package var target: String
+
+    @Argument(help: "The timer's name.")
+    package var timer: String
+
+    @Option(help: "A unique key: sent again with it, the same timer is not cancelled twice.")
+    package var key: String?
+
+    @OptionGroup package var options: GlobalOptions
+
+    package init() {}
+
+    package func perform(in session: CommandSession) throws -> CommandStatus {
+        let reply = try session.ask(
+            BusRequest(
+                "cancel",
+                [
+                    target.contains("/") ? "store" : "type": .string(target), "timer": .string(timer),
+                    "key": key.map(JSON.string),
+                ]))
+        guard session.console.form == .text else {
+            try session.console.line(.object(reply))
+            return .success
+        }
+        try session.console.line(
+            "cancelled \(timer) of \(target), revision \(reply["revision"]?.encoded ?? "?")")
+        return .success
+    }
+}

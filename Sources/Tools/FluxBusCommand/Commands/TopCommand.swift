@@ -1,12 +1,7 @@
 import ArgumentParser
 import BusJSON
 import FluxBus
-
-#if canImport(Glibc)
-    import Glibc
-#else
-    import Darwin
-#endif
+import Glibc
 
 /// `fluxbus top`: the bus live, on the whole screen.
 package struct TopCommand: BusCommand {

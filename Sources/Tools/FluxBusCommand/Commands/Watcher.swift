@@ -1,11 +1,6 @@
 import BusJSON
 import FluxBus
-
-#if canImport(Glibc)
-    import Glibc
-#else
-    import Darwin
-#endif
+import Glibc
 
 /// Receives a connection's events and shows them until the output, the requested number or the bus ends.
 ///

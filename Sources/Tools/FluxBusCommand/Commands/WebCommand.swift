@@ -1,11 +1,6 @@
 import ArgumentParser
 import FluxBus
-
-#if canImport(Glibc)
-    import Glibc
-#else
-    import Darwin
-#endif
+import Glibc
 
 /// `fluxbus web`: becomes `fluxbus-web`, a program of its own, since most who use this one need no web server.
 package struct WebCommand: BusCommand {

@@ -99,3 +99,68 @@ final class HistoryReader {
             .internal, "The bus sent no usable answer to \(op): use a fluxbus of the daemon's version.")
     }
 }
+
+/// Windows over revisions, from the newest backwards, each twice as wide as the previous one; together they cover
+/// every revision exactly once.
+struct HistoryWindows {
+    private var end: Int
+    private var width: Int
+    /// Nothing before it can be read.
+    private(set) var floor = 0
+
+    /// The first window has `width` revisions and ends with `last`.
+    init(endingWith last: Int, width: Int) {
+        end = last
+        self.width = width
+    }
+
+    /// The window to read: the revisions after its lower bound, through its upper one. Nil when all have been read.
+    var next: ClosedRange<Int>? {
+        end > floor ? max(floor, end - width)...end : nil
+    }
+
+    /// The window has been read: the next one lies before it.
+    mutating func turn() {
+        end = max(floor, end - width)
+        width *= 2
+    }
+
+    /// History begins only after `oldest`; false when that was known already, so that reading the same window
+    /// again would end the same way.
+    mutating func raise(to oldest: Int) -> Bool {
+        guard let window = next, oldest > window.lowerBound else { return false }
+        floor = oldest
+        return true
+    }
+}
+
+/// Selects commits, beside the filters of the bus itself.
+package struct CommitFilter {
+    /// The principal: a user's name, a uid, a pid, a token's name, `daemon`, or a part of a unit's name.
+    package var by: String?
+    /// An action's name, or `create`, `drop`, `revert`, `reload`.
+    package var action: String?
+    private let users: UserNames
+
+    package init(by: String? = nil, action: String? = nil, users: UserNames = .none) {
+        self.by = by
+        self.action = action
+        self.users = users
+    }
+
+    package func takes(_ commit: JSON) -> Bool {
+        if let action, !CommitText.steps(of: commit).contains(where: { $0.name == action }) { return false }
+        if let by { return isBy(by, commit["by"]) }
+        return true
+    }
+
+    private func isBy(_ text: String, _ by: JSON?) -> Bool {
+        guard let by else { return false }
+        if by["daemon"]?.bool == true { return text == "daemon" }
+        if let unit = by["unit"]?.string, unit.contains(text) { return true }
+        if by["user"]?.string == text { return true }
+        if let uid = by["uid"]?.int, by["member"] == nil, users.name(of: uid) == text { return true }
+        // A number is compared whole: uid 100 is not uid 1000.
+        return by["uid"]?.encoded == text || by["pid"]?.encoded == text || by["token"]?.string == text
+    }
+}

@@ -1,8 +1,4 @@
-#if canImport(Glibc)
-    import Glibc
-#else
-    import Darwin
-#endif
+import Glibc
 
 /// A terminal whose whole screen a program has for itself: what was there comes back when it leaves.
 final class FullScreen {
@@ -72,5 +68,110 @@ final class FullScreen {
         let count = Glibc.read(keyboard, &bytes, bytes.count)
         if count == 0 || count < 0 && errno != EINTR && errno != EAGAIN { self.keyboard = nil }
         return Array(bytes.prefix(max(0, count)))
+    }
+}
+
+/// Signals of this process as bytes, so that a loop that polls learns of them; one byte each, the signal's number.
+///
+/// There is one at a time, for the whole process. Ended, it leaves the signals to the system again.
+final class SignalPipe {
+    /// To be polled and read; never blocks.
+    let descriptor: Int32
+    private let other: Int32
+    private let signals: [Int32]
+
+    init(_ signals: [Int32]) throws {
+        var ends: [Int32] = [0, 0]
+        guard pipe(&ends) == 0 else {
+            throw CommandFailure(
+                .temporary, "Can't open a pipe (\(String(cString: strerror(errno)))): close other programs."
+            )
+        }
+        (descriptor, other) = (ends[0], ends[1])
+        for end in ends {
+            _ = fcntl(end, F_SETFD, FD_CLOEXEC)
+            _ = fcntl(end, F_SETFL, O_NONBLOCK)
+        }
+        self.signals = signals
+        signalWriteEnd = other
+        for number in signals { take(number) }
+    }
+
+    deinit {
+        for number in signals { leave(number) }
+        signalWriteEnd = -1
+        close(descriptor)
+        close(other)
+    }
+
+    /// Handles a signal, again after `leave`.
+    func take(_ number: Int32) { signal(number, signalArrived) }
+
+    /// Leaves a signal to the system.
+    func leave(_ number: Int32) { signal(number, SIG_DFL) }
+
+    /// The signals that have come.
+    func arrived() -> [Int32] {
+        var bytes = [UInt8](repeating: 0, count: 64)
+        let count = read(descriptor, &bytes, bytes.count)
+        return bytes.prefix(max(0, count)).map(Int32.init)
+    }
+}
+
+/// What the handler writes to. Unchecked: set while no handler is installed, and a handler only reads it.
+nonisolated(unsafe) private var signalWriteEnd: Int32 = -1
+
+/// Does only what a handler may.
+private func signalArrived(_ number: Int32) {
+    let error = errno
+    var byte = UInt8(truncatingIfNeeded: number)
+    // Where the pipe is full, there is something to wake up for.
+    _ = write(signalWriteEnd, &byte, 1)
+    errno = error
+}
+
+/// One line of a full-screen program: pieces of text with their colours, as wide as the screen at most.
+struct ScreenLine {
+    private var pieces: [(text: String, role: Style.Role)] = []
+    private(set) var columns = 0
+
+    init(_ text: String = "", _ role: Style.Role = .plain) { add(text, role) }
+
+    var isEmpty: Bool { pieces.isEmpty }
+
+    mutating func add(_ text: String, _ role: Style.Role = .plain) {
+        guard !text.isEmpty else { return }
+        pieces.append((text, role))
+        columns += ScreenText.columns(of: text)
+    }
+
+    /// Spaces up to a column.
+    mutating func pad(to column: Int) {
+        if column > columns { add(String(repeating: " ", count: column - columns)) }
+    }
+
+    /// The line for a terminal with this many columns. What is not ASCII is replaced where the terminal can't show it.
+    func text(width: Int, style: Style, isUTF8: Bool) -> String {
+        var result = ""
+        var room = width
+        for piece in pieces where room > 0 {
+            let text = ScreenText.cut(piece.text, toColumns: room)
+            room -= ScreenText.columns(of: text)
+            result += style.paint(isUTF8 ? text : Self.ascii(text), piece.role)
+        }
+        return result
+    }
+
+    private static func ascii(_ text: String) -> String {
+        guard text.utf8.contains(where: { $0 >= 0x80 }) else { return text }
+        return text.reduce(into: "") { result, character in
+            switch character {
+            case "µ": result += "u"
+            case "…": result += "~"
+            case "–": result += "-"
+            case "▼": result += "v"
+            default: result += character.isASCII ? String(character) : "?"
+            }
+        }
     }
 }

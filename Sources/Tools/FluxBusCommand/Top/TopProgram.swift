@@ -1,11 +1,6 @@
 import BusJSON
 import FluxBus
-
-#if canImport(Glibc)
-    import Glibc
-#else
-    import Darwin
-#endif
+import Glibc
 
 /// The running `top`: waits for keys, signals, replies and the time of the next sample, and draws.
 final class TopProgram {

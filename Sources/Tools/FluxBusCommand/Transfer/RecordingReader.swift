@@ -1,10 +1,6 @@
 import BusJSON
-
-#if canImport(Glibc)
-    import Glibc
-#else
-    import Darwin
-#endif
+import BusLogic
+import Glibc
 
 /// Reads an exported file line by line, and refuses one that is no export, damaged or cut short: nothing that it
 /// returns is out of order or repeated, and no commit is missing between two that it returns. So endless input is
@@ -122,5 +118,108 @@ extension InputLines {
             if hasEnded { return nil }
             try read(descriptor)
         }
+    }
+}
+
+/// The file that `export` writes and `import` and `replay` read: what a bus was at one revision, and every commit after
+/// it. NDJSON, in this order:
+///
+///     {"fluxbus":"export","form":1,"epoch":"…","revision":BASE,"until":LAST}
+///     {"definition":{"type":"counter",…}}            each state type at BASE
+///     {"store":"counter/kitchen","state":{…}}        each store at BASE
+///     {"revision":BASE+1,"time":…,"by":…,"actions":[…]}   each commit through LAST, as `history` gives it
+package enum Recording {
+    /// The form of file that this version writes and reads.
+    static let form = 1
+
+    /// The first line.
+    package struct Header: Equatable {
+        /// The history that the revisions belong to.
+        package var epoch: String
+        /// The revision of the definitions and states.
+        package var base: Int
+        /// The last commit's revision; the base's when there are no commits.
+        package var last: Int
+
+        /// Commits in the file.
+        var count: Int { last - base }
+
+        package init(epoch: String, base: Int, last: Int) {
+            self.epoch = epoch
+            self.base = base
+            self.last = last
+        }
+    }
+
+    /// One line after the first.
+    package enum Entry {
+        case definition(JSON)
+        case store(address: String, state: JSONObject)
+        case commit(RecordedCommit)
+    }
+}
+
+/// One commit as recorded in the log.
+package struct RecordedCommit {
+    package let revision: Int
+    /// When it was committed, in milliseconds since 1970.
+    let time: Int
+    /// The whole entry of the log.
+    let line: JSON
+
+    /// Nil when the line has no revision or time, so that it is no commit.
+    init?(_ line: JSON) {
+        guard let revision = line["revision"]?.int, let time = CommitText.milliseconds(of: line) else {
+            return nil
+        }
+        self.revision = revision
+        self.time = time
+        self.line = line
+    }
+
+    /// The actions in order, each as in a request to dispatch it.
+    var actions: [JSON] { line["actions"]?.array ?? [] }
+    /// Stores that it created, with their states.
+    var created: JSONObject { line["created"]?.object ?? [:] }
+    /// Addresses of stores that it dropped.
+    var dropped: [String] { (line["dropped"]?.array ?? []).compactMap(\.string) }
+    /// The definitions that came into force with it: new ones and changed ones.
+    var definitions: [JSON] { line["definitions"]?.array ?? [] }
+    /// Names of the types removed by it.
+    var undefined: [String] { (line["undefined"]?.array ?? []).compactMap(\.string) }
+    /// Whether it changed definitions.
+    var redefines: Bool { !definitions.isEmpty || !undefined.isEmpty }
+    /// The store that it reverted, and to which revision; nil when it was no revert.
+    var reverted: (store: String, to: Int)? {
+        guard let reverted = line["reverted"], let store = reverted["store"]?.string else { return nil }
+        return (store, reverted["to"]?.int ?? 0)
+    }
+    /// States that did not come from actions: of reverted stores, and of those changed by new definitions.
+    var states: JSONObject { line["states"]?.object ?? [:] }
+    /// No client caused it.
+    var isByDaemon: Bool { line["by"]?["daemon"]?.bool == true }
+    /// The user who caused it, where the kernel reported one.
+    var uid: Int? { line["by"]?["uid"]?.int }
+}
+
+/// The definitions of a recording, as far as it was read, beside those that the bus has: what is of an earlier version
+/// there has to be migrated here.
+struct RecordedDefinitions {
+    private var recorded: [String: JSON] = [:]
+    private let present: [String: JSON]
+
+    init(present: [String: JSON]) { self.present = present }
+
+    /// The definition came into force in the recording.
+    mutating func note(_ definition: JSON) {
+        if let name = definition["type"]?.string { recorded[name] = definition }
+    }
+
+    /// The recorded definition of a store's type, where the bus has a later version; else nil.
+    func earlier(of address: String) -> JSON? {
+        let name = String(address.prefix { $0 != "/" })
+        guard let then = recorded[name], let now = present[name], then.definedVersion < now.definedVersion
+        else { return nil }
+        return then
     }
 }

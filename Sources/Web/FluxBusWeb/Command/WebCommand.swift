@@ -1,5 +1,7 @@
 import ArgumentParser
+import Dispatch
 import FluxBus
+import Foundation
 import Glibc
 import Synchronization
 import Systemd
@@ -101,4 +103,90 @@ package enum WebProgram {
                     + "tokens, or start fluxbus-web in a terminal.")
         }
     }
+}
+
+/// Lines to the standard streams. A reader that is gone is no reason to end.
+enum StandardStream: Int32 {
+    case output = 1
+    case errors = 2
+
+    func write(_ text: String) {
+        var line = text + "\n"
+        line.withUTF8 { bytes in
+            var rest = bytes[...]
+            while !rest.isEmpty {
+                let piece = UnsafeBufferPointer(rebasing: rest)
+                let count = Glibc.write(rawValue, piece.baseAddress, piece.count)
+                if count < 0, errno == EINTR { continue }
+                if count <= 0 { return }
+                rest = rest.dropFirst(count)
+            }
+        }
+    }
+}
+
+/// What the process finds around it.
+enum Surroundings {
+    static func variables() -> [String: String] { ProcessInfo.processInfo.environment }
+
+    /// Whether standard output goes to the journal: systemd says which stream it is.
+    static var outputIsJournal: Bool {
+        guard let said = getenv("JOURNAL_STREAM").map({ String(cString: $0) }) else { return false }
+        var status = stat()
+        return fstat(STDOUT_FILENO, &status) == 0 && said == "\(status.st_dev):\(status.st_ino)"
+    }
+}
+
+/// The main thread of a program waits for asynchronous work.
+package enum Waiting {
+    private final class Box<Value: Sendable>: Sendable {
+        let value = Mutex<Value?>(nil)
+        let isThere = DispatchSemaphore(value: 0)
+    }
+
+    package static func done(_ work: @escaping @Sendable () async -> Void) {
+        let box = Box<Bool>()
+        Task {
+            await work()
+            box.isThere.signal()
+        }
+        box.isThere.wait()
+    }
+
+    package static func result<Value: Sendable>(
+        _ work: @escaping @Sendable () async throws(WebFailure) -> Value
+    ) throws(WebFailure) -> Value {
+        let box = Box<Result<Value, WebFailure>>()
+        done {
+            let result: Result<Value, WebFailure>
+            do throws(WebFailure) { result = .success(try await work()) } catch { result = .failure(error) }
+            box.value.withLock { $0 = result }
+        }
+        guard let result = box.value.withLock({ $0 }) else { preconditionFailure("The work was done.") }
+        return try result.get()
+    }
+}
+
+/// Why the web server does not start, with the exit code: those of `fluxbusd`.
+package struct WebFailure: Error, CustomStringConvertible {
+    package enum Code: Int32, Sendable {
+        /// The system refuses something for which nobody here is to blame.
+        case system = 71
+        /// An address is in use: try again later.
+        case inUse = 75
+        /// What was asked for can't be, or a file is wrong.
+        case configuration = 78
+    }
+
+    package let code: Code
+    /// One sentence that says what to do.
+    package let description: String
+
+    package init(_ code: Code, _ description: String) {
+        self.code = code
+        self.description = description
+    }
+
+    /// The system's words for what failed last.
+    package static func reason(_ code: Int32 = errno) -> String { String(cString: strerror(code)) }
 }

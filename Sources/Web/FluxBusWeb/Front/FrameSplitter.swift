@@ -1,3 +1,5 @@
+import Glibc
+
 /// Passes a browser's WebSocket frames on in pieces of at most 16 KiB: the library behind it holds each frame as a whole,
 /// however long the frame says it is. A frame of many bytes becomes its first piece and continuations; what a frame may be
 /// otherwise is checked where frames are understood (`MessageReader`); but not whether it is masked, as a browser's are,
@@ -70,4 +72,41 @@ package struct FrameSplitter {
         // Continuations, without the reserved bits of the first.
         opcode = 0
     }
+}
+
+/// Bytes on their way from one descriptor to another. Who fills it looks at `count` first, so it stays within the buffer's
+/// limit and one read.
+package struct ByteQueue {
+    private var bytes: [UInt8] = []
+    private var start = 0
+
+    package init() {}
+
+    package var count: Int { bytes.count - start }
+    package var isEmpty: Bool { count == 0 }
+
+    package mutating func append(_ more: some Collection<UInt8>) {
+        if start > 0, start >= bytes.count / 2 {
+            bytes.removeSubrange(..<start)
+            start = 0
+        }
+        bytes.append(contentsOf: more)
+    }
+
+    package mutating func removeFirst(_ count: Int) {
+        start += count
+        guard start == bytes.count else { return }
+        // One long answer must not be what an idle connection keeps.
+        bytes = []
+        start = 0
+    }
+
+    package mutating func removeAll() { self = ByteQueue() }
+
+    package func withBytes<Result>(_ body: (UnsafeRawBufferPointer) -> Result) -> Result {
+        bytes.withUnsafeBytes { body(UnsafeRawBufferPointer(rebasing: $0[start...])) }
+    }
+
+    /// What comes next, at most so many bytes.
+    package func prefix(_ most: Int) -> ArraySlice<UInt8> { bytes[start...].prefix(most) }
 }

@@ -295,3 +295,62 @@ final class FrontConnection {
         toServer.removeAll()
     }
 }
+
+/// The outcome of moving bytes at a socket that never blocks.
+enum Transfer: Equatable {
+    case bytes(Int)
+    /// Not now.
+    case blocked
+    /// The other side sends nothing more.
+    case end
+    case failed
+
+    static func send(_ descriptor: Int32, _ bytes: UnsafeRawBufferPointer) -> Transfer {
+        while true {
+            let count = Glibc.send(descriptor, bytes.baseAddress, bytes.count, linux_no_signal)
+            if count >= 0 { return .bytes(count) }
+            switch errno {
+            case EINTR: continue
+            case EAGAIN: return .blocked
+            default: return .failed
+            }
+        }
+    }
+
+    static func receive(_ descriptor: Int32, _ space: UnsafeMutableRawBufferPointer) -> Transfer {
+        while true {
+            let count = recv(descriptor, space.baseAddress, space.count, 0)
+            if count > 0 { return .bytes(count) }
+            if count == 0 { return .end }
+            switch errno {
+            case EINTR: continue
+            case EAGAIN: return .blocked
+            default: return .failed
+            }
+        }
+    }
+}
+
+/// The answers that the front gives itself, with the same header fields as all others.
+package struct FrontAnswers {
+    package let fields: [(name: String, value: String)]
+
+    package init(fields: [(name: String, value: String)]) { self.fields = fields }
+
+    private static let phrases = [
+        400: "Bad Request", 411: "Length Required", 413: "Content Too Large", 414: "URI Too Long",
+        431: "Request Header Fields Too Large", 503: "Service Unavailable",
+        505: "HTTP Version Not Supported",
+    ]
+
+    package func bytes(_ refusal: RequestHead.Refusal) -> [UInt8] {
+        let body = refusal.reason + "\n"
+        var lines = ["HTTP/1.1 \(refusal.status) \(Self.phrases[refusal.status] ?? "Refused")"]
+        lines += fields.map { "\($0.name): \($0.value)" }
+        lines += [
+            "Content-Type: text/plain; charset=utf-8", "Content-Length: \(body.utf8.count)",
+            "Connection: close", "", body,
+        ]
+        return Array(lines.joined(separator: "\r\n").utf8)
+    }
+}

@@ -1,3 +1,9 @@
+import BusJSON
+import CLinux
+import FlyingSocks
+import FoundationEssentials
+import Glibc
+
 /// Which names this server goes by, and from which pages it may be asked. A page of somebody else can make a browser ask us,
 /// also under a name of its own that stands for our address; then `Host` or `Origin` is its own. Pure.
 package struct HostPolicy: Equatable {
@@ -57,5 +63,44 @@ package struct HostPolicy: Equatable {
         if text.isEmpty { return true }
         return text.first == ":" && text.count > 1
             && text.dropFirst().allSatisfy { "0123456789".contains($0) }
+    }
+}
+
+/// The names of this machine's users, which people read instead of their numbers.
+enum LocalUsers {
+    /// A machine with more has a directory of its own, and is not asked for all of it.
+    private static let most = 2000
+
+    /// By uid, those that the machine itself knows; read anew each time, since users come and go.
+    static func names(in path: String = "/etc/passwd") -> JSONObject {
+        guard let bytes = try? Data(contentsOf: URL(fileURLWithPath: path)) else { return [:] }
+        var names: JSONObject = [:]
+        for line in String(decoding: bytes, as: UTF8.self).split(separator: "\n").prefix(most) {
+            let fields = line.split(separator: ":", omittingEmptySubsequences: false)
+            guard fields.count == 7, !fields[0].isEmpty, let uid = Int(fields[2]), names["\(uid)"] == nil
+            else {
+                continue
+            }
+            names["\(uid)"] = .string(String(fields[0]))
+        }
+        return names
+    }
+}
+
+/// The Unix socket of the HTTP server, as its library wants addresses.
+struct ServerAddress: SocketAddress {
+    static let family = sa_family_t(AF_UNIX)
+
+    let path: String
+
+    func withSockAddr<Result, Failure: Error>(
+        _ body: (UnsafePointer<sockaddr>, socklen_t) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        var address = sockaddr_un()
+        let length = linux_unix_address(path, &address)
+        return try withUnsafeBytes(of: &address) { (bytes) throws(Failure) -> Result in
+            guard let base = bytes.baseAddress else { preconditionFailure("A socket's address has bytes.") }
+            return try body(base.assumingMemoryBound(to: sockaddr.self), length)
+        }
     }
 }

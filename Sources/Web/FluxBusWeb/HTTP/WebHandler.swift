@@ -1,5 +1,7 @@
 import BusJSON
 import BusMetrics
+import CInspector
+import CZlib
 import FluxBus
 import FlyingFox
 import FoundationEssentials
@@ -224,5 +226,123 @@ struct WebHandler: HTTPHandler {
         guard let field, field.lowercased().hasPrefix("bearer ") else { return nil }
         let token = String(field.dropFirst(7).drop { $0 == " " })
         return token.isEmpty ? nil : token
+    }
+}
+
+extension HTTPResponse {
+    /// An answer with the header fields that all have.
+    static func make(
+        _ status: HTTPStatusCode, _ body: Data = Data(), type: String = "text/plain; charset=utf-8",
+        fields: [(name: String, value: String)] = SecurityFields.data
+    ) -> HTTPResponse {
+        var headers = HTTPHeaders()
+        for field in fields { headers[HTTPHeader(field.name)] = field.value }
+        if !body.isEmpty { headers[.contentType] = type }
+        return HTTPResponse(statusCode: status, headers: headers, body: body)
+    }
+
+    /// One sentence.
+    static func sentence(_ status: HTTPStatusCode, _ text: String) -> HTTPResponse {
+        make(status, Data((text + "\n").utf8))
+    }
+
+    /// The same without its body, whose length it still tells: for HEAD, and for what a browser has already.
+    func withoutBody() -> HTTPResponse {
+        guard case .httpBody(let body) = payload else { return self }
+        var headers = headers
+        headers[.contentLength] = String(body.count ?? 0)
+        return HTTPResponse(statusCode: statusCode, headers: headers)
+    }
+}
+
+/// Header fields of every answer: what a page of ours may do, which is little, and that others may not use what we say.
+enum SecurityFields {
+    static let all: [(name: String, value: String)] = [
+        (
+            "Content-Security-Policy",
+            "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; "
+                + "form-action 'none'; frame-ancestors 'none'"
+        ),
+        ("X-Content-Type-Options", "nosniff"),
+        ("Referrer-Policy", "no-referrer"),
+        ("Cross-Origin-Opener-Policy", "same-origin"),
+        ("Cross-Origin-Resource-Policy", "same-origin"),
+    ]
+
+    /// For whatever is not the same for everybody and always.
+    static let data = all + [("Cache-Control", "no-store")]
+    /// For the page's files: kept, and asked for again by their tags.
+    static let file = all + [("Cache-Control", "no-cache")]
+}
+
+/// The page's files, which are part of the program.
+package enum InspectorFiles {
+    package struct File: Sendable {
+        package let name: String
+        package let bytes: Data
+        /// The same compressed, where that is shorter.
+        package let packed: Data?
+        package let contentType: String
+        /// Another one whenever the bytes are others, compressed or not.
+        package let tag: String
+        package let packedTag: String
+    }
+
+    package static let all: [String: File] = {
+        var files: [String: File] = [:]
+        for index in 0..<inspector_file_count() {
+            let entry = inspector_file_at(index)
+            let bytes = UnsafeRawBufferPointer(start: entry.bytes, count: entry.length)
+            let name = String(cString: entry.name)
+            let digest = Secret.hexadecimal(Secret.hash(bytes).prefix(16))
+            files[name] = File(
+                name: name, bytes: Data(bytes), packed: Gzip.packed(Data(bytes)),
+                contentType: contentType(of: name), tag: "\"\(digest)\"", packedTag: "\"\(digest)-gzip\"")
+        }
+        return files
+    }()
+
+    private static func contentType(of name: String) -> String {
+        switch name.split(separator: ".").last {
+        case "html": "text/html; charset=utf-8"
+        case "css": "text/css; charset=utf-8"
+        case "js": "text/javascript; charset=utf-8"
+        case "svg": "image/svg+xml"
+        default: "text/plain; charset=utf-8"
+        }
+    }
+}
+
+/// Compression of what is served over and over: once, when the program starts.
+enum Gzip {
+    /// The bytes as `Content-Encoding: gzip` has them; nil if that would not be shorter.
+    static func packed(_ bytes: Data) -> Data? {
+        var stream = z_stream()
+        guard zlib_begin_gzip(&stream) == Z_OK else { return nil }
+        defer { deflateEnd(&stream) }
+        // What does not fit is not shorter.
+        var packed = [UInt8](repeating: 0, count: bytes.count)
+        var input = Array(bytes)
+        let count: Int? = input.withUnsafeMutableBufferPointer { input in
+            packed.withUnsafeMutableBufferPointer { output in
+                stream.next_in = input.baseAddress
+                stream.avail_in = UInt32(input.count)
+                stream.next_out = output.baseAddress
+                stream.avail_out = UInt32(output.count)
+                return deflate(&stream, Z_FINISH) == Z_STREAM_END ? Int(stream.total_out) : nil
+            }
+        }
+        return count.map { Data(packed[..<$0]) }
+    }
+
+    /// Whether a reader takes it: `gzip` among the codings of `Accept-Encoding`, and not with a weight of 0.
+    static func isAccepted(by field: String?) -> Bool {
+        for coding in (field ?? "").lowercased().split(separator: ",") {
+            let parts = coding.split(separator: ";").map { $0.filter { !$0.isWhitespace } }
+            guard let name = parts.first, name == "gzip" || name == "*" else { continue }
+            let weight = parts.dropFirst().first { $0.hasPrefix("q=") }.flatMap { Double($0.dropFirst(2)) }
+            return weight ?? 1 > 0
+        }
+        return false
     }
 }

@@ -1,3 +1,4 @@
+import COpenSSL
 import Synchronization
 
 /// Who has signed in, where the bus is reached as the user who runs this program: whoever has the link that was printed, and
@@ -67,4 +68,120 @@ final class Sessions: Sendable {
         let key = try SessionKey.replace(in: directory)
         state.withLock { $0.key = key }
     }
+}
+
+/// Random bytes, hashes, and comparisons that tell nothing by the time they take.
+package enum Secret {
+    /// 256 bits: nobody guesses them.
+    package static func random(count: Int = 32) -> [UInt8] {
+        var generator = SystemRandomNumberGenerator()
+        return (0..<count).map { _ in UInt8.random(in: 0...255, using: &generator) }
+    }
+
+    package static func hexadecimal(_ bytes: some Sequence<UInt8>) -> String {
+        let digits = Array("0123456789abcdef")
+        return bytes.reduce(into: "") { text, byte in
+            text.append(digits[Int(byte >> 4)])
+            text.append(digits[Int(byte & 15)])
+        }
+    }
+
+    package static func isSame(_ one: some Collection<UInt8>, _ other: some Collection<UInt8>) -> Bool {
+        let (one, other) = (Array(one), Array(other))
+        return one.count == other.count && CRYPTO_memcmp(one, other, one.count) == 0
+    }
+
+    /// The SHA-256 of bytes.
+    package static func hash(_ bytes: UnsafeRawBufferPointer) -> [UInt8] {
+        var digest = [UInt8](repeating: 0, count: 32)
+        var length = 0
+        let isDone = EVP_Q_digest(nil, "SHA256", nil, bytes.baseAddress, bytes.count, &digest, &length)
+        precondition(isDone == 1 && length == 32, "OpenSSL has no SHA-256.")
+        return digest
+    }
+
+    /// HMAC with SHA-256.
+    package static func signature(of text: String, with key: [UInt8]) -> [UInt8] {
+        var code = [UInt8](repeating: 0, count: 32)
+        var length = 0
+        let bytes = Array(text.utf8)
+        let result = EVP_Q_mac(
+            nil, "HMAC", nil, "SHA256", nil, key, key.count, bytes, bytes.count, &code, code.count, &length)
+        precondition(result != nil && length == 32, "OpenSSL has no HMAC.")
+        return code
+    }
+}
+
+/// What a browser shows that has signed in: when that ends, signed by the key. Pure.
+package struct SessionCookie {
+    package static let name = "fluxbus-session"
+    package static let lifetime = 12 * 3600
+
+    private let key: [UInt8]
+
+    package init(_ key: [UInt8]) { self.key = key }
+
+    /// A new value.
+    ///
+    /// - Parameter now: Seconds since 1970.
+    package func value(now: Int) -> String {
+        let text = "\(now + Self.lifetime).\(Secret.hexadecimal(Secret.random(count: 8)))"
+        return "\(text).\(signature(of: text))"
+    }
+
+    package func isGood(_ value: some StringProtocol, now: Int) -> Bool {
+        guard let dot = value.lastIndex(of: ".") else { return false }
+        let (text, given) = (value[..<dot], value[value.index(after: dot)...])
+        guard Secret.isSame(given.utf8, signature(of: String(text)).utf8) else { return false }
+        guard let end = text.split(separator: ".").first.flatMap({ Int($0) }) else { return false }
+        // One that is too far away was made by a clock that was wrong.
+        return now < end && end <= now + Self.lifetime
+    }
+
+    private func signature(of text: String) -> String {
+        Secret.hexadecimal(Secret.signature(of: "fluxbus web session 1\n\(text)", with: key))
+    }
+
+    /// The value in the header field Cookie, which may hold others of the same host.
+    package static func values(in field: String?) -> [Substring] {
+        (field ?? "").split(separator: ";").compactMap { pair in
+            let pair = pair.drop { $0 == " " }
+            return pair.hasPrefix(name + "=") ? pair.dropFirst(name.count + 1) : nil
+        }
+    }
+}
+
+/// How many wrong guesses there may be within a time. Pure; times are seconds.
+package struct AttemptLimit {
+    private let most: Int
+    private let window: Int
+    private var wrong: [Int] = []
+
+    package init(_ most: Int = 10, within window: Int = 60) {
+        self.most = most
+        self.window = window
+    }
+
+    /// Seconds until another guess is looked at; nil: now.
+    package mutating func wait(now: Int) -> Int? {
+        wrong.removeAll { $0 <= now - window || $0 > now }
+        guard wrong.count >= most, let oldest = wrong.first else { return nil }
+        return max(1, oldest + window - now)
+    }
+
+    package mutating func addWrong(now: Int) { wrong.append(now) }
+}
+
+/// Wrong guesses of all who ask, counted together.
+final class Guesses: Sendable {
+    private let limit = Mutex(AttemptLimit())
+    private let now: @Sendable () -> Int
+
+    /// - Parameter now: Seconds since 1970.
+    init(now: @escaping @Sendable () -> Int) { self.now = now }
+
+    /// Seconds until another guess is looked at; nil: now.
+    func wait() -> Int? { limit.withLock { $0.wait(now: now()) } }
+
+    func addWrong() { limit.withLock { $0.addWrong(now: now()) } }
 }

@@ -38,7 +38,7 @@ extension BusTests {
     @Test func everyKindOfEntryIsInTheCatalog() throws {
         let text = try String(
             contentsOf: Harness.package.appendingPathComponent(
-                "Sources/Daemon/BusServer/Logging/LogKind.swift"),
+                "Sources/Daemon/BusServer/Logging/ClientLog.swift"),
             encoding: .utf8)
         let numbers = text.matches(of: /= "([0-9a-f]{32})"/).map { String($0.output.1) }
         #expect(numbers.count >= 14)
