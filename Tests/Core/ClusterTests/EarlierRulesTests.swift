@@ -102,6 +102,29 @@ import Testing
         }
     }
 
+    /// Requests are checked as on one machine: in the order of the access rules, and before anything is looked up.
+    @Test func checksGoByTheirRules() throws {
+        for rules in [2, 3] {
+            let bus = try bus(rules)
+            let version = #"{"op":"create","store":"form/z","version":1}"#
+            #expect(try bus.ask(version).code == (rules == 2 ? "ok" : "invalid_request"))
+            let access: JSON = [
+                "access": [
+                    "roles": ["caller": [["token": "anna"]]],
+                    "rules": [["role": "caller", "may": "dispatch", "match": "form/*"]],
+                ]
+            ]
+            let configure = ClusterEntry.Command.configure(Array(access.encoded.utf8))
+            #expect(try bus.ask(configure, by: #"{"daemon":true}"#).code == "ok")
+            let by = #"{"token":"anna","address":"a","roles":["caller"]}"#
+            let cancel = #"{"op":"cancel","store":"form/none","timer":"t"}"#
+            #expect(try bus.ask(cancel, by: by).code == (rules == 2 ? "unknown_store" : "forbidden"))
+            let clear = #"{"op":"will","actions":[]}"#
+            #expect(try bus.ask(clear, by: by).code == "ok")
+            #expect(bus.replica.machine.sessionCount == (rules == 2 ? 1 : 0))
+        }
+    }
+
     /// The payload of a dispatch to all types stands in the log as it was sent, or as each type takes it; and a snapshot
     /// knows by which rules the end of a member goes.
     @Test func whatIsToldGoesByTheRules() throws {
