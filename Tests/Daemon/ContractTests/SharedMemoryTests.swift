@@ -45,6 +45,20 @@ import Testing
         (0, #"{"op":"revert","id":31,"store":"counter/attic","revision":@13}"#),
     ]
 
+    /// A store of the configuration stays, also where its type gives stores a lease.
+    @Test(arguments: [false, true]) func configuredStoreHasNoLease(isShared: Bool) throws {
+        var setup = MemoryBus.Setup()
+        setup.isShared = isShared
+        setup.definitions = [#"{"type":"guest","initial":{"n":0},"ttl":"60s"}"#]
+        setup.stores = ["guest/host"]
+        let bus = try MemoryBus(setup)
+        let client = bus.connect(uid: 1000)
+        bus.advance(milliseconds: 120_000)
+        let reply = try #require(try client.ask(#"{"op":"stores","id":1}"#).last)
+        #expect(reply["stores"]?.array?.count == 1)
+        #expect(reply["stores"]?.array?.first?["ttl"] == nil)
+    }
+
     /// All that each client gets, in order.
     private func answers(isShared: Bool) throws -> [[JSON]] {
         var setup = MemoryBus.Setup()

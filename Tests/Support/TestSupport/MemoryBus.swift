@@ -80,9 +80,7 @@ package final class MemoryBus {
             engine.beginLogging()
             member.serve(with: engine)
             replayer = Self.replayer(types)
-            for store in setup.stores {
-                engine.submitOwn(.request(Array(#"{"op":"create","store":"\#(store)"}"#.utf8)), store)
-            }
+            for store in setup.stores { engine.submitConfigured(store) }
         } else if setup.log != nil {
             engine.beginLogging()
             engine.endOrphanedSessions()

@@ -237,6 +237,14 @@ extension Engine {
                 ClusterEntry(session: 0, by: ClusterEntry.daemon, isOperator: true, command), ticket: ticket))
     }
 
+    /// Creates a store of the configuration where it is missing. It stays, also where its type gives stores a lease.
+    package func submitConfigured(_ store: String) {
+        let request: JSONObject = [
+            "op": "create", "store": .string(store), "ifMissing": true, "ttl": .null,
+        ]
+        submitOwn(.request(Array(request.encoded.utf8)), "the store \(store)")
+    }
+
     /// Whether something that the daemon itself has asked for is still on its way.
     package var awaitsOwnEntries: Bool { shared.awaitsOwn }
 

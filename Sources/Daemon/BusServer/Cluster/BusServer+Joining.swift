@@ -70,8 +70,7 @@ extension BusServer {
     ) throws(StartFailure) {
         let engine = loop.engine
         for store in setup.configuration.stores where engine.state(at: store.value) == nil {
-            let request: JSONObject = ["op": "create", "store": .string(store.value), "ifMissing": true]
-            engine.submitOwn(.request(Array(request.encoded.utf8)), "the store \(store.value)")
+            engine.submitConfigured(store.value)
         }
         let patience = MonotonicClock.read() + Self.patience
         try ClusterWait(coordinator, service, bell) { [ending] in ending.hasBegun }.until {

@@ -35,10 +35,7 @@ struct ModelRun {
             case .daemon, .members: true
             }
         types = RandomTypes(isTimed: !isOfProcesses, &random).definitions
-        var stores = types.filter { _ in random.oneIn(2) }
-        // A configured store of a shared bus has the lease of its type, and on a bus of one machine none: none of those there.
-        if case .sharedMemory = ground { stores.removeAll { $0["ttl"] != nil } }
-        self.stores = stores.map { "\($0["type"]!.string!)/a" }
+        stores = types.filter { _ in random.oneIn(2) }.map { "\($0["type"]!.string!)/a" }
         outbox = random.oneIn(2) ? 700 : 4 << 20
     }
 
