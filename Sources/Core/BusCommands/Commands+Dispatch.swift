@@ -7,6 +7,8 @@ import BusProtocol
 extension Commands {
     func dispatch(by caller: Caller, _ host: any CommandHost) throws(RequestError) -> CommandReply? {
         if let grants = caller.grants, !isEarlier { try authorizeDispatch(grants) }
+        // Whether there is a reply is up to the host; what is no answer to that is refused.
+        _ = try request.flag(.ack, default: true)
         if request.present.contains(.in) || request.present.contains(.at) {
             return try schedule(by: caller, host)
         }

@@ -84,12 +84,9 @@ extension Engine {
     private func shareDispatch(_ connection: Connection) throws(RequestError) {
         totals.dispatches &+= 1
         let isPlain = !request.hasMembersBeyondPlainDispatch
+        if let grants = connection.grants { try commands.authorizeDispatch(grants) }
         let isAcknowledged = isPlain ? true : try request.flag(.ack, default: true)
-        var seesOutcome = true
-        if let grants = connection.grants {
-            try commands.authorizeDispatch(grants)
-            seesOutcome = maySeeOutcome(grants)
-        }
+        let seesOutcome = maySeeOutcome(connection.grants)
         if isLineLong { try requireEventRoom() }
         guard !isPlain, request.present.contains(.in) || request.present.contains(.at) else {
             try submit(.dispatch(isAcknowledged: isAcknowledged, seesOutcome: seesOutcome), connection)

@@ -16,8 +16,8 @@ extension Engine {
     func run(_ operation: Operation, _ connection: Connection) throws(RequestError) {
         let host = local.here(for: connection)
         defer { finish(operation, host) }
-        let isAcknowledged = operation == .dispatch ? try request.flag(.ack, default: true) : true
         guard let reply = try commands.execute(operation, by: caller(of: connection), host) else { return }
+        let isAcknowledged = operation == .dispatch ? try request.flag(.ack, default: true) : true
         if reply.isRehearsal { return try answerDryRun(connection, reply.matched) }
         let kind: PendingEntry.Kind
         switch operation {

@@ -101,6 +101,8 @@ extension Engine {
         try admission.requireLog()
         try admission.requireCommits()
         let (_, index) = try machine.requireStore(request.store)
+        // On a shared bus identities are its members', which its log brings along.
+        if !shared.isOn { try commands.requireOwnership(of: index, by: caller(of: connection)) }
         try machine.require(expected, of: index, seenBy: connection.grants)
         try requireHappened(past)
         let store = String(decoding: request.store, as: UTF8.self)
