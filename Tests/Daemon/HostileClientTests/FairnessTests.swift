@@ -201,6 +201,34 @@ import Testing
         #expect((8...12).contains(turns.count { $0 == standing }), "\(turns)")
     }
 
+    /// A thousand that come at once, and go on asking, are no debt to who comes after them.
+    @Test func newcomersOfBeforeAreNoDebt() throws {
+        let bus = try SlowBus()
+        let ping = #"{"op":"ping"}"#
+        let many = (0..<1000).map { _ in bus.engine.connect(.unix(uid: 2000, pid: 1)) }
+        for one in many { bus.engine.awaitTurn(one) }
+        func serve() -> ConnectionID? {
+            guard let id = bus.engine.serveNext() else { return nil }
+            bus.send(ping, from: id)
+            bus.take(from: id)
+            bus.engine.awaitTurn(id)
+            return id
+        }
+        var served = 0
+        var seen: Set<ConnectionID> = []
+        while seen.count < many.count, served < 100_000, let id = serve() {
+            seen.insert(id)
+            served += 1
+        }
+        // Those who have been served before take their turns in between.
+        #expect(served <= 6 * many.count, "\(served)")
+        let newcomer = bus.engine.connect(.unix(uid: 2000, pid: 2))
+        bus.engine.awaitTurn(newcomer)
+        served = 0
+        while served < 100_000, serve() != newcomer { served += 1 }
+        #expect(served <= 3 * many.count, "\(served)")
+    }
+
     /// Tens of thousands of subscriptions to one store are told less often, and do not cost every commit that they are there.
     @Test func tooManySubscribersAreToldLessOften() throws {
         let arena = try Arena()

@@ -24,6 +24,7 @@ struct FairQueue<Element> {
     private(set) var clock = 0
 
     var isEmpty: Bool { heap.isEmpty }
+    var count: Int { heap.count }
 
     /// Where the next one will probably end, and what it will probably take; nil where none waits.
     var firstEnd: Int? { heap.first?.end }

@@ -146,7 +146,7 @@ final class Scheduler {
             if connection.isNew {
                 connection.isNew = false
                 // Where nobody waits, nobody comes after it either: debts would add up.
-                if connection.isInTurn { connection.user.newcomers.share.charge(done) }
+                if connection.isInTurn { chargeNewcomer(done, of: connection.user) }
                 connection.share = Share(expecting: done)
             } else {
                 connection.share.charge(done)
@@ -155,6 +155,14 @@ final class Scheduler {
         connection.user.charge(done)
         connection.isInTurn = false
         if connection.isPaused, !connection.isClosing { enqueue(connection) }
+    }
+
+    /// A newcomer had its first slice. Its like share one turn, in which each weighs as much as a connection that stays:
+    /// charged in full, the first slices of many would be a debt that the next one waits for.
+    private func chargeNewcomer(_ done: Int, of user: User) {
+        let standing = user.errands.count - (user.newcomers.isQueued ? 1 : 0)
+        let weight = max(1, min(user.newcomers.line.count + 1, standing))
+        user.newcomers.share.charge(done / weight)
     }
 
     /// Ends the slice in which a connection was ended: its share ends with it, its user's does not.

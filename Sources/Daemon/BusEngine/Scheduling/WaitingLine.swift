@@ -4,6 +4,7 @@ struct WaitingLine {
     private var head = 0
 
     var isEmpty: Bool { head == waiting.count }
+    var count: Int { waiting.count - head }
 
     mutating func append(_ connection: Connection) { waiting.append(connection) }
 
@@ -31,8 +32,8 @@ struct WaitingLine {
 }
 
 /// Connections of one user that share one turn, and wait for it in a line: those that have only just come, and those whose peers
-/// are gone. So however many come and go, they weigh as much as one that stays, and one that comes for a single request does
-/// not wait for all that stay to have had as much.
+/// are gone. However many come and go, they weigh no more than all that stay, and each of them no more than one that stays; and one
+/// that comes for a single request does not wait for all that stay to have had as much.
 final class SharedTurn {
     @exclusivity(unchecked) var line = WaitingLine()
     @exclusivity(unchecked) var isQueued = false
