@@ -26,11 +26,14 @@ final class LogWriter: @unchecked Sendable {
     private var hasBeat = false
 
     // Under `fileLock`.
-    private var isUnsynced = false
+    /// The bytes of the batches that were written and not synced.
+    private var unsynced = 0
     private var isInTrouble = false
 
     /// How long it sleeps when nothing comes, in milliseconds: the interval of syncs and of attempts after a failure.
     private static let beat = 1000
+    /// So many bytes are synced before the beat: a sync takes as long as what it has to write, and the next batch waits for it.
+    private static let mostUnsynced = 1 << 20
 
     init(_ file: LogFile, _ mode: SyncMode, _ mailbox: LogMailbox) {
         self.file = file
@@ -56,7 +59,9 @@ final class LogWriter: @unchecked Sendable {
     func writeAtOnce(_ group: SealedBatch) -> LogFileEvent? {
         guard group.shared == nil, fileLock.acquireIfFree() else { return nil }
         defer { fileLock.release() }
-        guard !isInTrouble, !file.isCheckpointDue else { return nil }
+        guard !isInTrouble, !file.isCheckpointDue, mode != .interval || unsynced < Self.mostUnsynced else {
+            return nil
+        }
         return append(group)
     }
 
@@ -132,9 +137,9 @@ final class LogWriter: @unchecked Sendable {
 
     private func write(now group: SealedBatch) {
         fileLock.acquire()
-        let result = append(group)
+        mailbox.put(append(group))
+        syncIfDue(from: Self.mostUnsynced)
         fileLock.release()
-        mailbox.put(result)
     }
 
     private func takeBeat() {
@@ -149,17 +154,21 @@ final class LogWriter: @unchecked Sendable {
                 return
             }
         }
-        if isUnsynced, mode == .interval {
-            let began = MonotonicClock.nanoseconds()
-            do throws(LogFailure) {
-                try file.sync()
-                isUnsynced = false
-                mailbox.put(.synced(took: MonotonicClock.nanoseconds() - began))
-            } catch {
-                mailbox.put(.unsynced(error))
-            }
-        }
+        syncIfDue(from: 1)
         changeBeat()
+    }
+
+    /// Syncs what was written since the last time, if it is at least so many bytes and nothing else syncs it.
+    private func syncIfDue(from bytes: Int) {
+        guard unsynced >= bytes, mode == .interval else { return }
+        let began = MonotonicClock.nanoseconds()
+        do throws(LogFailure) {
+            try file.sync()
+            unsynced = 0
+            mailbox.put(.synced(took: MonotonicClock.nanoseconds() - began))
+        } catch {
+            mailbox.put(.unsynced(error))
+        }
     }
 
     // MARK: - With the file
@@ -179,10 +188,9 @@ final class LogWriter: @unchecked Sendable {
                 try file.append(
                     group.entries.bytes, first: group.first, last: group.last, time: group.time)
             }
-            if !isUnsynced {
-                isUnsynced = true
-                changeBeat()
-            }
+            let isFirst = unsynced == 0
+            unsynced += max(1, group.entries.count)
+            if isFirst { changeBeat() }
             noteCheckpoint()
             return .written(took: MonotonicClock.nanoseconds() - began)
         } catch {
@@ -198,7 +206,7 @@ final class LogWriter: @unchecked Sendable {
 
     /// The thread sleeps without end, or for a beat.
     private func changeBeat() {
-        let beats = isInTrouble || (isUnsynced && mode == .interval)
+        let beats = isInTrouble || (unsynced > 0 && mode == .interval)
         lock.locked {
             if beats, !hasBeat { lock.signal() }
             hasBeat = beats
