@@ -199,3 +199,9 @@ package struct Outbox {
         if run != nil, isKnownUniquelyReferenced(&run) { pool.recycle(run!) }
     }
 }
+
+/// What is kept for a connection and will become output: it counts as that while it is kept.
+protocol CountedOutput: AnyObject {
+    /// What it counts as; set by `Connections` alone.
+    var countedBytes: Int { get set }
+}
