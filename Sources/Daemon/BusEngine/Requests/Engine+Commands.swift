@@ -34,7 +34,11 @@ extension Engine {
         case .will:
             if connection.session != nil { connections.countWill(host.willBytes, of: connection) }
             kind = .will
-        default: kind = .commit
+        case .drop, .cancel: kind = .commit
+        // No commands: `Commands` has refused them.
+        case .ping, .get, .hello, .stores, .types, .subscribe, .unsubscribe, .sync, .history, .revert, .stats,
+            .reload, .timers, .cluster, .clients, .kick:
+            kind = .commit
         }
         if !isAcknowledged { log.noteUnacknowledged(connection, committedAt: reply.revision, id: request.id) }
         answer(kind, reply, request.id, connection)
