@@ -217,7 +217,7 @@ public struct TestFailure: Error, Equatable, Sendable, CustomStringConvertible {
     public let message: String
     /// The file of the test that expected it, as `#fileID`.
     public let fileID: String
-    /// The same file, as `#filePath`.
+    /// That file's path, as `#filePath` gives it.
     public let file: String
     /// The line in it, counted from 1.
     public let line: Int

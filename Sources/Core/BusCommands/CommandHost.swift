@@ -48,7 +48,7 @@ package enum CommandStage {
     case state(bytes: Int)
     /// A timer may be set.
     case timer(BusTimer)
-    /// A will of so many actions is to be read.
+    /// A will with this number of actions is about to be read.
     case will(actions: Int)
     /// A will has been read.
     case readWill([JSON])
@@ -60,7 +60,7 @@ package enum CommandStage {
 package enum CommandReport {
     case created(String, isEphemeral: Bool, by: Principal)
     case dropped(String, isEphemeral: Bool, by: Principal)
-    /// No dispatch reached the store at this address for so many milliseconds.
+    /// The lease of the store at this address ended: no dispatch reached it for the given number of milliseconds.
     case expired(String, after: Int)
     /// A timer fired, and its action can't be committed.
     case timerRejected(BusTimer, action: String, by: Principal, RequestError)

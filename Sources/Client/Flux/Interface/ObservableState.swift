@@ -90,8 +90,8 @@ public final class ObservableState<State: Flux.State>: Observable {
     }
 }
 
-/// One value for user interfaces, which SwiftUI and whatever else uses Observation follow: a ``Variable``, or what is derived
-/// from a store with a parameter.
+/// A value that user interfaces observe through Observation, as SwiftUI does: a ``Variable``, or a value derived from a
+/// store with a parameter.
 ///
 /// ```swift
 /// let isHigh = ObservableValue(store.select { $0.exceeds(limit) })

@@ -56,8 +56,8 @@ public struct MiddlewareContext<State: Flux.State>: Sendable {
     /// each other commit.
     package var commit: any AnyObject & Sendable { transaction }
 
-    /// Dispatches to the same store; each action takes a place of its own and passes the whole middleware. Nothing
-    /// happens once the store has been released.
+    /// Dispatches to this store. Each action is queued separately and passes through the whole middleware. Once the store
+    /// has been released, dispatches do nothing.
     public var actions: Actions<State> {
         Actions { [weak core] action in
             guard let core else { return }

@@ -104,7 +104,7 @@ public struct Constant<Value: Sendable>: SignalSource {
 }
 
 extension Constant where Value: Equatable {
-    /// The same value; observers are not notified of one that equals the previous one.
+    /// This value, without notifying observers of one that equals the previous one.
     @inlinable
     public func skipRepeats() -> Constant<Value> {
         Constant(signal: signal.skipRepeats(), predictions: predictions, read: read)

@@ -20,7 +20,7 @@ import Synchronization
 /// is already delivering to them. Equal states are skipped if the state is `Equatable`, unless
 /// `skipsEqualStates` is false.
 ///
-/// **Timers.** What ``State/timers`` says of an action, or ``dispatch(_:after:timer:)``, the store commits later by itself.
+/// **Timers.** The store commits later what ``State/timers`` sets for an action, and what ``dispatch(_:after:timer:)`` asks for.
 ///
 /// **Its end.** When the store is released its streams end, and what was queued but not started never happens, nor what
 /// its timers would have done. A store for the whole process is `static let shared = Store<Counter>(state: Counter())`.
@@ -106,7 +106,7 @@ extension Store {
     /// ```
     ///
     /// While a relay is attached (see ``attach(_:)``) the action only goes to that, which decides when it is committed, and the
-    /// list is empty. The same goes for an observer that is being notified of a replay, whose dispatches are ignored.
+    /// list is empty. Dispatches from an observer are ignored while it is being notified of a replay.
     @discardableResult
     public static func dispatchToAll(_ action: State.Action) async throws -> [State] {
         try await withCheckedContinuation { continuation in

@@ -57,11 +57,11 @@ struct TimerTable<State: Flux.State> {
     }
 }
 
-/// What an action does to one timer of its store: sets it, perhaps anew, or takes it away.
+/// What an action does to one timer of its store: sets or resets it, or cancels it.
 public struct TimerChange<State: Flux.State>: Sendable {
     /// What a timer is set to.
     public struct Setting: Sendable {
-        /// How long after the commit it is due; at least ``TimerLimits/shortest``, whatever is said.
+        /// How long after the commit it is due; shorter delays are raised to ``TimerLimits/shortest``.
         public let delay: Duration
         /// What the store commits then.
         public let action: State.Action
@@ -97,7 +97,7 @@ public enum TimerLimits {
     /// How many timers a store has at most: they have names that a program writes down, so more are a mistake, such as a
     /// name made of a number that counts.
     public static let timersOfStore = 64
-    /// The least delay: a timer that sets itself anew can't keep a processor busy.
+    /// The shortest delay, so that a timer that resets itself can't keep a processor busy.
     public static let shortest = Duration.milliseconds(10)
     /// The longest delay, ten years: what is meant to last longer is mostly a mistake of units.
     public static let longest = Duration.seconds(3653 * 86_400)
@@ -124,7 +124,7 @@ public enum TimerLimits {
     }
 }
 
-/// What the actions of a state do to the timers of their store: a timer is an action that a store commits later by itself.
+/// What the actions of a state do to the timers of their store. A timer is an action that the store commits later.
 ///
 /// ```swift
 /// static let timers = TimerRule<Lamp> { action, lamp in

@@ -253,7 +253,7 @@ public enum RemoteStoreStatus: Sendable, Equatable {
 /// Actions that the bus commits to the store later.
 extension RemoteStore {
     /// Has the bus dispatch an action to this store later, as the timer of that name, whether or not this process is still
-    /// there then. A timer of the same name is set anew, also one that the state's rule has set.
+    /// there then. This replaces a timer with that name, including one that the state's rule has set.
     ///
     /// ```swift
     /// try await lamp.dispatch(.switchOff, after: .seconds(300), timer: "off")

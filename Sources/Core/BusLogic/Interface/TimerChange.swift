@@ -1,6 +1,6 @@
 import BusJSON
 
-/// What an action does to one of its store's timers: sets it, perhaps anew, or takes it away.
+/// What an action does to one of its store's timers: sets or resets it, or cancels it.
 package struct TimerChange: Sendable {
     package struct Setting: Sendable {
         /// In milliseconds since 1970.
