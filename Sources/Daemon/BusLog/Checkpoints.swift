@@ -11,7 +11,7 @@ final class Checkpoints {
     private var step: Int32 { due / 4 }
     /// Pages from which on the writer moves what a checkpointer has left, or, without one, a checkpoint waits for readers; with
     /// one, it waits from twice as many on.
-    private var urgent: Int32 { 4 * due }
+    private var urgent: Int32 { (checkpointer == nil ? 4 : 16) * due }
     /// Pages at which nothing more is written unless a checkpoint succeeds: 512 MiB.
     private var most: Int32 { 64 * due }
 

@@ -139,7 +139,7 @@ extension LogFile {
         try usable()
         try writeDurably { () throws(LogFailure) in try copy.end(replica.digest.info) }
         copy.pending = nil
-        copy.synced()
+        copy.synced(through: copy.reached)
     }
 
     /// Discards a replica that was begun; `trim` removes its parts.

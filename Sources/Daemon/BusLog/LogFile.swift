@@ -37,9 +37,9 @@ package final class LogFile {
     let checkpoints: Checkpoints
     let contents: LogContents
     private var isFull = false
-    private var isSynced = true {
-        didSet { if isSynced { copy?.synced() } }
-    }
+    /// Transactions written in this run, and how many of them are on disk.
+    private var transactions = 0
+    private var syncedTransactions = 0
     /// Set when it can't be trusted any more until it is opened again.
     private var end: LogFailure?
     /// The number of the newest group; consecutive.
@@ -57,6 +57,8 @@ package final class LogFile {
     private let place: String?
     /// The write-ahead log by its name; nil in another storage.
     private let ahead: WriteAheadLog?
+    /// Opened with the first sync.
+    private var aheadDescriptor: WriteAheadLogDescriptor?
     /// Last, so that the connection is closed before another owner can get the lock.
     var lock: LogLock?
 
@@ -107,7 +109,7 @@ package final class LogFile {
         try Meta.set([("boot", bootID)], in: database)
         self.epoch = epoch
         lock?.begin(epoch: epoch, revision: lastRevision)
-        isSynced = true
+        wroteDurably()
     }
 
     /// Writes a group in one transaction; after a throw the file is as before.
@@ -160,7 +162,7 @@ package final class LogFile {
             throw error
         }
         try requireWriteAheadLog()
-        isSynced = mode == .always
+        if mode == .always { wroteDurably() } else { wroteUnsynced() }
         guard let group else { return }
         number += 1
         written += group.entries.count
@@ -214,21 +216,46 @@ package final class LogFile {
     /// - Throws: `lost` if that fails. It is unknown then which of the bytes are on disk, and no later attempt would
     ///   show it, so the file refuses everything until it is opened again.
     package func sync() throws(LogFailure) {
+        guard let sync = try beginSync() else { return }
+        try endSync(sync, error: sync.run())
+    }
+
+    /// Begins a sync of everything written; run it, and report the result with `endSync`. Nil if there is nothing to wait for.
+    ///
+    /// - Throws: As `sync`.
+    package func beginSync() throws(LogFailure) -> LogSync? {
         try usable()
-        if isSynced { return }
+        if syncedTransactions == transactions { return nil }
+        if aheadDescriptor == nil { aheadDescriptor = place.flatMap { WriteAheadLogDescriptor(of: $0) } }
+        if let aheadDescriptor {
+            return LogSync(descriptor: aheadDescriptor, transactions: transactions, place: copy?.reached)
+        }
         let code = sqlite_sync_wal(database.handle)
         guard code == SQLITE_OK else {
-            let reason = database.failure(code)
-            let failure = LogFailure(
-                .lost, path: path,
-                "What was last written to the log \(path) may not be on disk; look at the disk with dmesg, then restart "
-                    + "the daemon (\(String(cString: sqlite3_errstr(code)))).")
-            end = failure
-            // If the machine stays up, this says at the next start what happened.
-            try? Meta.set([("failed", "\(reason.kind)")], in: database)
-            throw failure
+            throw loseSync(String(cString: sqlite3_errstr(code)), database.failure(code).kind)
         }
-        isSynced = true
+        everythingIsSynced()
+        return nil
+    }
+
+    /// Ends a sync that has run.
+    ///
+    /// - Throws: As `sync`.
+    package func endSync(_ sync: LogSync, error: Int32) throws(LogFailure) {
+        guard error == 0 else { throw loseSync(String(cString: strerror(error)), .io) }
+        syncedTransactions = max(syncedTransactions, sync.transactions)
+        if let place = sync.place { copy?.synced(through: place) }
+    }
+
+    private func loseSync(_ reason: String, _ kind: LogFailure.Kind) -> LogFailure {
+        let failure = LogFailure(
+            .lost, path: path,
+            "What was last written to the log \(path) may not be on disk; look at the disk with dmesg, then restart "
+                + "the daemon (\(reason)).")
+        end = failure
+        // If the machine stays up, this says at the next start what happened.
+        try? Meta.set([("failed", "\(kind)")], in: database)
+        return failure
     }
 
     /// Checks whether there is room again after `full`: writes a MiB durably and removes it, or throws.
@@ -237,7 +264,7 @@ package final class LogFile {
         try setFull(true)
         try database.execute("INSERT OR REPLACE INTO snapshot_parts VALUES(-1, 0, zeroblob(1048576))")
         try database.execute("DELETE FROM snapshot_parts WHERE revision = -1")
-        isSynced = true
+        wroteDurably()
     }
 
     /// Ends the run: everything is on disk, in the one file, and marked as whole. It must not be used afterwards.
@@ -289,11 +316,22 @@ package final class LogFile {
             throw error
         }
         try requireWriteAheadLog()
-        isSynced = true
+        wroteDurably()
     }
 
     /// Records that a transaction was committed without a sync.
-    func wroteUnsynced() { isSynced = false }
+    func wroteUnsynced() { transactions += 1 }
+
+    /// Records that a transaction was committed and synced, and with it everything before.
+    func wroteDurably() {
+        transactions += 1
+        everythingIsSynced()
+    }
+
+    private func everythingIsSynced() {
+        syncedTransactions = transactions
+        if let copy { copy.synced(through: copy.reached) }
+    }
 
     /// Prevents a failed transaction from coming back: when only its sync failed, its pages are complete behind the
     /// last good ones, and the next process would take them for committed. Another small transaction overwrites them.

@@ -57,8 +57,8 @@ final class SharedCopy {
         if isDurable { durable = place }
     }
 
-    /// Records that everything is on disk.
-    func synced() { durable = reached }
+    /// Records that everything up to a place is on disk.
+    func synced(through place: Int) { durable = max(durable, place) }
 
     // MARK: - Replicas
 

@@ -14,6 +14,8 @@ final class LogWriter: @unchecked Sendable {
     private let mailbox: LogMailbox
     /// Nil where the file's storage has none: then pages are moved between batches.
     private let checkpoints: CheckpointThread?
+    /// Syncs while batches go on being written; nil with modes that need none.
+    private let syncer: Worker?
     /// A batch waits for one piece of a snapshot or of trimming at most, and such a piece for one batch.
     private let fileLock = FairLock()
 
@@ -26,13 +28,17 @@ final class LogWriter: @unchecked Sendable {
     private var hasBeat = false
 
     // Under `fileLock`.
-    /// The bytes of the batches that were written and not synced.
+    /// The bytes of the batches that were written, and that no sync is under way for.
     private var unsynced = 0
+    /// When the sync began that is under way, in milliseconds; nil: none is.
+    private var syncBegan: Int?
+    /// Another sync is due as soon as that one has ended.
+    private var isSyncWanted = false
     private var isInTrouble = false
 
     /// How long it sleeps when nothing comes, in milliseconds: the interval of syncs and of attempts after a failure.
     private static let beat = 1000
-    /// So many bytes are synced before the beat: a sync takes as long as what it has to write, and the next batch waits for it.
+    /// So many bytes are synced before the beat: a sync takes as long as what it has to write.
     private static let mostUnsynced = 1 << 20
 
     init(_ file: LogFile, _ mode: SyncMode, _ mailbox: LogMailbox) {
@@ -41,6 +47,7 @@ final class LogWriter: @unchecked Sendable {
         self.mailbox = mailbox
         // Without it everything works, and is held up now and then.
         checkpoints = (try? file.makeCheckpointer()).map { CheckpointThread($0) }
+        syncer = mode == .interval ? Worker(named: "fluxbus-sync") : nil
         startNecessaryThread(named: "fluxbus-log") { [self] in work() }
     }
 
@@ -59,7 +66,9 @@ final class LogWriter: @unchecked Sendable {
     func writeAtOnce(_ group: SealedBatch) -> LogFileEvent? {
         guard group.shared == nil, fileLock.acquireIfFree() else { return nil }
         defer { fileLock.release() }
-        guard !isInTrouble, !file.isCheckpointDue, mode != .interval || unsynced < Self.mostUnsynced else {
+        guard !isInTrouble, !file.isCheckpointDue, !isSyncLate,
+            syncer == nil || unsynced < Self.mostUnsynced
+        else {
             return nil
         }
         return append(group)
@@ -91,6 +100,7 @@ final class LogWriter: @unchecked Sendable {
             while !hasEnded { lock.wait() }
         }
         checkpoints?.end()
+        syncer?.drain()
         try withFile { (file) throws(LogFailure) in try file.close() }
     }
 
@@ -137,6 +147,12 @@ final class LogWriter: @unchecked Sendable {
 
     private func write(now group: SealedBatch) {
         fileLock.acquire()
+        if isSyncLate {
+            // The disk can't keep up: a crash must not lose more than it may.
+            fileLock.release()
+            syncer?.drain()
+            fileLock.acquire()
+        }
         mailbox.put(append(group))
         syncIfDue(from: Self.mostUnsynced)
         fileLock.release()
@@ -158,17 +174,44 @@ final class LogWriter: @unchecked Sendable {
         changeBeat()
     }
 
-    /// Syncs what was written since the last time, if it is at least so many bytes and nothing else syncs it.
+    /// Whether the sync under way takes longer than the interval.
+    private var isSyncLate: Bool { syncBegan.map { MonotonicClock.read() - $0 > Self.beat } ?? false }
+
+    /// Begins to sync what was written since the last time, if it is at least so many bytes and nothing else syncs it.
     private func syncIfDue(from bytes: Int) {
-        guard unsynced >= bytes, mode == .interval else { return }
-        let began = MonotonicClock.nanoseconds()
+        guard unsynced >= bytes, let syncer else { return }
+        if syncBegan != nil {
+            isSyncWanted = true
+            return
+        }
         do throws(LogFailure) {
-            try file.sync()
             unsynced = 0
-            mailbox.put(.synced(took: MonotonicClock.nanoseconds() - began))
+            guard let sync = try file.beginSync() else { return }
+            syncBegan = MonotonicClock.read()
+            syncer.async { [self] in run(sync) }
         } catch {
             mailbox.put(.unsynced(error))
         }
+    }
+
+    /// On the syncer's thread.
+    private func run(_ sync: LogSync) {
+        let began = MonotonicClock.nanoseconds()
+        let result = sync.run()
+        fileLock.acquire()
+        defer { fileLock.release() }
+        syncBegan = nil
+        do throws(LogFailure) {
+            try file.endSync(sync, error: result)
+            mailbox.put(.synced(took: MonotonicClock.nanoseconds() - began))
+        } catch {
+            return mailbox.put(.unsynced(error))
+        }
+        if isSyncWanted {
+            isSyncWanted = false
+            syncIfDue(from: 1)
+        }
+        changeBeat()
     }
 
     // MARK: - With the file
@@ -206,7 +249,7 @@ final class LogWriter: @unchecked Sendable {
 
     /// The thread sleeps without end, or for a beat.
     private func changeBeat() {
-        let beats = isInTrouble || (unsynced > 0 && mode == .interval)
+        let beats = isInTrouble || (unsynced > 0 && syncer != nil)
         lock.locked {
             if beats, !hasBeat { lock.signal() }
             hasBeat = beats
