@@ -37,8 +37,9 @@ extension Engine {
         let executed = bytesExecuted
         let logged = log.mark
         if mustWait(connection) {
-            // The connection began to lag since its owner last looked.
-            if !connection.isPaused { connection.isBlocked = true }
+            // The connection began to wait since its owner last looked.
+            log.makeWait(connection)
+            if connections.isFull(connection) { connection.wait(for: .output) }
             connection.lines.hold(bytes)
         } else {
             connection.lines.feed(bytes) { self.execute($0, for: connection) }
@@ -91,14 +92,13 @@ extension Engine {
         let connection = connections[id]
         if connection.isClosing { return .closing }
         // A connection that is not read because the log is full has to be called when the log has room again.
-        if log.mustWait(connection) { log.wait(connection) }
+        log.makeWait(connection)
         return mustWait(connection) || connection.inputEnded ? .blocked : .reading
     }
 
-    /// Whether a connection has to drain its outbox, or wait for its turn, before more is read from it.
+    /// Whether a connection has anything to wait for before more is read from it.
     func mustWait(_ connection: Connection) -> Bool {
-        connection.isBlocked || connection.isPaused || connection.lagging > 0 || log.mustWait(connection)
-            || connection.outbox.count >= connections.outboxLimit(of: connection)
+        !connection.waits.isEmpty || log.mustWait(connection) || connections.isFull(connection)
     }
 
     /// A slice has ended: what it committed counts against the connection's share of what waits for the disk. If that is
@@ -106,13 +106,13 @@ extension Engine {
     @inline(__always)
     func noteLogged(_ connection: Connection, since mark: BatchMark) {
         log.charge(connection, since: mark)
-        if log.mustWait(connection) { log.wait(connection) }
+        log.makeWait(connection)
     }
 
     /// Whether there are lines that wait for their turn.
     package func hasUnfinishedInput(_ id: ConnectionID) -> Bool {
         let connection = connections[id]
-        return connection.isPaused || connection.isQueued
+        return connection.waits.contains(.slice) || connection.isQueued
     }
 
     /// The client no longer reads: its subscriptions and reads are dropped, what it has sent still counts.
@@ -122,7 +122,7 @@ extension Engine {
         connection.isLost = true
         hub.removeAll(of: connection)
         forgetRead(of: connection)
-        if let query = connection.query, query.isRead { connection.query = nil }
+        if let query = connection.query, query.isRead { connection.endQuery() }
         proceed(connection)
     }
 
@@ -157,19 +157,15 @@ extension Engine {
                     "This line is nested deeper than \(limits.daemon.depth) levels; flatten it."),
                 for: connection)
         }
-        if connection.lagging > 0 || connection.behind > 0
-            || connection.outbox.count >= connections.outboxLimit(of: connection)
-        {
-            connection.isBlocked = true
-        }
-        if connection.query != nil || log.isFull { log.wait(connection) }
+        if connections.isFull(connection) { connection.wait(for: .output) }
+        if log.isFull { log.makeWait(connection) }
         if clock.isSliceUsedUp {
-            connection.isPaused = true
+            connection.pause()
             // The request took longer than a slice may.
             let done = clock.work &- start
             if done >= DaemonLimits.longRequest { scheduler.closeGate(after: done) }
         }
-        return !connection.isBlocked && !connection.isPaused && !connection.isClosing
+        return connection.waits.isEmpty && !connection.isClosing
     }
 
     /// Counts the values in a line that may hold many; false if it is refused, or has to
@@ -194,15 +190,15 @@ extension Engine {
     /// After lines were executed or output was sent: continues with what waits, as far as possible.
     @inline(__always)
     func settle(_ connection: Connection) {
-        while !connection.isClosing, !connection.isPaused {
-            if connection.isBlocked {
-                guard unblock(connection) else { break }
+        while !connection.isClosing, !connection.waits.contains(.slice) {
+            if connection.waits.contains(.turn) {
+                guard mayGoOn(connection) else { break }
                 connection.lines.resume { self.execute($0, for: connection) }
                 continue
             }
             if connection.inputEnded {
                 if !connection.entries.isEmpty {
-                    connection.isBlocked = true
+                    connection.wait(for: .entries)
                     break
                 }
                 hub.endMulticast(with: connection)
@@ -212,30 +208,22 @@ extension Engine {
         }
     }
 
-    /// Tries to unblock a waiting connection: delivers what it missed, then sends the reply that waited.
-    private func unblock(_ connection: Connection) -> Bool {
-        if connection.query != nil || connection.outbox.count > connections.outboxLimit(of: connection) / 2 {
-            return false
-        }
-        if log.mustWait(connection) {
-            log.wait(connection)
-            return false
-        }
-        if !connection.searches.isEmpty, !continueSearching(for: connection) { return false }
-        if connection.behind > 0, !hub.continuePast(of: connection) { return false }
-        if connection.lagging > 0 {
-            hub.catchUp(connection)
-            if connection.lagging > 0 { return false }
-        }
-        if shared.isOn {
-            connections.releaseReply(to: connection)
-            if !mayPassEntries(connection) { return false }
-        }
-        if let read = connection.read, !resume(read, for: connection) { return false }
-        if connection.deferredLine != nil, !executeDeferredLine(of: connection) { return false }
+    /// Whether a connection that has waited may go on, in its turn: does what it still waits for as far as that can be done
+    /// now. What it missed is delivered, then the reply that waited.
+    private func mayGoOn(_ connection: Connection) -> Bool {
+        if connection.waits.contains(.query) || !connections.isHalfEmpty(connection) { return false }
+        connection.noteRoom()
+        if log.makeWait(connection) { return false }
+        if connection.waits.contains(.stores), !continueSearching(for: connection) { return false }
+        if connection.waits.contains(.past), !hub.continuePast(of: connection) { return false }
+        if connection.waits.contains(.states) { hub.catchUp(connection) }
+        if connection.waits.contains(.states) { return false }
         connections.releaseReply(to: connection)
-        if connection.outbox.count >= connections.outboxLimit(of: connection) { return false }
-        connection.isBlocked = false
+        if !mayPassEntries(connection) { return false }
+        if let read = connection.read, !resume(read, for: connection) { return false }
+        if connection.deferredLine != nil { executeDeferredLine(of: connection) }
+        if connections.isFull(connection) { connection.wait(for: .output) }
+        guard connection.goOn() else { return false }
         connections.markReady(connection)
         return true
     }
@@ -303,13 +291,12 @@ extension Engine {
         Unmanaged.passUnretained(connections[id])._withUnsafeGuaranteedRef { connection in
             connections.sent(count, on: connection)
             if connection.isClosing { return false }
-            if connection.isBlocked {
+            if !connection.waits.isEmpty {
                 // In its turn: a caller that writes the output of others must not be held up.
-                if !connection.isPaused { scheduler.enqueue(connection) }
+                if !connection.waits.contains(.slice) { scheduler.enqueue(connection) }
                 return false
             }
-            return connection.outbox.isEmpty && connection.lagging == 0 && !connection.inputEnded
-                && !log.mustWait(connection)
+            return connection.outbox.isEmpty && !connection.inputEnded && !log.mustWait(connection)
         }
     }
 }

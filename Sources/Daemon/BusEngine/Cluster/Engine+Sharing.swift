@@ -50,11 +50,11 @@ extension Engine {
             return true
         case .get where try request.flag(.fresh, default: false):
             awaitBarrier(.read(line: Array(currentLine)), connection)
-            (connection.isBlocked, connection.isReadingFresh) = (true, true)
+            connection.wait(for: .barrier)
             return true
         case .subscribe where try goesOnFromLater():
             awaitBarrier(.resumption(line: Array(currentLine)), connection)
-            (connection.isBlocked, connection.isReadingFresh) = (true, true)
+            connection.wait(for: .barrier)
             return true
         case .get, .subscribe, .ping, .hello, .stores, .types, .unsubscribe, .history, .revert, .stats,
             .reload,
@@ -220,8 +220,7 @@ extension Engine {
     ) -> Int {
         let ticket = shared.nextTicket()
         shared.own(ticket, by: connection)
-        connection.entries.add(PendingEntry(ticket: ticket, id: id, kind: kind, bytes: bytes))
-        if connection.entries.isFull { connection.isBlocked = true }
+        connection.add(PendingEntry(ticket: ticket, id: id, kind: kind, bytes: bytes))
         return ticket
     }
 

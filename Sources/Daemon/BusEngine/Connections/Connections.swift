@@ -146,6 +146,14 @@ final class Connections {
             ? min(limits.outbox, pressedShare) : limits.outbox
     }
 
+    /// Whether no more may wait for it, and whether as much as half of that still may.
+    @inline(__always)
+    func isFull(_ connection: Connection) -> Bool { connection.outbox.count >= outboxLimit(of: connection) }
+
+    func isHalfEmpty(_ connection: Connection) -> Bool {
+        connection.outbox.count <= outboxLimit(of: connection) / 2
+    }
+
     /// What may wait for one connection, and of its input, while much waits for all: as much as all may have at once, but
     /// enough for a client that reads.
     var pressedShare: Int {

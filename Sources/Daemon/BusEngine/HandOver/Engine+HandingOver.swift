@@ -61,7 +61,7 @@ extension Engine {
             if input.isSkipping { record("skipping", true) }
             record("nextSubscription", .int(connection.nextSubscription))
             record("willBytes", .int(connection.willBytes))
-            if connection.isBlocked { record("blocked", true) }
+            if connection.waits.contains(.turn) { record("blocked", true) }
             if connection.inputEnded { record("inputEnded", true) }
             if connection.isClosing { record("closing", true) }
         }

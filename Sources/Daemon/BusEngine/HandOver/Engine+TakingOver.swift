@@ -103,7 +103,7 @@ extension Engine {
         }
         connection.nextSubscription = try record.integer("nextSubscription")
         connections.countWill(try record.integer("willBytes"), of: connection)
-        connection.isBlocked = record.flag("blocked")
+        if record.flag("blocked") { connection.wait(for: .turn) }
         connection.inputEnded = record.flag("inputEnded")
         try takeBytes(of: record, for: connection)
         connection.isClosing = record.flag("closing")
@@ -152,14 +152,11 @@ extension Engine {
         hub.attach(subscription)
         if let deliveredThrough = record.members["toldThrough"]?.int {
             subscription.deliveredThrough = deliveredThrough
-            connection.behind += 1
-            connection.isBlocked = true
+            connection.beginPast()
         }
         if let lag = record.members["lag"] {
-            let wasBlocked = connection.isBlocked
             guard let catchUp = CatchUp(lag) else { throw record.missing("lag") }
             hub.beginLagging(subscription, catchUp)
-            connection.isBlocked = wasBlocked || connection.isBlocked
         }
     }
 }

@@ -86,7 +86,7 @@ extension Engine {
             retraction.lines.append((.max, refusal(message?["id"])))
         }
         guard let query = connection.query else { return }
-        connection.query = nil
+        connection.endQuery()
         if case .actions = query.purpose { return }
         retraction.lines.append((.max, refusal(query.id.isEmpty ? nil : try? JSON(parsing: query.id))))
     }

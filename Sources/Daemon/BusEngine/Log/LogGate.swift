@@ -191,7 +191,7 @@ final class LogGate {
     /// Takes the connections that waited for room in a batch, after a new one was opened.
     func takeWaiting() -> [Connection] {
         if waiting.isEmpty { return [] }
-        for connection in waiting { connection.waitsForLog = false }
+        for connection in waiting { connection.noteBatch() }
         defer { waiting = [] }
         return waiting.filter(connections.holds)
     }
@@ -243,13 +243,15 @@ final class LogGate {
 
     // MARK: Waiting
 
-    /// Blocks a connection; it is not read before there is room for it again.
-    func wait(_ connection: Connection) {
-        connection.isBlocked = true
-        if !connection.waitsForLog, mustWait(connection) {
-            connection.waitsForLog = true
+    /// Whether a connection has to wait for the next batch; if so, it is not read before there is room for it again.
+    @discardableResult
+    func makeWait(_ connection: Connection) -> Bool {
+        guard mustWait(connection) else { return false }
+        if !connection.waits.contains(.log) {
+            connection.wait(for: .log)
             waiting.append(connection)
         }
+        return true
     }
 
     /// An unacknowledged dispatch must get an answer if its commit can't be written; also one that was sent again.

@@ -209,7 +209,7 @@ extension Engine {
             while let query = connection.query {
                 // Past actions not delivered yet are delivered by the next daemon.
                 if case .actions = query.purpose { break }
-                connection.query = nil
+                connection.endQuery()
                 isAny = true
                 query.id.withUnsafeBytes {
                     refuse(

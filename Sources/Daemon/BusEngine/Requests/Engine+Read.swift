@@ -111,16 +111,14 @@ extension Engine {
         if advance(query) { return try finish(query, connection, id: request.id) }
         try admission.requireMemoryForRead()
         let read = PendingRead(query, line: Array(currentLine), id: Array(request.id))
-        connection.read = read
-        connection.isBlocked = true
-        connection.isPaused = true
+        connection.begin(read)
         reads.add(read)
     }
 
     /// Continues a read, and replies when it is done; false if it is not.
     func resume(_ read: PendingRead, for connection: Connection) -> Bool {
         guard advance(read.query) else {
-            connection.isPaused = true
+            connection.pause()
             reads.count(read)
             return false
         }
@@ -138,7 +136,7 @@ extension Engine {
     /// A read is done, or its client no longer waits for it.
     func forgetRead(of connection: Connection) {
         guard let read = connection.read else { return }
-        connection.read = nil
+        connection.endRead()
         reads.remove(read)
     }
 

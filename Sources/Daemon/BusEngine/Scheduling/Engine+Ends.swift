@@ -13,7 +13,7 @@ extension Engine {
         connection.isGone = true
         forgetRead(of: connection)
         forgetDeferredLine(of: connection)
-        connection.query = nil
+        connection.endQuery()
         hub.removeAll(of: connection)
         connections.remove(connection)
         connections.release(number: id)

@@ -100,14 +100,14 @@ extension Engine {
     func serve(_ connection: Connection) {
         let start = scheduler.beginSlice()
         let logged = log.mark
-        connection.isPaused = false
-        if !connection.isBlocked, !connection.isClosing {
+        connection.beginSlice()
+        if connection.waits.isEmpty, !connection.isClosing {
             connection.lines.resume { self.execute($0, for: connection) }
         }
         settle(connection)
         noteLogged(connection, since: logged)
         connections.countHeld(connection)
         scheduler.endSlice(start, connection)
-        if !connection.isPaused { connections.markReady(connection) }
+        if !connection.waits.contains(.slice) { connections.markReady(connection) }
     }
 }

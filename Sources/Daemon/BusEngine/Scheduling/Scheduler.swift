@@ -154,7 +154,7 @@ final class Scheduler {
         }
         connection.user.charge(done)
         connection.isInTurn = false
-        if connection.isPaused, !connection.isClosing { enqueue(connection) }
+        if connection.waits.contains(.slice), !connection.isClosing { enqueue(connection) }
     }
 
     /// A newcomer had its first slice. Its like share one turn, in which each weighs as much as a connection that stays:
@@ -249,6 +249,7 @@ final class Scheduler {
     }
 
     func leaveGate(_ connection: Connection) {
+        connection.passGate()
         waitingAtGate.removeAll {
             if case .serve(let other) = $0 { other === connection } else { false }
         }
@@ -287,7 +288,7 @@ final class Scheduler {
         findNextAtGate()
         switch errand {
         case .serve(let connection):
-            connection.waitsAtGate = false
+            connection.passGate()
             enqueue(connection)
         case .end(let connection): enqueueEnd(of: connection, expecting: nil)
         case .timers:

@@ -13,8 +13,7 @@ extension SubscriptionHub {
         subscription.catchUp = catchUp
         Unmanaged.passUnretained(subscription.connection)._withUnsafeGuaranteedRef { connection in
             endMulticast(with: connection)
-            connection.lagging += 1
-            connection.isBlocked = true
+            connection.beginLagging()
         }
         Unmanaged.passUnretained(subscription.group)._withUnsafeGuaranteedRef { group in
             beginNoting(group, after: machine.sequence)
@@ -31,7 +30,7 @@ extension SubscriptionHub {
         endMulticast(of: subscription.group)
         subscription.group.goLive(subscription)
         if !subscription.group.hasLaggingSubscribers { endNoting(subscription.group) }
-        subscription.connection.lagging -= 1
+        subscription.connection.endLagging()
     }
 
     /// Delivers what a connection's subscriptions miss, in order, while there is room, as long as the slice lasts.
@@ -45,14 +44,8 @@ extension SubscriptionHub {
         for subscription in connection.subscriptions where subscription.isLagging {
             while subscription.isLagging {
                 if rests, subscription.catchUp!.isResting { break }
-                if connection.outbox.count >= connections.outboxLimit(of: connection) || connection.isClosing
-                {
-                    return
-                }
-                if clock.isSliceUsedUp {
-                    connection.isPaused = true
-                    return
-                }
+                if connections.isFull(connection) || connection.isClosing { return }
+                if clock.isSliceUsedUp { return connection.pause() }
                 guard mayHold(DaemonLimits.usualContent, connection) else {
                     connection.restsUntil = max(
                         connection.restsUntil, clock.now + DaemonLimits.reliefInterval)
@@ -134,7 +127,7 @@ extension SubscriptionHub {
         switch progress {
         case .hasMore:
             subscription.catchUp = catchUp
-            subscription.connection.isPaused = true
+            subscription.connection.pause()
         case .isFull:
             write(subscription, &catchUp, part, dropped: ItemList(), more: true)
             subscription.catchUp = catchUp
@@ -144,8 +137,7 @@ extension SubscriptionHub {
                 // A dropped store may be created again before the next slice, so what is known now is delivered now.
                 write(subscription, &catchUp, part, dropped: dropped, more: true)
                 subscription.catchUp = catchUp
-                subscription.connection.isPaused = true
-                return
+                return subscription.connection.pause()
             }
             let isEmpty = part.isEmpty && dropped.isEmpty
             if !isEmpty || catchUp.isOpen || catchUp.evenIfEmpty {

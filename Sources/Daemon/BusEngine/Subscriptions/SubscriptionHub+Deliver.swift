@@ -168,8 +168,7 @@ extension SubscriptionHub {
     private func isReading(_ subscription: Subscription, _ connection: Connection) -> Bool {
         // While one subscription of a connection lags, all do: else a later commit would overtake an earlier one.
         connection.lagging == 0 && connection.behind == 0 && !connection.isClosing
-            && connection.outbox.count < connections.outboxLimit(of: connection)
-            && !subscription.isLagging
+            && !connections.isFull(connection) && !subscription.isLagging
     }
 
     // MARK: Events
@@ -226,12 +225,11 @@ extension SubscriptionHub {
         guard !connection.isClosing, subscription.deliveredThrough == nil else { return }
         // While another one of the connection does, this one must not overtake it.
         if connection.behind > 0, log.isOn { return fallBackToLog(subscription) }
-        if connection.outbox.count >= connections.outboxLimit(of: connection) || isPublicationLong {
-            if log.isOn { return fallBackToLog(subscription) }
-            if connection.outbox.count >= connections.outboxLimit(of: connection), !mayHoldMore(connection) {
-                return endSlowConsumer(connection)
-            }
-            if connection.outbox.count >= connections.outboxLimit(of: connection) { watch(connection) }
+        let isFull = connections.isFull(connection)
+        if log.isOn, isFull || isPublicationLong { return fallBackToLog(subscription) }
+        if isFull {
+            guard mayHoldMore(connection) else { return endSlowConsumer(connection) }
+            watch(connection)
         }
         clock.work += Work.delivery
         connections.write(to: connection) { writer in
@@ -246,8 +244,7 @@ extension SubscriptionHub {
     /// An action subscription receives this commit, and what follows until it has caught up, from the log.
     private func fallBackToLog(_ subscription: Subscription) {
         subscription.deliveredThrough = machine.revision - 1
-        subscription.connection.behind += 1
-        subscription.connection.isBlocked = true
+        subscription.connection.beginPast()
         scheduler.enqueue(subscription.connection)
     }
 
@@ -280,7 +277,7 @@ extension SubscriptionHub {
         watchedReaders = []
         for connection in watched where !connection.isClosing {
             connection.isWatched = false
-            if connection.outbox.count < connections.outboxLimit(of: connection) { continue }
+            if !connections.isFull(connection) { continue }
             if connections.isStuck(connection) {
                 endSlowConsumer(connection)
             } else {

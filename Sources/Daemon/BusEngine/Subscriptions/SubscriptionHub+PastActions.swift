@@ -14,7 +14,7 @@ extension SubscriptionHub {
         // It may begin before those that are behind already.
         forgetEntries(of: connection)
         subscription.deliveredThrough = revision
-        connection.behind += 1
+        connection.beginPast()
         continuePast(of: connection)
     }
 
@@ -25,21 +25,20 @@ extension SubscriptionHub {
         while connection.behind > 0, connection.query == nil {
             let behind = connection.subscriptions.filter { $0.deliveredThrough != nil }
             guard let after = behind.lazy.compactMap(\.deliveredThrough).min() else {
-                connection.behind = 0
-                break
+                preconditionFailure("No subscription receives past actions.")
             }
             if after >= machine.revision {
                 for subscription in behind { endPast(subscription) }
                 break
             }
-            if connection.outbox.count > connections.outboxLimit(of: connection) / 2 {
-                connection.isBlocked = true
+            if !connections.isHalfEmpty(connection) {
+                connection.wait(for: .output)
                 // While memory is short, what can be read again is not kept.
                 if connections.isOutputOverShare { forgetEntries(of: connection) }
                 return false
             }
             if hasAdvanced, clock.isSliceUsedUp {
-                connection.isPaused = true
+                connection.pause()
                 return false
             }
             hasAdvanced = true
@@ -83,7 +82,7 @@ extension SubscriptionHub {
     func endPast(_ subscription: Subscription) {
         guard subscription.deliveredThrough != nil else { return }
         subscription.deliveredThrough = nil
-        subscription.connection.behind -= 1
+        subscription.connection.endPast()
         if subscription.connection.behind == 0 { forgetEntries(of: subscription.connection) }
     }
 
@@ -161,7 +160,7 @@ extension SubscriptionHub {
         }
         let first = behind.reduce(revisions.upperBound) { min($0, $1.deliveredThrough! + 1) }
         for revision in max(first, revisions.lowerBound)...revisions.upperBound {
-            if connection.outbox.count >= connections.outboxLimit(of: connection) { return false }
+            if connections.isFull(connection) { return false }
             for (subscription, wanted) in zip(behind, wanted) where subscription.deliveredThrough! < revision
             {
                 for (index, action) in wanted {

@@ -84,9 +84,7 @@ extension SubscriptionHub {
         of group: SubscriberGroup, _ connection: Connection, _ subscription: Subscription
     ) {
         if search(for: group, while: { !clock.isSliceUsedUp }) { return }
-        connection.searches.append(group)
-        connection.isBlocked = true
-        connection.isPaused = true
+        connection.beginSearch(for: group)
         guard !group.key.actions, !subscription.isLagging else { return }
         beginLagging(
             subscription,
@@ -208,13 +206,12 @@ extension SubscriptionHub {
     func rewindActions(_ subscription: Subscription, from unheard: Int?) {
         if subscription.deliveredThrough == nil {
             guard let unheard, unheard <= machine.revision else { return }
-            subscription.connection.behind += 1
+            subscription.connection.beginPast()
         }
         let delivered = min(
             subscription.deliveredThrough ?? machine.revision, (unheard ?? .max) - 1, machine.revision)
         subscription.deliveredThrough = max(0, delivered)
         forgetEntries(of: subscription.connection)
-        subscription.connection.isBlocked = true
     }
 
     /// Restarts a subscription to states that received, or was about to receive, what was rolled back.

@@ -22,7 +22,7 @@ extension SubscriptionHub {
         if filter.actions {
             guard let delivered else { return }
             new.deliveredThrough = delivered
-            connection.behind += 1
+            connection.beginPast()
             return
         }
         if !hidden.isEmpty { writeHidden(hidden, to: new) }

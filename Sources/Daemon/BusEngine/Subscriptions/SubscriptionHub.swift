@@ -196,7 +196,7 @@ final class SubscriptionHub {
     func removeAll(of connection: Connection) {
         for subscription in connection.subscriptions.reversed() { detach(subscription) }
         connection.subscriptions = []
-        connection.searches = []
+        connection.endSearches()
     }
 }
 
