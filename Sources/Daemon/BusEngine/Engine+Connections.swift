@@ -31,7 +31,7 @@ extension Engine {
         let connection = connections[id]
         guard !connection.isClosing else { return }
         connections.noteReceived(bytes.count)
-        connection.heardAt = clock.now
+        connection.input.hear(at: clock.now)
         scheduler.noteActivity(of: connection)
         let start = scheduler.beginSlice()
         let executed = bytesExecuted
@@ -40,13 +40,13 @@ extension Engine {
             // The connection began to wait since its owner last looked.
             log.makeWait(connection)
             if connections.isFull(connection) { connection.wait(for: .output) }
-            connection.lines.hold(bytes)
+            connection.input.hold(bytes)
         } else {
-            connection.lines.feed(bytes) { self.execute($0, for: connection) }
+            connection.input.feed(bytes) { self.execute($0, for: connection) }
             // What was read without a line to execute takes its time, too: pieces of lines, and empty ones.
             let idle = bytes.count - (bytesExecuted - executed)
             if idle > 0 {
-                clock.work &+= connection.lines.heldBytes > 0 ? Work.byte &* idle : Work.emptyLine &* idle
+                clock.work &+= connection.input.heldBytes > 0 ? Work.byte &* idle : Work.emptyLine &* idle
             }
             if bytesExecuted == executed { clock.work &+= Work.piece }
         }
@@ -54,7 +54,7 @@ extension Engine {
         noteLogged(connection, since: logged)
         connections.countHeld(connection)
         scheduler.endSlice(start, connection)
-        if connection.heldBytes > connections.pressedShare {
+        if connection.input.countedBytes > connections.pressedShare {
             if memory.isOver {
                 hub.close(
                     connection, .limit,
@@ -72,13 +72,13 @@ extension Engine {
     package func waitingInput(of id: ConnectionID) -> Int {
         let connection = connections[id]
         // A line that was put off stands there without its end.
-        return connection.lines.heldBytes + (connection.deferredLine.map { $0.count + 1 } ?? 0)
+        return connection.input.heldBytes + (connection.deferredLine.map { $0.count + 1 } ?? 0)
     }
 
     /// The client has finished sending: complete lines are still answered, an unfinished one is dropped.
     package func endOfInput(_ id: ConnectionID) {
         let connection = connections[id]
-        connection.inputEnded = true
+        connection.input.end()
         proceed(connection)
     }
 
@@ -86,14 +86,14 @@ extension Engine {
     package func peer(of id: ConnectionID) -> Peer { connections[id].peer }
 
     /// Whether the client is identified: always on Unix sockets, over TCP after a hello.
-    package func isIdentified(_ id: ConnectionID) -> Bool { connections[id].principal != nil }
+    package func isIdentified(_ id: ConnectionID) -> Bool { connections[id].access.principal != nil }
 
     package func status(of id: ConnectionID) -> ConnectionStatus {
         let connection = connections[id]
         if connection.isClosing { return .closing }
         // A connection that is not read because the log is full has to be called when the log has room again.
         log.makeWait(connection)
-        return mustWait(connection) || connection.inputEnded ? .blocked : .reading
+        return mustWait(connection) || connection.input.hasEnded ? .blocked : .reading
     }
 
     /// Whether a connection has anything to wait for before more is read from it.
@@ -112,14 +112,14 @@ extension Engine {
     /// Whether there are lines that wait for their turn.
     package func hasUnfinishedInput(_ id: ConnectionID) -> Bool {
         let connection = connections[id]
-        return connection.waits.contains(.slice) || connection.isQueued
+        return connection.waits.contains(.slice) || connection.turn.isQueued
     }
 
     /// The client no longer reads: its subscriptions and reads are dropped, what it has sent still counts.
     package func losePeer(of id: ConnectionID) {
         let connection = connections[id]
         guard !connection.isClosing, !connection.isLost else { return }
-        connection.isLost = true
+        connection.lose()
         hub.removeAll(of: connection)
         forgetRead(of: connection)
         if let query = connection.query, query.isRead { connection.endQuery() }
@@ -193,10 +193,10 @@ extension Engine {
         while !connection.isClosing, !connection.waits.contains(.slice) {
             if connection.waits.contains(.turn) {
                 guard mayGoOn(connection) else { break }
-                connection.lines.resume { self.execute($0, for: connection) }
+                connection.input.resume { self.execute($0, for: connection) }
                 continue
             }
-            if connection.inputEnded {
+            if connection.input.hasEnded {
                 if !connection.entries.isEmpty {
                     connection.wait(for: .entries)
                     break
@@ -230,7 +230,7 @@ extension Engine {
 
     private func continueSearching(for connection: Connection) -> Bool {
         guard hub.continueSearching(for: connection) else { return false }
-        if memory.isOver, connection.subscriptions.contains(where: { !$0.group.members.isEmpty }) {
+        if memory.isOver, connection.delivery.subscriptions.contains(where: { !$0.group.members.isEmpty }) {
             hub.close(
                 connection, .limit,
                 "The bus holds \(memory.limit) bytes, its memory limit; subscribe to fewer stores, or to whole types."
@@ -252,36 +252,36 @@ extension Engine {
     }
 
     /// The bytes that wait to be sent, without those still shared with other subscribers of a multicast group.
-    package func waitingOutput(of id: ConnectionID) -> Int { connections[id].outbox.count }
+    package func waitingOutput(of id: ConnectionID) -> Int { connections[id].output.outbox.count }
 
     /// How many bytes were ever written for it, and how many of them were sent.
     package func outputProgress(of id: ConnectionID) -> (written: Int, sent: Int) {
-        let outbox = connections[id].outbox
+        let outbox = connections[id].output.outbox
         return (outbox.total, outbox.total - outbox.count)
     }
 
     /// Whether a reply is among what was not sent yet.
     package func hasReply(_ id: ConnectionID) -> Bool {
         guard let connection = connections.find(id) else { return false }
-        return connection.replyEnd > connection.outbox.total - connection.outbox.count
+        return connection.output.replyEnd > connection.output.outbox.total - connection.output.outbox.count
     }
 
     /// Whether there is something to send now.
     package func hasOutput(_ id: ConnectionID) -> Bool {
         let connection = connections[id]
         connections.takeShared(connection)
-        return connection.outbox.ready > 0
+        return connection.output.outbox.ready > 0
     }
 
     /// Whether there is output that waits for the log before it can be sent.
     package func holdsOutput(_ id: ConnectionID) -> Bool {
-        let outbox = connections[id].outbox
+        let outbox = connections[id].output.outbox
         return outbox.ready < outbox.count
     }
 
     /// Fills in the pieces to send next and returns their number; they are valid until the engine is called again.
     package func output(of id: ConnectionID, into pieces: UnsafeMutableBufferPointer<OutputPiece>) -> Int {
-        connections[id].outbox.output(into: pieces)
+        connections[id].output.outbox.output(into: pieces)
     }
 
     /// Removes what was sent. What had to wait for room continues, so there may be more output now.
@@ -296,7 +296,7 @@ extension Engine {
                 if !connection.waits.contains(.slice) { scheduler.enqueue(connection) }
                 return false
             }
-            return connection.outbox.isEmpty && !connection.inputEnded && !log.mustWait(connection)
+            return connection.output.outbox.isEmpty && !connection.input.hasEnded && !log.mustWait(connection)
         }
     }
 }

@@ -13,7 +13,7 @@ extension Engine {
             connection.resolve(ticket, outcome)
             guard connection.entries.hasAnswer else { return }
             releaseAnswers(of: connection)
-            if !connection.waits.isEmpty || connection.inputEnded { proceed(connection) }
+            if !connection.waits.isEmpty || connection.input.hasEnded { proceed(connection) }
             connections.markReady(connection)
         } else if let end = shared.takeEnd(ticket) {
             // Where it is not known whether it came through, once more does no harm.
@@ -50,7 +50,7 @@ extension Engine {
     /// Writes the answers that are known and have no other before them. They wait while changes before them are not written.
     func releaseAnswers(of connection: Connection) {
         while connection.entries.hasAnswer, !connection.isClosing {
-            guard connection.lagging == 0, connection.heldReply == nil else {
+            guard connection.lagging == 0, connection.output.heldReply == nil else {
                 return connection.wait(for: .entries)
             }
             let entry = connection.takeAnswered()
@@ -62,7 +62,8 @@ extension Engine {
     func mayPassEntries(_ connection: Connection) -> Bool {
         releaseAnswers(of: connection)
         if !connection.entries.isEmpty {
-            let isStopped = !connection.waits.isDisjoint(with: [.line, .barrier]) || connection.inputEnded
+            let isStopped =
+                !connection.waits.isDisjoint(with: [.line, .barrier]) || connection.input.hasEnded
             if isStopped || !connection.entries.hasRoom { return false }
         }
         connection.passEntries()
@@ -95,9 +96,9 @@ extension Engine {
     /// Carries out a request that has waited for a barrier.
     private func passBarrier(_ line: [UInt8], _ connection: Connection) {
         connection.passBarrier()
-        connection.isBarrierPassed = true
-        line.withUnsafeBytes { _ = execute(.line($0), for: connection) }
-        connection.isBarrierPassed = false
+        connection.input.retry(.behindBarrier) {
+            line.withUnsafeBytes { _ = execute(.line($0), for: connection) }
+        }
     }
 
     /// Writes the reply of a command, on one machine and on a shared bus alike.
@@ -156,7 +157,8 @@ extension Engine {
                 ticket: 0, id: isKnown ? Array(request.id) : [], kind: .refused, bytes: 0,
                 outcome: .outcome(
                     .refused(
-                        connection.grants.map { disclosed(error, to: $0, isPresent: isKnown) } ?? error))))
+                        connection.access.grants.map { disclosed(error, to: $0, isPresent: isKnown) } ?? error
+                    ))))
     }
 
     // MARK: - Questions about the bus
@@ -172,11 +174,12 @@ extension Engine {
         let leaves = try request.flag(.leave, default: false)
         let offset = try request.integer(.offset)
         if leaves || offset != nil {
-            if let grants = connection.grants {
+            if let grants = connection.access.grants {
                 guard grants.mayManage else { throw Self.forbidden("manage", "the bus") }
             } else {
                 try admission.requireOperator(
-                    connection.principal!, to: leaves ? "make a member leave" : "take a snapshot of the bus")
+                    connection.access.principal!,
+                    to: leaves ? "make a member leave" : "take a snapshot of the bus")
             }
         }
         let subject: ClusterQuery.Subject =

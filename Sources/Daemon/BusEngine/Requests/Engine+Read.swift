@@ -7,7 +7,7 @@ import BusState
 /// Requests that only read: states, lists, definitions, counters.
 extension Engine {
     func get(_ connection: Connection) throws(RequestError) {
-        let grants = connection.grants
+        let grants = connection.access.grants
         if request.namesOnlyAStore, grants?.readsEverything ?? true,
             let found = machine.location(of: request.store),
             try answerState(at: found, connection)
@@ -71,7 +71,7 @@ extension Engine {
         let pattern = try requestedPattern(required: false) ?? AddressPattern(type: "*")
         let limit = try request.integer(.limit, least: 1) ?? 1000
         let after = try requestedAfter()
-        let view = StoreView(connection.grants, isPast: false)
+        let view = StoreView(connection.access.grants, isPast: false)
         try read(StoreSelection(.list, of: pattern, after: after, limit: limit, view: view), connection)
     }
 
@@ -88,7 +88,7 @@ extension Engine {
     }
 
     func listTypes(_ connection: Connection) throws(RequestError) {
-        let grants = connection.grants
+        let grants = connection.access.grants
         let name = request.present.contains(.type) ? String(decoding: request.type, as: UTF8.self) : nil
         if let name, let grants, !grants.knows(type: name) { throw Self.unknown(name) }
         if let past = try requestedPast(grants) {

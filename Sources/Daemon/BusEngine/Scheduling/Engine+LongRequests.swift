@@ -70,7 +70,7 @@ extension Engine {
             scheduler.waitAtGate(.serve(connection))
             return true
         }
-        guard cost >= clock.limits.sliceWork, !connection.isDeferredLineDue, scheduler.hasWork else {
+        guard cost >= clock.limits.sliceWork, connection.input.attempt != .deferred, scheduler.hasWork else {
             return false
         }
         keep(line, of: connection)
@@ -95,9 +95,9 @@ extension Engine {
         guard let line = connection.deferredLine else { return }
         if connection.waits.contains(.gate), scheduler.isGateClosed(to: connection.id) { return }
         forgetDeferredLine(of: connection)
-        connection.isDeferredLineDue = true
-        line.withUnsafeBytes { _ = execute(.line($0), for: connection) }
-        connection.isDeferredLineDue = false
+        connection.input.retry(.deferred) {
+            line.withUnsafeBytes { _ = execute(.line($0), for: connection) }
+        }
     }
 
     func forgetDeferredLine(of connection: Connection) {

@@ -61,13 +61,13 @@ final class Scheduler {
 
     /// Queues a connection for its turn; `work`: what it will take, where that is known.
     func enqueue(_ connection: Connection, expecting work: Int? = nil) {
-        if connection.isQueued { return }
-        connection.isQueued = true
+        guard connection.turn.queue() else { return }
         guard let turn = sharedTurn(of: connection, expecting: work) else {
-            return queue.add(.serve(connection), of: connection.user, &connection.share, expecting: work)
+            return connection.turn.add(
+                .serve(connection), of: connection.user, to: &queue, expecting: work)
         }
         // One after the other, so that not all of them hold what they have sent.
-        if connection.heldBytes > 0 {
+        if connection.input.countedBytes > 0 {
             turn.line.putBack(connection)
         } else {
             turn.line.append(connection)
@@ -80,7 +80,7 @@ final class Scheduler {
     @inline(__always)
     private func sharedTurn(of connection: Connection, expecting work: Int?) -> SharedTurn? {
         if connection.isLost { return connection.user.lost }
-        return connection.isNew && work == nil ? connection.user.newcomers : nil
+        return connection.turn.isFirst && work == nil ? connection.user.newcomers : nil
     }
 
     func takeNext(of turn: SharedTurn) -> Connection? {
@@ -111,7 +111,7 @@ final class Scheduler {
     /// The end of a connection waits for its turn, at the place where it will be done: connections with little to do
     /// are not held up by the ends of many.
     func enqueueEnd(of connection: Connection, expecting work: Int?) {
-        queue.add(.end(connection), of: connection.user, &connection.share, expecting: work)
+        connection.turn.add(.end(connection), of: connection.user, to: &queue, expecting: work)
     }
 
     /// The ends that wait; the caller takes them over.
@@ -142,18 +142,17 @@ final class Scheduler {
         if connection.isLost {
             connection.user.lost.share.charge(done)
         } else {
-            if !connection.isInTurn { queue.serveAtOnce(connection) }
-            if connection.isNew {
-                connection.isNew = false
+            if !connection.turn.isPresent { queue.serveAtOnce(connection) }
+            if connection.turn.isFirst {
                 // Where nobody waits, nobody comes after it either: debts would add up.
-                if connection.isInTurn { chargeNewcomer(done, of: connection.user) }
-                connection.share = Share(expecting: done)
+                if connection.turn.isPresent { chargeNewcomer(done, of: connection.user) }
+                connection.turn.endFirst(done)
             } else {
-                connection.share.charge(done)
+                connection.turn.charge(done)
             }
         }
         connection.user.charge(done)
-        connection.isInTurn = false
+        connection.turn.end()
         if connection.waits.contains(.slice), !connection.isClosing { enqueue(connection) }
     }
 
@@ -179,7 +178,7 @@ final class Scheduler {
 
     /// Work was done for a connection outside of its turn.
     func charge(_ work: Int, to connection: Connection) {
-        connection.share.charge(work)
+        connection.turn.charge(work)
         connection.user.charge(work)
     }
 
@@ -203,7 +202,7 @@ final class Scheduler {
     @inline(__always)
     func bill(_ work: Int, to connection: Connection) {
         let user = connection.user
-        connection.share.owe(work, upTo: user.errands.clock &+ 2 &* limits.sliceWork)
+        connection.turn.owe(work, upTo: user.errands.clock &+ 2 &* limits.sliceWork)
         user.share.owe(work, upTo: queue.clock &+ 2 &* limits.sliceWork)
     }
 

@@ -47,7 +47,8 @@ extension SubscriptionHub {
             Unmanaged.passUnretained(group.subscribers[0])._withUnsafeGuaranteedRef { subscription in
                 Unmanaged.passUnretained(subscription.connection)._withUnsafeGuaranteedRef { connection in
                     // Where there are other subscriptions their order has to be kept.
-                    guard connection.subscriptions.count == 1, isReading(subscription, connection) else {
+                    guard connection.delivery.subscriptions.count == 1, isReading(subscription, connection)
+                    else {
                         return
                     }
                     connections.write(to: connection) { writer in
@@ -58,7 +59,7 @@ extension SubscriptionHub {
                     if !isWritten { return }
                     subscription.from = machine.revision
                     totals.events &+= 1
-                    connection.delivered &+= 1
+                    connection.delivery.note()
                 }
             }
         } else if let multicast = group.multicast, multicast.others.isEmpty,
@@ -114,7 +115,7 @@ extension SubscriptionHub {
     /// Notifies one subscription, or queues it for later, where its connection has others.
     func deliver(_ content: GroupContent, _ cause: ByteWriter?, toOneOf subscription: Subscription) {
         Unmanaged.passUnretained(subscription.connection)._withUnsafeGuaranteedRef { connection in
-            if connection.subscriptions.count > 1 {
+            if connection.delivery.subscriptions.count > 1 {
                 // A subscription that lags behind anyway need not be ordered.
                 guard subscription.group.key.actions || canTake(content, subscription, connection) else {
                     return
@@ -143,7 +144,7 @@ extension SubscriptionHub {
         clock.work &+= Work.delivery
         subscription.from = machine.revision
         totals.events += 1
-        connection.delivered &+= 1
+        connection.delivery.note()
     }
 
     /// Whether a subscription takes live changes; one whose outbox is full, or whose turn comes
@@ -236,7 +237,7 @@ extension SubscriptionHub {
             for place in content.actions {
                 writer.append(actionFor: subscription.number, publication.action(place))
                 totals.events += 1
-                connection.delivered += 1
+                connection.delivery.note()
             }
         }
     }
@@ -251,22 +252,20 @@ extension SubscriptionHub {
     /// Whether the daemon has memory for more than the usual output of one connection: the client reads, if more slowly
     /// than others dispatch, or has not had the time to prove that it does not.
     private func mayHoldMore(_ connection: Connection) -> Bool {
-        connection.outbox.count < connections.limits.memory / 8 && !connections.isOutputOverShare
+        connection.output.outbox.count < connections.limits.memory / 8 && !connections.isOutputOverShare
             && !connections.isStuck(connection) && !connection.user.holdsTooMuch
     }
 
     /// A connection holds more than it usually may: once it has not read for long enough, it is closed.
     private func watch(_ connection: Connection) {
-        if connection.isWatched { return }
-        connection.isWatched = true
-        watchedReaders.append(connection)
+        if connection.output.watch() { watchedReaders.append(connection) }
     }
 
     /// When the next of those has to be checked, in milliseconds since 1970.
     var watchDeadline: Int? {
         watchedReaders.isEmpty
             ? nil
-            : watchedReaders.lazy.map { $0.stuckSince ?? self.clock.now }.min()!
+            : watchedReaders.lazy.map { $0.output.stuckSince ?? self.clock.now }.min()!
                 + DaemonLimits.stuckMilliseconds
     }
 
@@ -276,7 +275,7 @@ extension SubscriptionHub {
         let watched = watchedReaders
         watchedReaders = []
         for connection in watched where !connection.isClosing {
-            connection.isWatched = false
+            connection.output.endWatch()
             if !connections.isFull(connection) { continue }
             if connections.isStuck(connection) {
                 endSlowConsumer(connection)
@@ -299,7 +298,7 @@ extension SubscriptionHub {
             connection, .slowConsumer,
             "This client does not read, and the bus needs the memory; connect again and read.")
         // Nobody will read it, and the memory is needed.
-        connection.isDiscarding = true
+        connection.output.discard()
     }
 
     private func endSlowConsumer(_ connection: Connection) {

@@ -32,9 +32,8 @@ extension SubscriptionHub {
     ) -> Subscription {
         // Subscriptions that get all they want share the group's filter.
         let subscription = Subscription(
-            number: connection.nextSubscription, connection: connection, group: group,
+            number: connection.delivery.takeNumber(), connection: connection, group: group,
             wanted: wanted == group.key ? group.key : wanted, from: machine.revision)
-        connection.nextSubscription += 1
         attach(subscription)
         return subscription
     }
@@ -43,7 +42,7 @@ extension SubscriptionHub {
     func attach(_ subscription: Subscription) {
         endMulticast(with: subscription.connection)
         endMulticast(of: subscription.group)
-        subscription.connection.subscriptions.append(subscription)
+        subscription.connection.delivery.add(subscription)
         subscription.group.add(subscription)
         count(subscription, 1)
     }
