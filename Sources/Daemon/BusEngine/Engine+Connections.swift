@@ -31,21 +31,22 @@ extension Engine {
         let connection = connections[id]
         guard !connection.isClosing else { return }
         connections.noteReceived(bytes.count)
-        connection.heardAt = clock.now
+        connection.input.hear(at: clock.now)
         scheduler.noteActivity(of: connection)
         let start = scheduler.beginSlice()
         let executed = bytesExecuted
         let logged = log.mark
         if mustWait(connection) {
-            // The connection began to lag since its owner last looked.
-            if !connection.isPaused { connection.isBlocked = true }
-            connection.lines.hold(bytes)
+            // The connection began to wait since its owner last looked.
+            log.makeWait(connection)
+            if connections.isFull(connection) { connection.wait(for: .output) }
+            connection.input.hold(bytes)
         } else {
-            connection.lines.feed(bytes) { self.execute($0, for: connection) }
+            connection.input.feed(bytes) { self.execute($0, for: connection) }
             // What was read without a line to execute takes its time, too: pieces of lines, and empty ones.
             let idle = bytes.count - (bytesExecuted - executed)
             if idle > 0 {
-                clock.work &+= connection.lines.heldBytes > 0 ? Work.byte &* idle : Work.emptyLine &* idle
+                clock.work &+= connection.input.heldBytes > 0 ? Work.byte &* idle : Work.emptyLine &* idle
             }
             if bytesExecuted == executed { clock.work &+= Work.piece }
         }
@@ -53,7 +54,7 @@ extension Engine {
         noteLogged(connection, since: logged)
         connections.countHeld(connection)
         scheduler.endSlice(start, connection)
-        if connection.heldBytes > connections.pressedShare {
+        if connection.input.countedBytes > connections.pressedShare {
             if memory.isOver {
                 hub.close(
                     connection, .limit,
@@ -71,13 +72,13 @@ extension Engine {
     package func waitingInput(of id: ConnectionID) -> Int {
         let connection = connections[id]
         // A line that was put off stands there without its end.
-        return connection.lines.heldBytes + (connection.deferredLine.map { $0.count + 1 } ?? 0)
+        return connection.input.heldBytes + (connection.deferredLine.map { $0.count + 1 } ?? 0)
     }
 
     /// The client has finished sending: complete lines are still answered, an unfinished one is dropped.
     package func endOfInput(_ id: ConnectionID) {
         let connection = connections[id]
-        connection.inputEnded = true
+        connection.input.end()
         proceed(connection)
     }
 
@@ -85,20 +86,19 @@ extension Engine {
     package func peer(of id: ConnectionID) -> Peer { connections[id].peer }
 
     /// Whether the client is identified: always on Unix sockets, over TCP after a hello.
-    package func isIdentified(_ id: ConnectionID) -> Bool { connections[id].principal != nil }
+    package func isIdentified(_ id: ConnectionID) -> Bool { connections[id].access.principal != nil }
 
     package func status(of id: ConnectionID) -> ConnectionStatus {
         let connection = connections[id]
         if connection.isClosing { return .closing }
         // A connection that is not read because the log is full has to be called when the log has room again.
-        if log.mustWait(connection) { log.wait(connection) }
-        return mustWait(connection) || connection.inputEnded ? .blocked : .reading
+        log.makeWait(connection)
+        return mustWait(connection) || connection.input.hasEnded ? .blocked : .reading
     }
 
-    /// Whether a connection has to drain its outbox, or wait for its turn, before more is read from it.
+    /// Whether a connection has anything to wait for before more is read from it.
     func mustWait(_ connection: Connection) -> Bool {
-        connection.isBlocked || connection.isPaused || connection.lagging > 0 || log.mustWait(connection)
-            || connection.outbox.count >= connections.outboxLimit(of: connection)
+        !connection.waits.isEmpty || log.mustWait(connection) || connections.isFull(connection)
     }
 
     /// A slice has ended: what it committed counts against the connection's share of what waits for the disk. If that is
@@ -106,23 +106,23 @@ extension Engine {
     @inline(__always)
     func noteLogged(_ connection: Connection, since mark: BatchMark) {
         log.charge(connection, since: mark)
-        if log.mustWait(connection) { log.wait(connection) }
+        log.makeWait(connection)
     }
 
     /// Whether there are lines that wait for their turn.
     package func hasUnfinishedInput(_ id: ConnectionID) -> Bool {
         let connection = connections[id]
-        return connection.isPaused || connection.isQueued
+        return connection.waits.contains(.slice) || connection.turn.isQueued
     }
 
     /// The client no longer reads: its subscriptions and reads are dropped, what it has sent still counts.
     package func losePeer(of id: ConnectionID) {
         let connection = connections[id]
         guard !connection.isClosing, !connection.isLost else { return }
-        connection.isLost = true
+        connection.lose()
         hub.removeAll(of: connection)
         forgetRead(of: connection)
-        if let query = connection.query, query.isRead { connection.query = nil }
+        if let query = connection.query, query.isRead { connection.endQuery() }
         proceed(connection)
     }
 
@@ -157,19 +157,15 @@ extension Engine {
                     "This line is nested deeper than \(limits.daemon.depth) levels; flatten it."),
                 for: connection)
         }
-        if connection.lagging > 0 || connection.behind > 0
-            || connection.outbox.count >= connections.outboxLimit(of: connection)
-        {
-            connection.isBlocked = true
-        }
-        if connection.query != nil || log.isFull { log.wait(connection) }
+        if connections.isFull(connection) { connection.wait(for: .output) }
+        if log.isFull { log.makeWait(connection) }
         if clock.isSliceUsedUp {
-            connection.isPaused = true
+            connection.pause()
             // The request took longer than a slice may.
             let done = clock.work &- start
             if done >= DaemonLimits.longRequest { scheduler.closeGate(after: done) }
         }
-        return !connection.isBlocked && !connection.isPaused && !connection.isClosing
+        return connection.waits.isEmpty && !connection.isClosing
     }
 
     /// Counts the values in a line that may hold many; false if it is refused, or has to
@@ -194,15 +190,15 @@ extension Engine {
     /// After lines were executed or output was sent: continues with what waits, as far as possible.
     @inline(__always)
     func settle(_ connection: Connection) {
-        while !connection.isClosing, !connection.isPaused {
-            if connection.isBlocked {
-                guard unblock(connection) else { break }
-                connection.lines.resume { self.execute($0, for: connection) }
+        while !connection.isClosing, !connection.waits.contains(.slice) {
+            if connection.waits.contains(.turn) {
+                guard mayGoOn(connection) else { break }
+                connection.input.resume { self.execute($0, for: connection) }
                 continue
             }
-            if connection.inputEnded {
+            if connection.input.hasEnded {
                 if !connection.entries.isEmpty {
-                    connection.isBlocked = true
+                    connection.wait(for: .entries)
                     break
                 }
                 hub.endMulticast(with: connection)
@@ -212,37 +208,29 @@ extension Engine {
         }
     }
 
-    /// Tries to unblock a waiting connection: delivers what it missed, then sends the reply that waited.
-    private func unblock(_ connection: Connection) -> Bool {
-        if connection.query != nil || connection.outbox.count > connections.outboxLimit(of: connection) / 2 {
-            return false
-        }
-        if log.mustWait(connection) {
-            log.wait(connection)
-            return false
-        }
-        if !connection.searches.isEmpty, !continueSearching(for: connection) { return false }
-        if connection.behind > 0, !hub.continuePast(of: connection) { return false }
-        if connection.lagging > 0 {
-            hub.catchUp(connection)
-            if connection.lagging > 0 { return false }
-        }
-        if shared.isOn {
-            connections.releaseReply(to: connection)
-            if !mayPassEntries(connection) { return false }
-        }
-        if let read = connection.read, !resume(read, for: connection) { return false }
-        if connection.deferredLine != nil, !executeDeferredLine(of: connection) { return false }
+    /// Whether a connection that has waited may go on, in its turn: does what it still waits for as far as that can be done
+    /// now. What it missed is delivered, then the reply that waited.
+    private func mayGoOn(_ connection: Connection) -> Bool {
+        if connection.waits.contains(.query) || !connections.isHalfEmpty(connection) { return false }
+        connection.noteRoom()
+        if log.makeWait(connection) { return false }
+        if connection.waits.contains(.stores), !continueSearching(for: connection) { return false }
+        if connection.waits.contains(.past), !hub.continuePast(of: connection) { return false }
+        if connection.waits.contains(.states) { hub.catchUp(connection) }
+        if connection.waits.contains(.states) { return false }
         connections.releaseReply(to: connection)
-        if connection.outbox.count >= connections.outboxLimit(of: connection) { return false }
-        connection.isBlocked = false
+        if !mayPassEntries(connection) { return false }
+        if let read = connection.read, !resume(read, for: connection) { return false }
+        if connection.deferredLine != nil { executeDeferredLine(of: connection) }
+        if connections.isFull(connection) { connection.wait(for: .output) }
+        guard connection.goOn() else { return false }
         connections.markReady(connection)
         return true
     }
 
     private func continueSearching(for connection: Connection) -> Bool {
         guard hub.continueSearching(for: connection) else { return false }
-        if memory.isOver, connection.subscriptions.contains(where: { !$0.group.members.isEmpty }) {
+        if memory.isOver, connection.delivery.subscriptions.contains(where: { !$0.group.members.isEmpty }) {
             hub.close(
                 connection, .limit,
                 "The bus holds \(memory.limit) bytes, its memory limit; subscribe to fewer stores, or to whole types."
@@ -264,36 +252,36 @@ extension Engine {
     }
 
     /// The bytes that wait to be sent, without those still shared with other subscribers of a multicast group.
-    package func waitingOutput(of id: ConnectionID) -> Int { connections[id].outbox.count }
+    package func waitingOutput(of id: ConnectionID) -> Int { connections[id].output.outbox.count }
 
     /// How many bytes were ever written for it, and how many of them were sent.
     package func outputProgress(of id: ConnectionID) -> (written: Int, sent: Int) {
-        let outbox = connections[id].outbox
+        let outbox = connections[id].output.outbox
         return (outbox.total, outbox.total - outbox.count)
     }
 
     /// Whether a reply is among what was not sent yet.
     package func hasReply(_ id: ConnectionID) -> Bool {
         guard let connection = connections.find(id) else { return false }
-        return connection.replyEnd > connection.outbox.total - connection.outbox.count
+        return connection.output.replyEnd > connection.output.outbox.total - connection.output.outbox.count
     }
 
     /// Whether there is something to send now.
     package func hasOutput(_ id: ConnectionID) -> Bool {
         let connection = connections[id]
         connections.takeShared(connection)
-        return connection.outbox.ready > 0
+        return connection.output.outbox.ready > 0
     }
 
     /// Whether there is output that waits for the log before it can be sent.
     package func holdsOutput(_ id: ConnectionID) -> Bool {
-        let outbox = connections[id].outbox
+        let outbox = connections[id].output.outbox
         return outbox.ready < outbox.count
     }
 
     /// Fills in the pieces to send next and returns their number; they are valid until the engine is called again.
     package func output(of id: ConnectionID, into pieces: UnsafeMutableBufferPointer<OutputPiece>) -> Int {
-        connections[id].outbox.output(into: pieces)
+        connections[id].output.outbox.output(into: pieces)
     }
 
     /// Removes what was sent. What had to wait for room continues, so there may be more output now.
@@ -303,13 +291,12 @@ extension Engine {
         Unmanaged.passUnretained(connections[id])._withUnsafeGuaranteedRef { connection in
             connections.sent(count, on: connection)
             if connection.isClosing { return false }
-            if connection.isBlocked {
+            if !connection.waits.isEmpty {
                 // In its turn: a caller that writes the output of others must not be held up.
-                if !connection.isPaused { scheduler.enqueue(connection) }
+                if !connection.waits.contains(.slice) { scheduler.enqueue(connection) }
                 return false
             }
-            return connection.outbox.isEmpty && connection.lagging == 0 && !connection.inputEnded
-                && !log.mustWait(connection)
+            return connection.output.outbox.isEmpty && !connection.input.hasEnded && !log.mustWait(connection)
         }
     }
 }

@@ -33,10 +33,18 @@ final class AccessControl {
 
     /// A client is who it is: from now on it may do what its roles allow. Whoever is identified is identified here.
     func identify(_ connection: Connection, as principal: Principal) {
-        connection.principal = named(principal)
-        let known = known(of: connection.principal)
-        (connection.grants, connection.permits) = (known?.grants, known?.permits)
+        know(connection, as: named(principal))
         connections.give(connection, to: principal.identity)
+    }
+
+    /// The machine is that of an earlier revision.
+    func adopt(_ connection: Connection) {
+        know(connection, as: connection.access.principal.map { machine.principal(known: $0) })
+    }
+
+    private func know(_ connection: Connection, as principal: Principal?) {
+        let known = known(of: principal)
+        connection.access.identify(as: principal, known?.grants, known?.permits)
     }
 
     /// What a principal may do; nil where there are no rules, and for the daemon itself.

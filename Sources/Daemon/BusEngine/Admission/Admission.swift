@@ -40,7 +40,7 @@ final class Admission {
     /// Before a client is identified, it may only send a hello, unless it has shown a certificate.
     @inline(__always)
     func admit(_ operation: Operation, from connection: Connection) throws(RequestError) {
-        if connection.principal == nil, operation != .hello { try identify(connection) }
+        if connection.access.principal == nil, operation != .hello { try identify(connection) }
     }
 
     /// The first request of a client decides who it is: by a token in its hello, or else by its certificate.
@@ -120,12 +120,14 @@ final class Admission {
     /// The bytes that a will counts as. Throws if the daemon has no memory for it.
     func requireMemory(forWill actions: [JSON], of connection: Connection) throws(RequestError) -> Int {
         let size = DaemonLimits.willFactor * JSON.array(actions).encodedSize
-        guard size <= connection.willBytes || memory.inUse + size - connection.willBytes <= memory.limit
+        guard
+            size <= connection.hold.willBytes
+                || memory.inUse + size - connection.hold.willBytes <= memory.limit
         else {
             throw RequestError(
                 .limit, "The bus holds \(memory.limit) bytes, its memory limit; leave a smaller will.")
         }
-        try shares.requireWill(connection.user, growingBy: size - connection.willBytes)
+        try shares.requireWill(connection.user, growingBy: size - connection.hold.willBytes)
         return actions.isEmpty ? 0 : size
     }
 
@@ -148,7 +150,7 @@ final class Admission {
     // MARK: Subscriptions
 
     func requireSubscription(_ connection: Connection) throws(RequestError) {
-        guard connection.subscriptions.count < limits.subscriptions else {
+        guard connection.delivery.subscriptions.count < limits.subscriptions else {
             throw RequestError(
                 .limit,
                 "A connection has at most \(limits.subscriptions) subscriptions; use a pattern, or unsubscribe."
@@ -170,7 +172,7 @@ final class Admission {
 
     /// Action events can't be merged, so each subscription to them costs every dispatch.
     private func requireActionSubscription(_ connection: Connection) throws(RequestError) {
-        let count = connection.subscriptions.count { $0.group.key.actions }
+        let count = connection.delivery.subscriptions.count { $0.group.key.actions }
         guard count < DaemonLimits.actionSubscriptions else {
             throw RequestError(
                 .limit,

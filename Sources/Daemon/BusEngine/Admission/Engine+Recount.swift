@@ -31,7 +31,7 @@ extension Engine {
         var (connected, subscriptions) = (0, 0)
         for case let connection? in connections.all where connection.user === user {
             connected += 1
-            subscriptions += connection.subscriptions.count
+            subscriptions += connection.delivery.subscriptions.count
         }
         let name = "user \(user.number)"
         return [

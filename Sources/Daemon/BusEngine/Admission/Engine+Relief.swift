@@ -24,7 +24,7 @@ extension Engine {
             ? memory.inUse - memory.limit / 4 * 3
             : isOutputLarge ? connections.outputBytes - memory.limit / 4 : 0
         for connection in stuckReaders where surplus > 0 || connection.user.holdsTooMuch {
-            surplus -= connection.outbox.count - connection.outbox.sharedCount
+            surplus -= connection.output.outbox.count - connection.output.outbox.sharedCount
             shares.noteEnd(of: connection)
             hub.endStuckReader(connection)
         }
@@ -35,27 +35,26 @@ extension Engine {
     private var stuckReaders: [Connection] {
         var stuck: [Connection] = []
         for case let connection? in connections.all
-        where connection.outbox.count > DaemonLimits.sharedWhileWaiting && !connection.isClosing
+        where connection.output.outbox.count > DaemonLimits.sharedWhileWaiting && !connection.isClosing
             && connections.isStuck(connection)
         { stuck.append(connection) }
         return stuck.sorted {
             if $0.user.holdsTooMuch != $1.user.holdsTooMuch { return $0.user.holdsTooMuch }
-            return $0.outbox.count > $1.outbox.count
+            return $0.output.outbox.count > $1.output.outbox.count
         }
     }
 
     /// A connection's socket accepts nothing more, because its client has not read what it was sent.
     package func noteFull(_ id: ConnectionID) {
-        let connection = connections[id]
-        if connection.stuckSince == nil { connection.stuckSince = clock.now }
+        connections[id].output.noteFull(at: clock.now)
     }
 
     /// A connection's socket accepts bytes again, whether or not any have been sent yet.
-    package func noteRoom(_ id: ConnectionID) { connections[id].stuckSince = nil }
+    package func noteRoom(_ id: ConnectionID) { connections[id].output.noteRoom() }
 
     /// Whether it has not said so since it was full.
-    package func isFull(_ id: ConnectionID) -> Bool { connections[id].stuckSince != nil }
+    package func isFull(_ id: ConnectionID) -> Bool { connections[id].output.stuckSince != nil }
 
     /// Whether a connection's output is to be discarded, because it was closed for not reading.
-    package func isDiscarding(_ id: ConnectionID) -> Bool { connections[id].isDiscarding }
+    package func isDiscarding(_ id: ConnectionID) -> Bool { connections[id].output.isDiscarding }
 }

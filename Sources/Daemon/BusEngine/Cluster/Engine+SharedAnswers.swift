@@ -10,10 +10,10 @@ extension Engine {
     package func resolve(_ ticket: Int, _ outcome: EntryResolution) {
         if let id = shared.takeOwner(of: ticket) {
             guard let connection = connections.find(id) else { return }
-            connection.entries.resolve(ticket, outcome)
+            connection.resolve(ticket, outcome)
             guard connection.entries.hasAnswer else { return }
             releaseAnswers(of: connection)
-            if connection.isBlocked || connection.inputEnded { proceed(connection) }
+            if !connection.waits.isEmpty || connection.input.hasEnded { proceed(connection) }
             connections.markReady(connection)
         } else if let end = shared.takeEnd(ticket) {
             // Where it is not known whether it came through, once more does no harm.
@@ -50,11 +50,10 @@ extension Engine {
     /// Writes the answers that are known and have no other before them. They wait while changes before them are not written.
     func releaseAnswers(of connection: Connection) {
         while connection.entries.hasAnswer, !connection.isClosing {
-            guard connection.lagging == 0, connection.heldReply == nil else {
-                connection.isBlocked = true
-                return
+            guard connection.lagging == 0, connection.output.heldReply == nil else {
+                return connection.wait(for: .entries)
             }
-            let entry = connection.entries.takeFirst()
+            let entry = connection.takeAnswered()
             entry.id.withUnsafeBytes { answer(entry, $0, connection) }
         }
     }
@@ -62,11 +61,14 @@ extension Engine {
     /// Whether a connection with requests on their way may go on to what comes behind them.
     func mayPassEntries(_ connection: Connection) -> Bool {
         releaseAnswers(of: connection)
-        if connection.entries.isEmpty { return true }
-        if connection.deferredLine != nil || connection.inputEnded || connection.isReadingFresh {
-            return false
+        if !connection.entries.isEmpty {
+            let isStopped =
+                !connection.waits.isDisjoint(with: [.line, .barrier]) || connection.input.hasEnded
+            if isStopped || !connection.entries.hasRoom { return false }
         }
-        return connection.entries.hasRoom
+        connection.passEntries()
+        // An answer may have been that of a read, which has more to wait for.
+        return connection.waits.isDisjoint(with: [.query, .stores, .past, .states])
     }
 
     private func answer(
@@ -78,7 +80,7 @@ extension Engine {
         case .failed(let failure):
             // A subscription that can't go on from where its client was begins anew.
             if case .resumption(let line) = entry.kind { return passBarrier(line, connection) }
-            if case .read = entry.kind { connection.isReadingFresh = false }
+            if case .read = entry.kind { connection.passBarrier() }
             refuse(
                 RequestError(.unavailable, failure.message)
                     .with("outcome", .string(failure.outcome.rawValue)), for: connection, id: id)
@@ -93,10 +95,10 @@ extension Engine {
 
     /// Carries out a request that has waited for a barrier.
     private func passBarrier(_ line: [UInt8], _ connection: Connection) {
-        connection.isReadingFresh = false
-        connection.isBarrierPassed = true
-        line.withUnsafeBytes { _ = execute(.line($0), for: connection) }
-        connection.isBarrierPassed = false
+        connection.passBarrier()
+        connection.input.retry(.behindBarrier) {
+            line.withUnsafeBytes { _ = execute(.line($0), for: connection) }
+        }
     }
 
     /// Writes the reply of a command, on one machine and on a shared bus alike.
@@ -150,12 +152,13 @@ extension Engine {
         if connection.entries.isEmpty {
             return refuse(error, for: connection, id: isKnown ? request.id : none, isPresent: isKnown)
         }
-        connection.entries.add(
+        connection.add(
             PendingEntry(
                 ticket: 0, id: isKnown ? Array(request.id) : [], kind: .refused, bytes: 0,
                 outcome: .outcome(
                     .refused(
-                        connection.grants.map { disclosed(error, to: $0, isPresent: isKnown) } ?? error))))
+                        connection.access.grants.map { disclosed(error, to: $0, isPresent: isKnown) } ?? error
+                    ))))
     }
 
     // MARK: - Questions about the bus
@@ -171,11 +174,12 @@ extension Engine {
         let leaves = try request.flag(.leave, default: false)
         let offset = try request.integer(.offset)
         if leaves || offset != nil {
-            if let grants = connection.grants {
+            if let grants = connection.access.grants {
                 guard grants.mayManage else { throw Self.forbidden("manage", "the bus") }
             } else {
                 try admission.requireOperator(
-                    connection.principal!, to: leaves ? "make a member leave" : "take a snapshot of the bus")
+                    connection.access.principal!,
+                    to: leaves ? "make a member leave" : "take a snapshot of the bus")
             }
         }
         let subject: ClusterQuery.Subject =

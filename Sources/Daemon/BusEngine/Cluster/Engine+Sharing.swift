@@ -26,7 +26,7 @@ extension Engine {
     /// Takes a request of a client of a shared bus. True: it is on its way through the log, or waits; false: it is to be
     /// carried out here, now.
     func share(_ operation: Operation, _ connection: Connection) throws(RequestError) -> Bool {
-        if connection.isBarrierPassed { return false }
+        if connection.input.attempt == .behindBarrier { return false }
         switch operation {
         case .dispatch:
             if try request.flag(.dryRun, default: false) { break }
@@ -36,7 +36,7 @@ extension Engine {
             try shareCreate(connection)
             return true
         case .drop:
-            try require(.drop, ofStoreIn: connection.grants, "drop")
+            try require(.drop, ofStoreIn: connection.access.grants, "drop")
             try submit(.commit, connection)
             return true
         case .cancel:
@@ -50,11 +50,11 @@ extension Engine {
             return true
         case .get where try request.flag(.fresh, default: false):
             awaitBarrier(.read(line: Array(currentLine)), connection)
-            (connection.isBlocked, connection.isReadingFresh) = (true, true)
+            connection.wait(for: .barrier)
             return true
         case .subscribe where try goesOnFromLater():
             awaitBarrier(.resumption(line: Array(currentLine)), connection)
-            (connection.isBlocked, connection.isReadingFresh) = (true, true)
+            connection.wait(for: .barrier)
             return true
         case .get, .subscribe, .ping, .hello, .stores, .types, .unsubscribe, .history, .revert, .stats,
             .reload,
@@ -84,13 +84,13 @@ extension Engine {
     private func shareDispatch(_ connection: Connection) throws(RequestError) {
         totals.dispatches &+= 1
         let isPlain = !request.hasMembersBeyondPlainDispatch
-        if let grants = connection.grants { try commands.authorizeDispatch(grants) }
+        if let grants = connection.access.grants { try commands.authorizeDispatch(grants) }
         let isAcknowledged = isPlain ? true : try request.flag(.ack, default: true)
-        let seesOutcome = maySeeOutcome(connection.grants)
+        let seesOutcome = maySeeOutcome(connection.access.grants)
         if isLineLong { try requireEventRoom() }
         guard !isPlain, request.present.contains(.in) || request.present.contains(.at) else {
             try submit(.dispatch(isAcknowledged: isAcknowledged, seesOutcome: seesOutcome), connection)
-            connection.dispatched &+= 1
+            connection.input.noteDispatch()
             return
         }
         try shares.requireTimer(connection.user)
@@ -109,12 +109,12 @@ extension Engine {
         guard request.present.contains(.store) else {
             throw .invalid("store", "Say in `store` which address the new store has.")
         }
-        try require(.create, ofStoreIn: connection.grants, "create")
+        try require(.create, ofStoreIn: connection.access.grants, "create")
         try shares.requireStore(connection.user)
         try admission.requireMemory(for: currentLine.count)
         let isEphemeral = try request.flag(.ephemeral, default: false)
         try submit(.create, connection)
-        if isEphemeral { connection.leavesSession = true }
+        if isEphemeral { connection.hold.noteLeft() }
     }
 
     private func shareWill(_ connection: Connection) throws(RequestError) {
@@ -124,7 +124,7 @@ extension Engine {
         for (index, element) in actions.enumerated() {
             do throws(RequestError) {
                 let element = try BatchElement(element, place: "actions[\(index)]")
-                if let grants = connection.grants { try commands.authorize(element, grants) }
+                if let grants = connection.access.grants { try commands.authorize(element, grants) }
             } catch {
                 throw error.at(index)
             }
@@ -132,19 +132,19 @@ extension Engine {
         let size = try admission.requireMemory(forWill: actions, of: connection)
         try submit(.will, connection)
         connections.countWill(size, of: connection)
-        connection.leavesSession = true
+        connection.hold.noteLeft()
     }
 
     /// A client wants a session with a name, which another member may have.
     func shareSession(
         named name: String, linger: Int, _ connection: Connection
     ) throws(RequestError) {
-        if let known = connection.sessionName, !UTF8Order.equal(known, name) {
+        if let known = connection.hold.name, !UTF8Order.equal(known, name) {
             throw .invalid(
                 "session", "This connection has the session \(known); open another one for \(name).")
         }
-        (connection.sessionName, connection.linger) = (name, linger)
-        connection.leavesSession = true
+        connection.hold.name(name, linger: linger)
+        connection.hold.noteLeft()
         try submit(.hello, connection, .sessionNamed(name, linger: linger))
     }
 
@@ -195,10 +195,10 @@ extension Engine {
         id: [UInt8]? = nil
     ) throws(RequestError) {
         try admission.requireCommits()
-        let principal = connection.principal!
-        if connection.sessionNumber == 0 { connection.sessionNumber = shared.nextSession() }
+        let principal = connection.access.principal!
+        connection.hold.begin(shared.nextSession)
         let entry = ClusterEntry(
-            session: connection.sessionNumber, by: principal.by,
+            session: connection.hold.number, by: principal.by,
             isOperator: admission.isOperator(principal), command ?? .request(Array(currentLine)))
         guard entry.size + ClusterEntry.overhead <= ClusterLimits.proposal else {
             throw RequestError(
@@ -220,8 +220,7 @@ extension Engine {
     ) -> Int {
         let ticket = shared.nextTicket()
         shared.own(ticket, by: connection)
-        connection.entries.add(PendingEntry(ticket: ticket, id: id, kind: kind, bytes: bytes))
-        if connection.entries.isFull { connection.isBlocked = true }
+        connection.add(PendingEntry(ticket: ticket, id: id, kind: kind, bytes: bytes))
         return ticket
     }
 
@@ -248,9 +247,9 @@ extension Engine {
     /// A connection has ended: so does its session, if it has left something there.
     func endShared(_ connection: Connection) {
         shared.forget(connection)
-        guard connection.leavesSession, let principal = connection.principal else { return }
+        guard connection.hold.hasLeft, let principal = connection.access.principal else { return }
         connections.countWill(0, of: connection)
-        submitEnd(ClusterEntry(session: connection.sessionNumber, by: principal.by, .sessionEnded))
+        submitEnd(ClusterEntry(session: connection.hold.number, by: principal.by, .sessionEnded))
     }
 
     private func submitEnd(_ entry: ClusterEntry) {

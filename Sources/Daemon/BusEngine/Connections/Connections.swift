@@ -44,7 +44,7 @@ final class Connections {
 
     func adopt(_ limits: DaemonLimits) {
         self.limits = limits
-        for connection in all { connection?.lines.limit(longest: limits.line, deepest: limits.depth) }
+        for connection in all { connection?.input.adopt(limits) }
     }
 
     // MARK: Adding and removing
@@ -54,7 +54,7 @@ final class Connections {
         let id = free.popLast() ?? all.count
         totalCount += 1
         let connection = make(id, peer)
-        if isHeld { connection.outbox.release(through: 0) }
+        if isHeld { connection.output.release(through: 0) }
         if id == all.count { all.append(connection) } else { all[id] = connection }
         connection.user.connections += 1
         count += 1
@@ -97,10 +97,10 @@ final class Connections {
 
     /// Removes a connection and its output. Its number may be used again after `release(number:)`.
     func remove(_ connection: Connection) {
-        outboxBytes -= connection.outbox.count
-        sharedBytes -= connection.outbox.sharedCount
-        connection.lines.clear()
-        connection.outbox = Outbox()
+        outboxBytes -= connection.output.outbox.count
+        sharedBytes -= connection.output.outbox.sharedCount
+        connection.input.clear()
+        connection.output.clear()
         countHeld(connection)
         hold(reply: nil, of: connection)
         all[connection.id] = nil
@@ -114,9 +114,7 @@ final class Connections {
         if user === connection.user { return }
         connection.user.connections -= 1
         user.connections += 1
-        connection.user = user
-        // Its place was one on another clock.
-        connection.share = Share(expecting: connection.share.expected)
+        connection.give(to: user)
     }
 
     /// A number may be used again.
@@ -146,6 +144,16 @@ final class Connections {
             ? min(limits.outbox, pressedShare) : limits.outbox
     }
 
+    /// Whether no more may wait for it, and whether as much as half of that still may.
+    @inline(__always)
+    func isFull(_ connection: Connection) -> Bool {
+        connection.output.outbox.count >= outboxLimit(of: connection)
+    }
+
+    func isHalfEmpty(_ connection: Connection) -> Bool {
+        connection.output.outbox.count <= outboxLimit(of: connection) / 2
+    }
+
     /// What may wait for one connection, and of its input, while much waits for all: as much as all may have at once, but
     /// enough for a client that reads.
     var pressedShare: Int {
@@ -155,40 +163,35 @@ final class Connections {
     }
 
     /// Updates the sum of what connections have sent and is not executed yet.
-    func countHeld(_ connection: Connection) {
-        let held = connection.lines.heldBytes
-        if held == connection.heldBytes { return }
-        heldBytes += held - connection.heldBytes
-        connection.heldBytes = held
-    }
+    @inline(__always)
+    func countHeld(_ connection: Connection) { heldBytes += connection.input.count() }
 
     /// What is collected for a connection counts as its output. Counted as nothing again and again, it is still taken off
     /// only once.
     func count(_ part: some CountedOutput, as bytes: Int, of connection: Connection) {
         let growth = bytes - part.countedBytes
         part.countedBytes = bytes
-        connection.partBytes += growth
+        connection.output.count(part: growth)
         partBytes += growth
     }
 
     /// A reply waits until the changes before it are written, or no longer does.
     func hold(reply: [UInt8]?, of connection: Connection) {
-        replyBytes += (reply?.count ?? 0) - (connection.heldReply?.count ?? 0)
-        connection.heldReply = reply
+        replyBytes += connection.output.hold(reply)
     }
 
     /// A request is kept to be executed later, or no longer is (a negative count).
     func countKept(_ bytes: Int) { heldBytes += bytes }
 
     func countWill(_ bytes: Int, of connection: Connection) {
-        willBytes += bytes - connection.willBytes
-        connection.user.willBytes += bytes - connection.willBytes
-        connection.willBytes = bytes
+        let growth = connection.hold.count(will: bytes)
+        willBytes += growth
+        connection.user.willBytes += growth
     }
 
     /// Whether a client's socket has accepted nothing for so long that it counts as not reading.
     func isStuck(_ connection: Connection) -> Bool {
-        connection.stuckSince.map { clock.now - $0 >= DaemonLimits.stuckMilliseconds } ?? false
+        connection.output.stuckSince.map { clock.now - $0 >= DaemonLimits.stuckMilliseconds } ?? false
     }
 
     // MARK: Writing
@@ -196,17 +199,17 @@ final class Connections {
     /// Writes into the connection's own bytes.
     @inline(__always)
     func write(to connection: Connection, _ body: (ByteWriter) -> Void) {
-        if connection.sharedRun != nil { takeShared(connection) }
-        connection.outbox.begin(pool)._withUnsafeGuaranteedRef { writer in
+        if connection.output.sharedRun != nil { takeShared(connection) }
+        connection.output.begin(pool)._withUnsafeGuaranteedRef { writer in
             let start = writer.count
             body(writer)
             let written = writer.count &- start
-            connection.outbox.finish(written)
+            connection.output.finish(written)
             outboxBytes &+= written
             clock.output &+= written
             clock.work &+= written
         }
-        if !connection.isReady { markReady(connection) }
+        markReady(connection)
     }
 
     /// Writes a reply. It waits while earlier changes have not been written.
@@ -214,8 +217,7 @@ final class Connections {
     func reply(to connection: Connection, _ body: (ByteWriter) -> Void) {
         if connection.lagging == 0 {
             write(to: connection, body)
-            connection.replyEnd = connection.outbox.total
-            return
+            return connection.output.noteReply()
         }
         let writer = ByteWriter()
         body(writer)
@@ -224,10 +226,10 @@ final class Connections {
 
     /// Writes the reply that waited.
     func releaseReply(to connection: Connection) {
-        guard let reply = connection.heldReply else { return }
+        guard let reply = connection.output.heldReply else { return }
         hold(reply: nil, of: connection)
         write(to: connection) { writer in reply.withUnsafeBytes { writer.append($0) } }
-        connection.replyEnd = connection.outbox.total
+        connection.output.noteReply()
     }
 
     /// Writes a goodbye; what was written before is still sent, and nothing after it.
@@ -237,7 +239,7 @@ final class Connections {
     }
 
     func close(_ connection: Connection) {
-        connection.isClosing = true
+        connection.close()
         markReady(connection)
     }
 
@@ -254,18 +256,14 @@ final class Connections {
     /// Moves what the shared run holds for a connection since the last time into its outbox.
     @inline(__always)
     func takeShared(_ connection: Connection) {
-        guard let run = connection.sharedRun else { return }
+        guard let run = connection.output.sharedRun else { return }
         run._withUnsafeGuaranteedRef { give($0.bytes, to: connection) }
     }
 
     /// Appends what is new in a run to a member's outbox.
     @inline(__always)
     func give(_ run: ByteWriter, to connection: Connection) {
-        let (start, end) = (connection.sharedStart, run.count)
-        if start == end { return }
-        connection.outbox.append(shared: run, from: start, to: end)
-        connection.sharedStart = end
-        markReady(connection)
+        if connection.output.take(run) { markReady(connection) }
     }
 
     /// All members have all of a run in their outboxes.
@@ -306,9 +304,7 @@ final class Connections {
 
     @inline(__always)
     func markReady(_ connection: Connection) {
-        if connection.isReady { return }
-        connection.isReady = true
-        ready.append(connection.id)
+        if connection.output.makeReady() { ready.append(connection.id) }
     }
 
     /// Passes on the connections that have new output or a new status since the last call.
@@ -322,9 +318,7 @@ final class Connections {
             // The connection may be gone, and its number in use again by one that is not ready.
             if all[id] == nil { continue }
             Unmanaged.passUnretained(all[id]!)._withUnsafeGuaranteedRef { connection in
-                guard connection.isReady else { return }
-                connection.isReady = false
-                body(connection)
+                if connection.output.takeReady() { body(connection) }
             }
         }
         taken.removeAll(keepingCapacity: true)
@@ -334,19 +328,15 @@ final class Connections {
     /// Removes what was sent.
     @inline(__always)
     func sent(_ bytes: Int, on connection: Connection) {
-        let shared = connection.outbox.sharedCount
-        connection.outbox.sent(bytes, pool)
-        sharedBytes &-= shared &- connection.outbox.sharedCount
-        if bytes > 0 { connection.stuckSince = nil }
+        sharedBytes &-= connection.output.sent(bytes, pool)
         outboxBytes -= bytes
         bytesOut += bytes
     }
 
     /// Removes the output that may not be sent, and returns it.
     func retract(_ connection: Connection) -> [UInt8] {
-        let shared = connection.outbox.sharedCount
-        let held = connection.outbox.takeBackHeld()
-        sharedBytes -= shared - connection.outbox.sharedCount
+        let (held, shared) = connection.output.retract()
+        sharedBytes -= shared
         outboxBytes -= held.count
         return held
     }
@@ -358,15 +348,15 @@ final class Connections {
         var (outbox, shared, parts, replies, held, wills) = (0, 0, 0, 0, 0, 0)
         for case let connection? in all {
             // What the shared run holds for it by now is counted already.
-            let pending = connection.sharedRun?._withUnsafeGuaranteedRef {
-                $0.bytes.count - connection.sharedStart
+            let pending = connection.output.sharedRun?._withUnsafeGuaranteedRef {
+                $0.bytes.count - connection.output.sharedStart
             }
-            outbox += connection.outbox.count + (pending ?? 0)
-            shared += connection.outbox.sharedCount + (pending ?? 0)
-            parts += connection.partBytes
-            replies += connection.heldReply?.count ?? 0
-            held += connection.lines.heldBytes + (connection.deferredLine?.count ?? 0)
-            wills += connection.willBytes
+            outbox += connection.output.outbox.count + (pending ?? 0)
+            shared += connection.output.outbox.sharedCount + (pending ?? 0)
+            parts += connection.output.partBytes
+            replies += connection.output.heldReply?.count ?? 0
+            held += connection.input.heldBytes + (connection.deferredLine?.count ?? 0)
+            wills += connection.hold.willBytes
         }
         return [
             MemoryCount("outboxes", outboxBytes, outbox), MemoryCount("shared output", sharedBytes, shared),

@@ -53,7 +53,7 @@ struct LingeringSessions {
     mutating func adopt(_ adopted: (Session) -> Session) {
         all = all.mapValues {
             let session = adopted($0.session)
-            $0.connection?.session = session
+            $0.connection?.hold.take(session)
             return Lingering(session: session, connection: $0.connection, deadline: $0.deadline)
         }
     }

@@ -14,16 +14,16 @@ extension Engine {
         for case let connection? in connections.all { write(connection, to: writer) }
         machine.writeStores(to: writer)
         for case let connection? in connections.all {
-            for subscription in connection.subscriptions { write(subscription, to: writer) }
+            for subscription in connection.delivery.subscriptions { write(subscription, to: writer) }
         }
         return writer.finished()
     }
 
     private func write(_ connection: Connection, to writer: RecordWriter) {
         let output = ByteWriter()
-        connection.outbox.forEachPiece { output.append($0) }
-        let reply = connection.heldReply ?? []
-        let input = connection.lines.rest
+        connection.output.outbox.forEachPiece { output.append($0) }
+        let reply = connection.output.heldReply ?? []
+        let input = connection.input.rest
         let data = ByteWriter()
         data.append(output.bytes)
         reply.withUnsafeBytes { data.append($0) }
@@ -47,22 +47,22 @@ extension Engine {
                     record("names", .array(certificate.names.map { .string($0) }))
                 }
             }
-            if let principal = connection.principal {
+            if let principal = connection.access.principal {
                 record("identity", .int(Int(principal.number)))
                 record("by", (try? JSON(parsing: principal.by)) ?? [:])
             }
-            if let session = connection.session { record("session", .int(session.id)) }
-            if let name = connection.sessionName {
+            if let session = connection.hold.session { record("session", .int(session.id)) }
+            if let name = connection.hold.name {
                 record("sessionName", .string(name))
-                record("linger", .int(connection.linger))
+                record("linger", .int(connection.hold.linger))
             }
             record("output", .int(output.count))
-            if connection.heldReply != nil { record("reply", .int(reply.count)) }
+            if connection.output.heldReply != nil { record("reply", .int(reply.count)) }
             if input.isSkipping { record("skipping", true) }
-            record("nextSubscription", .int(connection.nextSubscription))
-            record("willBytes", .int(connection.willBytes))
-            if connection.isBlocked { record("blocked", true) }
-            if connection.inputEnded { record("inputEnded", true) }
+            record("nextSubscription", .int(connection.delivery.nextNumber))
+            record("willBytes", .int(connection.hold.willBytes))
+            if connection.waits.contains(.turn) { record("blocked", true) }
+            if connection.input.hasEnded { record("inputEnded", true) }
             if connection.isClosing { record("closing", true) }
         }
     }

@@ -86,27 +86,28 @@ extension Engine {
                 as: machine.principal(
                     identity, peer: peer, by: Array(try record.object("by").encoded.utf8)))
         }
-        if let number = isSession ? id : record.members["session"]?.int, let principal = connection.principal
+        if let number = isSession ? id : record.members["session"]?.int,
+            let principal = connection.access.principal
         {
             guard StateMachine.isSession(number) else { throw record.missing("session") }
-            connection.session = machine.session(number) ?? machine.openSession(number, principal)
+            connection.hold.take(machine.session(number) ?? machine.openSession(number, principal))
         }
-        connection.sessionName = record.members["sessionName"]?.string
-        connection.linger = record.members["linger"]?.int ?? 0
+        connection.hold.name(
+            record.members["sessionName"]?.string, linger: record.members["linger"]?.int ?? 0)
         noteHolder(connection, hasEnded: false)
-        if isSession, let session = connection.session {
+        if isSession, let session = connection.hold.session {
             machine.setWill(
                 try (record.members["will"]?.array ?? []).map { (element) throws(TransferFailure) in
                     guard let action = WillAction(element) else { throw record.missing("will") }
                     return action
                 }, of: session)
         }
-        connection.nextSubscription = try record.integer("nextSubscription")
+        connection.delivery.begin(at: try record.integer("nextSubscription"))
         connections.countWill(try record.integer("willBytes"), of: connection)
-        connection.isBlocked = record.flag("blocked")
-        connection.inputEnded = record.flag("inputEnded")
+        if record.flag("blocked") { connection.wait(for: .turn) }
+        if record.flag("inputEnded") { connection.input.end() }
         try takeBytes(of: record, for: connection)
-        connection.isClosing = record.flag("closing")
+        if record.flag("closing") { connection.close() }
     }
 
     /// The output that was not sent, a reply that waited, the input that was not executed.
@@ -123,7 +124,7 @@ extension Engine {
             }
         }
         if reply != nil { connections.hold(reply: Array(record.data[output..<inputStart]), of: connection) }
-        connection.lines.takeOver(
+        connection.input.takeOver(
             UnsafeRawBufferPointer(rebasing: record.data[inputStart...]), isSkipping: record.flag("skipping"))
         connections.countHeld(connection)
     }
@@ -141,25 +142,22 @@ extension Engine {
         let wanted = SubscriptionFilter(
             pattern: pattern, pointers: pointers, format: format, cause: record.flag("cause"),
             actions: record.flag("actions"))
-        let group = hub.group(granted(wanted, to: connection.grants), for: connection.user)
+        let group = hub.group(granted(wanted, to: connection.access.grants), for: connection.user)
         _ = hub.search(for: group) { true }
         let subscription = Subscription(
             number: try record.integer("number"), connection: connection, group: group, wanted: wanted,
             from: try record.integer("from"))
-        guard subscription.number > connection.subscriptions.last?.number ?? 0,
-            subscription.number < connection.nextSubscription, subscription.from <= machine.revision
+        guard subscription.number > connection.delivery.subscriptions.last?.number ?? 0,
+            subscription.number < connection.delivery.nextNumber, subscription.from <= machine.revision
         else { throw record.missing("number") }
         hub.attach(subscription)
         if let deliveredThrough = record.members["toldThrough"]?.int {
             subscription.deliveredThrough = deliveredThrough
-            connection.behind += 1
-            connection.isBlocked = true
+            connection.beginPast()
         }
         if let lag = record.members["lag"] {
-            let wasBlocked = connection.isBlocked
             guard let catchUp = CatchUp(lag) else { throw record.missing("lag") }
             hub.beginLagging(subscription, catchUp)
-            connection.isBlocked = wasBlocked || connection.isBlocked
         }
     }
 }

@@ -36,15 +36,14 @@ extension Engine {
         reads.restart()
         machine.become(past)
         for case let connection? in connections.all {
-            connection.principal = connection.principal.map { machine.principal(known: $0) }
-            connection.grants = access.grants(of: connection.principal)
-            connection.session = connection.session.map { machine.adopt($0) }
+            access.adopt(connection)
+            connection.hold.take(connection.hold.session.map { machine.adopt($0) })
         }
         lingering.adopt { machine.adopt($0) }
         unendedSessions = ended.map { machine.adopt($0) }
         hub.rejoin()
         // The rules may have been rolled back, too.
-        if machine.access != nil || connections.all.contains(where: { $0?.isRestricted == true }) {
+        if machine.access != nil || connections.all.contains(where: { $0?.access.isRestricted == true }) {
             reassess()
         }
         for case let connection? in connections.all { retract(connection) }
@@ -64,7 +63,7 @@ extension Engine {
         queueDueTimers()
         // Also a will that was cleared is logged: the log may have kept it.
         for case let connection? in connections.all {
-            if let session = connection.session { log.appendWill(of: session, machine) }
+            if let session = connection.hold.session { log.appendWill(of: session, machine) }
         }
         for session in lingering.sessions { log.appendWill(of: session, machine) }
     }

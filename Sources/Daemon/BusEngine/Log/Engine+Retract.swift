@@ -17,29 +17,30 @@ extension Engine {
     }
 
     func retract(_ connection: Connection) {
-        connection.isHeld = false
+        connection.unwritten.endHold()
         let held = connections.retract(connection)
-        var retraction = look(through: held, from: connection.outbox.total)
+        var retraction = look(through: held, from: connection.output.outbox.total)
         // Unacknowledged dispatches, in order: one at the same place as a reply came before it.
-        for dispatch in connection.unacknowledged where dispatch.revision > machine.revision {
+        for dispatch in connection.unwritten.dispatches where dispatch.revision > machine.revision {
             let refusal = refusal(try? JSON(parsing: dispatch.id))
             let place = retraction.lines.firstIndex { $0.place >= dispatch.place } ?? retraction.lines.count
             // The place before its own, so that the next with the same place comes behind it.
             retraction.lines.insert((dispatch.place - 1, refusal), at: place)
         }
-        connection.unacknowledged = []
+        connection.unwritten.forgetDispatches()
         retractReply(of: connection, &retraction)
-        for subscription in connection.subscriptions where retraction.made.contains(subscription.number) {
+        for subscription in connection.delivery.subscriptions
+        where retraction.made.contains(subscription.number) {
             hub.detach(subscription)
         }
-        connection.subscriptions.removeAll { retraction.made.contains($0.number) }
+        connection.delivery.remove { retraction.made.contains($0.number) }
         for line in retraction.lines {
             connections.write(to: connection) { writer in
                 line.bytes.withUnsafeBytes { writer.append($0) }
                 writer.append(UInt8(ascii: "\n"))
             }
         }
-        for subscription in connection.subscriptions {
+        for subscription in connection.delivery.subscriptions {
             let unheard = retraction.unheard[subscription.number] ?? (retraction.isUnclear ? 0 : nil)
             if subscription.group.key.actions {
                 hub.rewindActions(subscription, from: unheard)
@@ -79,14 +80,14 @@ extension Engine {
 
     /// Retracts the reply that waited for changes before it, or for the log.
     private func retractReply(of connection: Connection, _ retraction: inout Retraction) {
-        if let reply = connection.heldReply {
+        if let reply = connection.output.heldReply {
             connections.hold(reply: nil, of: connection)
             let message = (try? JSON(parsing: reply, depthLimit: Self.depthOfOutput))?.object
             if let sub = message?["sub"]?.int { retraction.made.insert(sub) }
             retraction.lines.append((.max, refusal(message?["id"])))
         }
         guard let query = connection.query else { return }
-        connection.query = nil
+        connection.endQuery()
         if case .actions = query.purpose { return }
         retraction.lines.append((.max, refusal(query.id.isEmpty ? nil : try? JSON(parsing: query.id))))
     }

@@ -50,7 +50,7 @@ final class LogGate {
         durableRevision = revision
         open.begin(after: revision)
         for case let connection? in connections.all {
-            connection.outbox.release(through: connection.outbox.total)
+            connection.output.releaseAll()
         }
     }
 
@@ -64,7 +64,7 @@ final class LogGate {
     /// Whether a connection has to wait for the next batch: it, or its user, has filled its share of the open one.
     @inline(__always)
     func mustWait(_ connection: Connection) -> Bool {
-        isOn && (isFull || connection.batchShare.filled == number || isShareFilled(of: connection.user))
+        isOn && (isFull || connection.unwritten.share.filled == number || isShareFilled(of: connection.user))
     }
 
     @inline(__always)
@@ -82,7 +82,7 @@ final class LogGate {
         // A will that is left is no commit, and stands in the log.
         guard isOn, open.last != mark.revision || open.size != mark.bytes else { return }
         let (bytes, commits) = charge(connection.user, since: mark)
-        connection.batchShare.add(
+        connection.unwritten.add(
             mark.added(self.mark), to: number,
             of: (bytes / Self.connectionPart, commits / Self.connectionPart))
     }
@@ -141,9 +141,8 @@ final class LogGate {
     @inline(__always)
     func hold(_ connection: Connection) {
         if isDurable {
-            connection.outbox.release(through: connection.outbox.total)
-        } else if !connection.isHeld {
-            connection.isHeld = true
+            connection.output.releaseAll()
+        } else if connection.unwritten.hold() {
             open.connections.append(connection)
         }
     }
@@ -157,8 +156,7 @@ final class LogGate {
         let batch = open
         batch.close()
         for connection in batch.connections {
-            connection.isHeld = false
-            connection.sealed = connection.outbox.total
+            connection.unwritten.seal(at: connection.output.outbox.total)
         }
         inFlight = batch
         open = spareBatch() ?? CommitBatch()
@@ -180,7 +178,7 @@ final class LogGate {
         inFlight = nil
         durableRevision = batch.last
         for connection in batch.connections {
-            connection.outbox.release(through: connection.sealed)
+            connection.output.release(through: connection.unwritten.sealed)
             connections.markReady(connection)
         }
         batch.connections.removeAll(keepingCapacity: true)
@@ -191,7 +189,7 @@ final class LogGate {
     /// Takes the connections that waited for room in a batch, after a new one was opened.
     func takeWaiting() -> [Connection] {
         if waiting.isEmpty { return [] }
-        for connection in waiting { connection.waitsForLog = false }
+        for connection in waiting { connection.noteBatch() }
         defer { waiting = [] }
         return waiting.filter(connections.holds)
     }
@@ -212,8 +210,8 @@ final class LogGate {
     /// Nothing was committed while the disk was busy, so output written meanwhile needs no further batch.
     private func releaseOpen() {
         for connection in open.connections {
-            connection.isHeld = false
-            connection.outbox.release(through: connection.outbox.total)
+            connection.unwritten.endHold()
+            connection.output.releaseAll()
             connections.markReady(connection)
         }
         open.connections.removeAll(keepingCapacity: true)
@@ -243,27 +241,25 @@ final class LogGate {
 
     // MARK: Waiting
 
-    /// Blocks a connection; it is not read before there is room for it again.
-    func wait(_ connection: Connection) {
-        connection.isBlocked = true
-        if !connection.waitsForLog, mustWait(connection) {
-            connection.waitsForLog = true
+    /// Whether a connection has to wait for the next batch; if so, it is not read before there is room for it again.
+    @discardableResult
+    func makeWait(_ connection: Connection) -> Bool {
+        guard mustWait(connection) else { return false }
+        if !connection.waits.contains(.log) {
+            connection.wait(for: .log)
             waiting.append(connection)
         }
+        return true
     }
 
     /// An unacknowledged dispatch must get an answer if its commit can't be written; also one that was sent again.
     func noteUnacknowledged(_ connection: Connection, committedAt revision: Int, id: UnsafeRawBufferPointer) {
         guard isOn, revision > durableRevision else { return }
         connections.takeShared(connection)
-        // Durable ones are removed each time the list has doubled, because a slow disk lets it grow long.
-        if connection.unacknowledged.count >= connection.unacknowledgedRoom {
-            let durable = durableRevision
-            connection.unacknowledged.removeAll { $0.revision <= durable }
-            connection.unacknowledgedRoom = max(64, 2 * connection.unacknowledged.count)
-        }
-        connection.unacknowledged.append(
-            UnacknowledgedDispatch(place: connection.outbox.total, revision: revision, id: Array(id)))
+        connection.unwritten.add(
+            UnacknowledgedDispatch(
+                place: connection.output.outbox.total, revision: revision, id: Array(id)),
+            durable: durableRevision)
     }
 
     // MARK: Entries in memory

@@ -46,8 +46,7 @@ final class LogQueries {
 
     private func wait(for purpose: PendingQuery.Purpose, id: [UInt8], _ connection: Connection) -> Int {
         count += 1
-        connection.query = PendingQuery(number: count, id: id, purpose: purpose)
-        connection.isBlocked = true
+        connection.ask(PendingQuery(number: count, id: id, purpose: purpose))
         return count
     }
 
@@ -61,7 +60,7 @@ final class LogQueries {
         guard let connection = connections.find(id), let pending = connection.query,
             pending.number == number
         else { return nil }
-        connection.query = nil
+        connection.endQuery()
         return (connection, pending)
     }
 }

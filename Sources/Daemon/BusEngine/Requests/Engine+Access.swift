@@ -94,11 +94,11 @@ extension Engine {
     func reassess() {
         access.forgetPermits()
         for case let connection? in connections.all {
-            guard let principal = connection.principal else { continue }
+            guard let principal = connection.access.principal else { continue }
             access.identify(connection, as: principal)
-            for place in connection.subscriptions.indices {
-                let subscription = connection.subscriptions[place]
-                let filter = granted(subscription.wanted, to: connection.grants)
+            for place in connection.delivery.subscriptions.indices {
+                let subscription = connection.delivery.subscriptions[place]
+                let filter = granted(subscription.wanted, to: connection.access.grants)
                 if filter == subscription.group.key { continue }
                 hub.replace(subscription, at: place, by: filter)
             }

@@ -15,7 +15,7 @@ extension Engine {
         }
         // What multicast groups have delivered counts for their members from here on.
         hub.endMulticasts()
-        let seesAll = connection.grants?.mayManage ?? true
+        let seesAll = connection.access.grants?.mayManage ?? true
         clock.work += Work.look * connections.count
         let listed = connections.all.compactMap { $0 }
             .filter { $0.serial > after && (seesAll || $0.user === connection.user) }
@@ -49,26 +49,27 @@ extension Engine {
     private func append(_ client: Connection, isSelf: Bool, to writer: ByteWriter) {
         writer.append("{\"id\":")
         writer.append(decimal: client.serial)
-        if let principal = client.principal {
+        if let principal = client.access.principal {
             writer.append(",\"by\":")
             principal.by.withUnsafeBytes { writer.append($0) }
         }
         var members: JSONObject = [:]
-        if let name = client.clientName { members["client"] = .string(name) }
+        if let name = client.access.clientName { members["client"] = .string(name) }
         switch client.peer {
         case .unix: members["address"] = "unix"
         case .tcp(let address, _): members["address"] = .string(address)
         }
         members["since"] = DurationText.seconds(client.since)
-        members["idle"] = DurationText.seconds(max(0, clock.now - client.heardAt))
-        members["subscriptions"] = .int(client.subscriptions.count)
+        members["idle"] = DurationText.seconds(max(0, clock.now - client.input.heardAt))
+        members["subscriptions"] = .int(client.delivery.subscriptions.count)
         members["lagging"] = .int(client.lagging + client.behind)
         members["watches"] = .array(
-            client.subscriptions.prefix(DaemonLimits.watches).map { .string($0.wanted.pattern.text) })
-        members["waiting"] = .int(client.outbox.count)
-        members["held"] = .int(client.heldBytes + (client.deferredLine?.count ?? 0))
-        members["dispatched"] = .int(client.dispatched)
-        members["delivered"] = .int(client.delivered)
+            client.delivery.subscriptions.prefix(DaemonLimits.watches).map { .string($0.wanted.pattern.text) }
+        )
+        members["waiting"] = .int(client.output.outbox.count)
+        members["held"] = .int(client.input.countedBytes + (client.deferredLine?.count ?? 0))
+        members["dispatched"] = .int(client.input.dispatched)
+        members["delivered"] = .int(client.delivery.events)
         if isSelf { members["self"] = true }
         for member in members.members {
             writer.append(UInt8(ascii: ","))
@@ -89,7 +90,8 @@ extension Engine {
         guard reason.utf8.count <= DaemonLimits.kickReason else {
             throw .invalid("reason", "`reason` has at most \(DaemonLimits.kickReason) bytes; shorten it.")
         }
-        let mayKickAll = connection.grants?.mayManage ?? admission.isOperator(connection.principal!)
+        let mayKickAll =
+            connection.access.grants?.mayManage ?? admission.isOperator(connection.access.principal!)
         let client = connections.all.first { $0?.serial == serial } ?? nil
         clock.work += Work.look * connections.count
         guard let client, !client.isClosing, mayKickAll || seesClients(of: client.user, connection) else {
@@ -106,7 +108,7 @@ extension Engine {
             Diagnostic(
                 kind: .kicked, level: .notice,
                 message:
-                    "client \(serial) was disconnected by \(String(decoding: connection.principal!.by, as: UTF8.self))"
+                    "client \(serial) was disconnected by \(String(decoding: connection.access.principal!.by, as: UTF8.self))"
                     + (reason.isEmpty ? "" : ": \(reason)"),
                 peer: client.peer))
         hub.close(
@@ -115,6 +117,6 @@ extension Engine {
 
     /// Whether a client may know of the clients of a user.
     private func seesClients(of user: User, _ connection: Connection) -> Bool {
-        connection.grants.map { $0.mayManage || user === connection.user } ?? true
+        connection.access.grants.map { $0.mayManage || user === connection.user } ?? true
     }
 }

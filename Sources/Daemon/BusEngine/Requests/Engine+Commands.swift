@@ -7,9 +7,9 @@ import BusProtocol
 /// Commands on a bus of one machine: executed at once, and answered.
 extension Engine {
     func caller(of connection: Connection) -> Caller {
-        let principal = connection.principal!
+        let principal = connection.access.principal!
         return Caller(
-            principal, isOperator: admission.isOperator(principal), grants: connection.grants)
+            principal, isOperator: admission.isOperator(principal), grants: connection.access.grants)
     }
 
     /// Executes the present request, and answers it. One that has to wait for its turn is kept.
@@ -25,14 +25,14 @@ extension Engine {
             let isDryRun = try request.flag(.dryRun, default: false)
             kind = .schedule(isAcknowledged: isAcknowledged || isDryRun)
         case .dispatch:
-            connection.dispatched &+= 1
+            connection.input.noteDispatch()
             if reportsCommits, !reply.isDuplicate { reportCommit(by: connection, matched: reply.matched) }
             kind = .dispatch(
                 isAcknowledged: isAcknowledged,
-                seesOutcome: !reply.isDuplicate || maySeeOutcome(connection.grants))
+                seesOutcome: !reply.isDuplicate || maySeeOutcome(connection.access.grants))
         case .create: kind = .create
         case .will:
-            if connection.session != nil { connections.countWill(host.willBytes, of: connection) }
+            if connection.hold.session != nil { connections.countWill(host.willBytes, of: connection) }
             kind = .will
         case .drop, .cancel: kind = .commit
         // No commands: `Commands` has refused them.
@@ -50,8 +50,9 @@ extension Engine {
             clock.work += Work.batchAction * machine.plan.actions.count
         }
         if host.isCreating, let connection = host.connection {
-            connection.workOfCreation = Work.operation * machine.operationsOfCreation
-            clock.work += connection.workOfCreation
+            let work = Work.operation * machine.operationsOfCreation
+            connection.turn.note(creation: work)
+            clock.work += work
         }
         machine.plan.clear()
     }
@@ -75,7 +76,7 @@ final class LocalHost: CommandHost {
         return self
     }
 
-    var openSession: Session? { connection?.session }
+    var openSession: Session? { connection?.hold.session }
 
     func session() -> Session { engine.session(of: connection!) }
 
@@ -87,8 +88,8 @@ final class LocalHost: CommandHost {
         case .creation:
             let connection = connection!
             try admission.requireCommits()
-            try engine.shares.requireStore(engine.users.user(connection.principal!.identity))
-            if engine.mustWait(for: connection.workOfCreation, connection, engine.currentLine) {
+            try engine.shares.requireStore(engine.users.user(connection.access.principal!.identity))
+            if engine.mustWait(for: connection.turn.workOfCreation, connection, engine.currentLine) {
                 return false
             }
             isCreating = true

@@ -7,16 +7,16 @@ import BusProtocol
 extension Engine {
     /// An operator does not wait at the gate: somebody looks at what a dry run says, and then wants it done.
     func reload(_ connection: Connection) throws(RequestError) {
-        if let grants = connection.grants {
+        if let grants = connection.access.grants {
             guard grants.mayManage else { throw Self.forbidden("reload", "the bus") }
         } else {
-            try admission.requireOperator(connection.principal!)
+            try admission.requireOperator(connection.access.principal!)
         }
         let isDryRun = try request.flag(.dryRun, default: false)
         if !isDryRun { try admission.requireCommits() }
         clock.work += Work.reload
         queries.askReload(
-            id: Array(request.id), connection, by: connection.principal!, isDryRun: isDryRun)
+            id: Array(request.id), connection, by: connection.access.principal!, isDryRun: isDryRun)
     }
 
     /// Definitions and limits have been read, for a client that requested a reload, or (nil) for the daemon
@@ -78,7 +78,7 @@ extension Engine {
         for connection: Connection, _ loaded: Result<LoadedDefinitions, ReloadFailure>
     ) throws(RequestError) -> [Redefinition.Migration] {
         do throws(ReloadFailure) {
-            return try reload(loaded, by: connection.principal!)
+            return try reload(loaded, by: connection.access.principal!)
         } catch {
             throw RequestError(.rejected, error.message)
         }

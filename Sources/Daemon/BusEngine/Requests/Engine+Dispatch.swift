@@ -21,13 +21,13 @@ extension Engine {
         var refusal: RequestError?
         do throws(RequestError) {
             if request.present.contains(.key) {
-                if connection.isRestricted { return false }
+                if connection.access.isRestricted { return false }
                 key = try keyed(connection)
             }
             // Planned before the key is looked for, as what that takes is on its way from memory meanwhile.
             do throws(RequestError) { isWide = try plan(mayRepeat: !isLong) } catch { refusal = error }
             if let key, let earlier = try duplicate(of: key) {
-                connection.dispatched &+= 1
+                connection.input.noteDispatch()
                 answerDispatch(
                     connection, revision: earlier.revision, earlier.matched, earlier.changed,
                     isDuplicate: true)
@@ -37,13 +37,13 @@ extension Engine {
             if let refusal { throw refusal }
         } catch {
             // Whether its client may know why is up to the rules.
-            if connection.isRestricted { return false }
+            if connection.access.isRestricted { return false }
             throw error
         }
-        if connection.isRestricted, !connection.permits!.isFree(machine) { return false }
+        if connection.access.isRestricted, !connection.access.permits!.isFree(machine) { return false }
         if isLong, !request.hasBatch { try admission.requireEventRoom() }
         if isWide || knowsExpensive, try mustWaitForPlan(connection) { return true }
-        let outcome = connection.lentPrincipal!._withUnsafeGuaranteedRef { principal in
+        let outcome = connection.access.lentPrincipal!._withUnsafeGuaranteedRef { principal in
             Result { () throws(RequestError) in
                 let matched = try self.apply(by: principal, for: connection)
                 self.commit(by: principal, actions: true, key: key)
@@ -52,7 +52,7 @@ extension Engine {
         }
         let matched = try outcome.get()
         if reportsCommits { reportCommit(by: connection, matched: matched) }
-        connection.dispatched &+= 1
+        connection.input.noteDispatch()
         if let key { machine.remember(new: key, matched: matched, changed: machine.changed) }
         answerDispatch(connection, revision: machine.revision, matched, machine.changed, isDuplicate: false)
         return true
@@ -69,7 +69,7 @@ extension Engine {
 
     @inline(__always)
     private func keyed(_ connection: Connection) throws(RequestError) -> KeyedRequest? {
-        let outcome = connection.lentPrincipal!._withUnsafeGuaranteedRef { principal in
+        let outcome = connection.access.lentPrincipal!._withUnsafeGuaranteedRef { principal in
             Result { () throws(RequestError) in
                 guard let key = try self.request.key else { return KeyedRequest?.none }
                 return try self.machine.keyed(self.request, key, by: principal)
@@ -110,7 +110,7 @@ extension Engine {
     /// The reply to a dry run: what would have changed. Everything is rolled back.
     func answerDryRun(_ connection: Connection, _ matched: Int) throws(RequestError) {
         let longest = limits.daemon.line
-        let grants = connection.grants
+        let grants = connection.access.grants
         let changes = machine.rehearsedChanges(room: longest) { store in
             grants.map { visibility(of: store, to: $0) } ?? .whole
         }

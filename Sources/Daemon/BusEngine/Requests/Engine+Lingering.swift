@@ -33,16 +33,16 @@ extension Engine {
     func attach(
         _ connection: Connection, to name: String, linger: Int
     ) throws(RequestError) -> Bool {
-        let principal = connection.principal!
-        if let known = connection.sessionName, !UTF8Order.equal(known, name) {
+        let principal = connection.access.principal!
+        if let known = connection.hold.name, !UTF8Order.equal(known, name) {
             throw .invalid(
                 "session", "This connection has the session \(known); open another one for \(name).")
         }
         clock.work += Work.look * machine.sessionCount
         let left = machine.session(named: name, of: principal)
         var isResumed = false
-        if let left, left !== connection.session {
-            guard connection.session == nil else {
+        if let left, left !== connection.hold.session {
+            guard connection.hold.session == nil else {
                 throw .invalid(
                     "session",
                     "The session \(name) was left before; say hello with it before a will or an ephemeral store."
@@ -52,7 +52,7 @@ extension Engine {
             isResumed = !left.isEmpty
         }
         hold(name, by: connection, linger)
-        guard let session = connection.session else { return isResumed }
+        guard let session = connection.hold.session else { return isResumed }
         machine.name(session, name, linger: linger, principal)
         log.appendWill(of: session, machine)
         return isResumed
@@ -61,17 +61,17 @@ extension Engine {
     /// A connection that named the session before, and of which the bus may not know yet that it has ended, has it no
     /// longer: what still comes from there ends with it.
     private func hold(_ name: String, by connection: Connection, _ linger: Int) {
-        let holder = SessionHolder(identity: connection.principal?.identity, name: name)
+        let holder = SessionHolder(identity: connection.access.principal?.identity, name: name)
         if let before = sessionHolders.updateValue(connection.id, forKey: holder), before != connection.id {
-            connections.find(before)?.sessionName = nil
+            connections.find(before)?.hold.loseName()
         }
-        (connection.sessionName, connection.linger) = (name, linger)
+        connection.hold.name(name, linger: linger)
     }
 
     /// The connection has ended, or goes on in this daemon.
     func noteHolder(_ connection: Connection, hasEnded: Bool) {
-        guard let name = connection.sessionName else { return }
-        let holder = SessionHolder(identity: connection.principal?.identity, name: name)
+        guard let name = connection.hold.name else { return }
+        let holder = SessionHolder(identity: connection.access.principal?.identity, name: name)
         if !hasEnded {
             sessionHolders[holder] = connection.id
         } else if sessionHolders[holder] == connection.id {
@@ -84,13 +84,13 @@ extension Engine {
         let gone = lingering.take(session.id)
         if gone != nil { noteLeft(session) }
         if let old = gone?.connection
-            ?? connections.all.lazy.compactMap({ $0 }).first(where: { $0.session === session })
+            ?? connections.all.lazy.compactMap({ $0 }).first(where: { $0.hold.session === session })
         {
-            connections.countWill(old.willBytes, of: connection)
+            connections.countWill(old.hold.willBytes, of: connection)
             connections.countWill(0, of: old)
-            (old.session, old.sessionName) = (nil, nil)
+            old.hold.give()
         }
-        connection.session = session
+        connection.hold.take(session)
     }
 
     /// The session of a connection that has ended waits for its client; false where it has to end now.
@@ -118,7 +118,7 @@ extension Engine {
     /// The sessions without a connection, which the daemon before has left: they end, or wait for their clients as if
     /// they had just gone.
     package func endOrphanedSessions() {
-        let held = Set(connections.all.compactMap { $0?.session?.id })
+        let held = Set(connections.all.compactMap { $0?.hold.session?.id })
         for session in machine.sessionsInOrder where !held.contains(session.id) {
             if session.linger > 0, !session.isEmpty {
                 lingering.add(session, nil, until: clock.now + session.linger)

@@ -24,13 +24,13 @@ extension Engine {
         if request.present.contains(.store) {
             _ = try machine.requireAddress(request.store)
             guard subject == nil else { throw .invalid("type", "Give one of `type` and `store`, not both.") }
-            try require(.history, ofStoreIn: connection.grants, "read the history of")
+            try require(.history, ofStoreIn: connection.access.grants, "read the history of")
             let store = String(decoding: request.store, as: UTF8.self)
             subject = historySubject(String(store.prefix { $0 != "/" }), store)
         }
         // Commits made while the answer is looked up are not part of it.
         let last = min(until ?? machine.revision, machine.revision)
-        let view = connection.grants.flatMap { $0.knowsEverything ? nil : $0 }
+        let view = connection.access.grants.flatMap { $0.knowsEverything ? nil : $0 }
         ask(
             .history(since: since, until: last, limit: limit, subject, view: view), connection)
     }
@@ -96,14 +96,14 @@ extension Engine {
             throw .invalid("revision", "Say in `revision` to which one to go back.")
         }
         let expected = try request.integer(.ifRevision)
-        try require(.revert, ofStoreIn: connection.grants, "revert")
-        if expected != nil { try require(.read, ofStoreIn: connection.grants, "read") }
+        try require(.revert, ofStoreIn: connection.access.grants, "revert")
+        if expected != nil { try require(.read, ofStoreIn: connection.access.grants, "read") }
         try admission.requireLog()
         try admission.requireCommits()
         let (_, index) = try machine.requireStore(request.store)
         // On a shared bus identities are its members', which its log brings along.
         if !shared.isOn { try commands.requireOwnership(of: index, by: caller(of: connection)) }
-        try machine.require(expected, of: index, seenBy: connection.grants)
+        try machine.require(expected, of: index, seenBy: connection.access.grants)
         try requireHappened(past)
         let store = String(decoding: request.store, as: UTF8.self)
         ask(
@@ -209,7 +209,7 @@ extension Engine {
             while let query = connection.query {
                 // Past actions not delivered yet are delivered by the next daemon.
                 if case .actions = query.purpose { break }
-                connection.query = nil
+                connection.endQuery()
                 isAny = true
                 query.id.withUnsafeBytes {
                     refuse(

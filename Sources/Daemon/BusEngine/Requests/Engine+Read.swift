@@ -7,7 +7,7 @@ import BusState
 /// Requests that only read: states, lists, definitions, counters.
 extension Engine {
     func get(_ connection: Connection) throws(RequestError) {
-        let grants = connection.grants
+        let grants = connection.access.grants
         if request.namesOnlyAStore, grants?.readsEverything ?? true,
             let found = machine.location(of: request.store),
             try answerState(at: found, connection)
@@ -71,7 +71,7 @@ extension Engine {
         let pattern = try requestedPattern(required: false) ?? AddressPattern(type: "*")
         let limit = try request.integer(.limit, least: 1) ?? 1000
         let after = try requestedAfter()
-        let view = StoreView(connection.grants, isPast: false)
+        let view = StoreView(connection.access.grants, isPast: false)
         try read(StoreSelection(.list, of: pattern, after: after, limit: limit, view: view), connection)
     }
 
@@ -88,7 +88,7 @@ extension Engine {
     }
 
     func listTypes(_ connection: Connection) throws(RequestError) {
-        let grants = connection.grants
+        let grants = connection.access.grants
         let name = request.present.contains(.type) ? String(decoding: request.type, as: UTF8.self) : nil
         if let name, let grants, !grants.knows(type: name) { throw Self.unknown(name) }
         if let past = try requestedPast(grants) {
@@ -111,16 +111,14 @@ extension Engine {
         if advance(query) { return try finish(query, connection, id: request.id) }
         try admission.requireMemoryForRead()
         let read = PendingRead(query, line: Array(currentLine), id: Array(request.id))
-        connection.read = read
-        connection.isBlocked = true
-        connection.isPaused = true
+        connection.begin(read)
         reads.add(read)
     }
 
     /// Continues a read, and replies when it is done; false if it is not.
     func resume(_ read: PendingRead, for connection: Connection) -> Bool {
         guard advance(read.query) else {
-            connection.isPaused = true
+            connection.pause()
             reads.count(read)
             return false
         }
@@ -138,7 +136,7 @@ extension Engine {
     /// A read is done, or its client no longer waits for it.
     func forgetRead(of connection: Connection) {
         guard let read = connection.read else { return }
-        connection.read = nil
+        connection.endRead()
         reads.remove(read)
     }
 

@@ -19,7 +19,7 @@ extension Engine {
     private func executeNow(_ line: UnsafeRawBufferPointer, for connection: Connection) {
         currentLine = line
         do throws(RequestError) {
-            try request.read(line, from: &connection.memory)
+            try connection.input.read(line, with: request)
             guard request.id.count + DaemonLimits.eventOverhead <= limits.daemon.line else {
                 // No reply could carry the `id`.
                 return refuse(
@@ -43,7 +43,7 @@ extension Engine {
             case .sync: answer(connection) { $0.append(revision: machine.revision) }
             case .stats:
                 try answerWithinLine(connection, id: request.id) {
-                    appendStatistics(to: $0, for: connection.grants)
+                    appendStatistics(to: $0, for: connection.access.grants)
                     return true
                 }
             case .clients: try listClients(connection)
@@ -106,10 +106,10 @@ extension Engine {
         id: UnsafeRawBufferPointer = UnsafeRawBufferPointer(start: nil, count: 0), isPresent: Bool = false
     ) {
         // For a client that is not identified, everything but hello is the same mistake, unless there is no room for it.
-        let isKnown = connection.principal != nil || hasCertificate(connection, at: refusal)
+        let isKnown = connection.access.principal != nil || hasCertificate(connection, at: refusal)
         let mayBeTold = isKnown || refusal.code == .unauthorized || refusal.code == .limit
         var error = mayBeTold ? refusal : Admission.unknownClient
-        if let grants = connection.grants {
+        if let grants = connection.access.grants {
             error = disclosed(error, to: grants, isPresent: isPresent)
             if error.code == .forbidden { noteDenial(error, of: connection, grants) }
         }

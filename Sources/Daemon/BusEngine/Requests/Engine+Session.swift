@@ -11,14 +11,14 @@ extension Engine {
             throw .invalid("protocol", "This daemon speaks protocol 1.")
         }
         if let name = try request.string(.client) {
-            connection.clientName = String(
-                String.UnicodeScalarView(name.unicodeScalars.prefix(DaemonLimits.clientName)))
+            let scalars = name.unicodeScalars.prefix(DaemonLimits.clientName)
+            connection.access.introduce(as: String(String.UnicodeScalarView(scalars)))
         }
         let token = try request.string(.token)
         let wantedSession = try requestedSession()
-        if case .tcp(_, .some) = connection.peer, connection.principal == nil, token == nil {
+        if case .tcp(_, .some) = connection.peer, connection.access.principal == nil, token == nil {
             try admission.identify(connection)
-        } else if case .tcp(let address, _) = connection.peer, connection.principal == nil {
+        } else if case .tcp(let address, _) = connection.peer, connection.access.principal == nil {
             guard let token, let name = configuration.tokenName(token) else {
                 throw RequestError(
                     .unauthorized, "This token is not in the bus's token file; ask its operator for one.")
@@ -41,7 +41,7 @@ extension Engine {
             writer.append(quoted: machine.epoch)
             writer.append(revision: machine.revision)
             writer.append(",\"identity\":")
-            connection.principal?.by.withUnsafeBytes { writer.append($0) }
+            connection.access.principal?.by.withUnsafeBytes { writer.append($0) }
             writer.append(",\"limits\":")
             writer.append(jsonObject: limits.object)
             if let isResumed { writer.append(isResumed ? ",\"resumed\":true" : ",\"resumed\":false") }

@@ -15,11 +15,11 @@ extension Engine {
 
     /// The session of a connection, which is opened when it is first needed.
     func session(of connection: Connection) -> Session {
-        if let session = connection.session { return session }
-        let session = machine.openSession(connection.principal!)
-        connection.session = session
-        if let name = connection.sessionName {
-            machine.name(session, name, linger: connection.linger, connection.principal!)
+        if let session = connection.hold.session { return session }
+        let session = machine.openSession(connection.access.principal!)
+        connection.hold.take(session)
+        if let name = connection.hold.name {
+            machine.name(session, name, linger: connection.hold.linger, connection.access.principal!)
         }
         return session
     }

@@ -7,7 +7,7 @@ import BusState
 extension Engine {
     func subscribe(_ connection: Connection) throws(RequestError) {
         try admission.requireSubscription(connection)
-        let grants = connection.grants
+        let grants = connection.access.grants
         let actions = try request.flag(.actions, default: false)
         try require(
             actions ? .history : .read, ofStoreIn: grants, actions ? "read the history of" : "read")
@@ -76,10 +76,12 @@ extension Engine {
         guard let number = try request.integer(.sub, least: 1) else {
             throw .invalid("sub", "Say in `sub` which subscription to end.")
         }
-        guard let index = connection.subscriptions.firstIndex(where: { $0.number == number }) else {
+        guard let subscription = connection.delivery.subscriptions.first(where: { $0.number == number })
+        else {
             throw .invalid("sub", "This connection has no subscription \(number).")
         }
-        hub.detach(connection.subscriptions.remove(at: index))
+        connection.delivery.remove { $0 === subscription }
+        hub.detach(subscription)
         answer(connection) { _ in }
     }
 

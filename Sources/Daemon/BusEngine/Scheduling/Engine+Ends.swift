@@ -9,23 +9,22 @@ extension Engine {
     /// as soon as it is their turn.
     package func disconnect(_ id: ConnectionID) {
         let connection = connections[id]
-        connection.isClosing = true
-        connection.isGone = true
+        connection.end()
         forgetRead(of: connection)
         forgetDeferredLine(of: connection)
-        connection.query = nil
+        connection.endQuery()
         hub.removeAll(of: connection)
         connections.remove(connection)
         connections.release(number: id)
         if shared.isOn { return endShared(connection) }
         noteHolder(connection, hasEnded: true)
-        guard let session = connection.session, !mayLinger(connection, session) else { return }
+        guard let session = connection.hold.session, !mayLinger(connection, session) else { return }
         endInTurn(connection)
     }
 
     /// Ends a connection that is gone: its will and the drops of its ephemeral stores are applied.
     func endInTurn(_ connection: Connection) {
-        guard let session = connection.session else { return }
+        guard let session = connection.hold.session else { return }
         if scheduler.isUncontended {
             end(connection)
         } else {
@@ -41,7 +40,7 @@ extension Engine {
     func end(_ connection: Connection) {
         let start = scheduler.beginSlice()
         defer { scheduler.endEnd(start, connection) }
-        if let session = connection.session, isEndLong(session), scheduler.isGateClosed(to: -1) {
+        if let session = connection.hold.session, isEndLong(session), scheduler.isGateClosed(to: -1) {
             scheduler.waitAtGate(.end(connection))
         } else {
             finishEnd(of: connection)
@@ -50,7 +49,7 @@ extension Engine {
 
     private func finishEnd(of connection: Connection) {
         let start = clock.work
-        if let session = connection.session { end(session) }
+        if let session = connection.hold.session { end(session) }
         forgetSession(of: connection)
         let done = clock.work - start
         if done >= DaemonLimits.longRequest { scheduler.closeGate(after: done) }
@@ -58,7 +57,7 @@ extension Engine {
 
     /// A will takes memory until it is applied.
     private func forgetSession(of connection: Connection) {
-        connection.session = nil
+        connection.hold.take(nil)
         connections.countWill(0, of: connection)
     }
 
@@ -80,7 +79,7 @@ extension Engine {
     func takeWaitingSessions() -> [Session] {
         scheduler.takeEnds().compactMap { connection in
             defer { forgetSession(of: connection) }
-            return connection.session
+            return connection.hold.session
         }
     }
 

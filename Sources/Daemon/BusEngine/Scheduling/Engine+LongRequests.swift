@@ -66,15 +66,15 @@ extension Engine {
     ) -> Bool {
         if cost >= DaemonLimits.longRequest, scheduler.isGateClosed(to: connection.id) {
             keep(line, of: connection)
-            connection.waitsAtGate = true
+            connection.wait(for: .gate)
             scheduler.waitAtGate(.serve(connection))
             return true
         }
-        guard cost >= clock.limits.sliceWork, !connection.isDeferredLineDue, scheduler.hasWork else {
+        guard cost >= clock.limits.sliceWork, connection.input.attempt != .deferred, scheduler.hasWork else {
             return false
         }
         keep(line, of: connection)
-        connection.isPaused = true
+        connection.pause()
         scheduler.enqueue(connection, expecting: cost)
         return true
     }
@@ -86,30 +86,24 @@ extension Engine {
     }
 
     func keep(_ line: UnsafeRawBufferPointer, of connection: Connection) {
-        connection.deferredLine = Array(line)
+        connection.keep(line)
         connections.countKept(line.count)
-        connection.isBlocked = true
     }
 
-    /// Executes the request that waited; false if it has to wait on.
-    func executeDeferredLine(of connection: Connection) -> Bool {
-        guard let line = connection.deferredLine else { return true }
-        if connection.waitsAtGate, scheduler.isGateClosed(to: connection.id) { return false }
+    /// Executes the request that waited, if it may pass the gate.
+    func executeDeferredLine(of connection: Connection) {
+        guard let line = connection.deferredLine else { return }
+        if connection.waits.contains(.gate), scheduler.isGateClosed(to: connection.id) { return }
         forgetDeferredLine(of: connection)
-        connection.isBlocked = false
-        connection.isDeferredLineDue = true
-        line.withUnsafeBytes { _ = execute(.line($0), for: connection) }
-        connection.isDeferredLineDue = false
-        // It may have to wait for something else now.
-        return !connection.isBlocked && connection.deferredLine == nil && !connection.isPaused
+        connection.input.retry(.deferred) {
+            line.withUnsafeBytes { _ = execute(.line($0), for: connection) }
+        }
     }
 
     func forgetDeferredLine(of connection: Connection) {
         guard let line = connection.deferredLine else { return }
         connections.countKept(-line.count)
-        connection.deferredLine = nil
-        guard connection.waitsAtGate else { return }
-        connection.waitsAtGate = false
-        scheduler.leaveGate(connection)
+        connection.forgetLine()
+        if connection.waits.contains(.gate) { scheduler.leaveGate(connection) }
     }
 }

@@ -47,7 +47,7 @@ extension Engine {
     /// There is input for a connection that must wait for its turn: `serveNext` asks for it then.
     package func awaitTurn(_ id: ConnectionID) {
         let connection = connections[id]
-        connection.awaitsInput = true
+        connection.turn.awaitInput()
         scheduler.enqueue(connection)
     }
 
@@ -73,11 +73,8 @@ extension Engine {
     }
 
     private func serveQueued(_ connection: Connection) -> ConnectionID? {
-        connection.isQueued = false
-        let awaitsInput = connection.awaitsInput
-        connection.awaitsInput = false
+        let awaitsInput = connection.turn.begin()
         if connection.isGone { return nil }
-        connection.isInTurn = true
         // Lines received earlier come first; the socket reports again that there is more.
         if awaitsInput, !mustWait(connection), !connection.isClosing { return connection.id }
         serve(connection)
@@ -92,7 +89,7 @@ extension Engine {
     /// Continues a connection, because something it waited for has come: at once if nothing
     /// else waits, else in its turn.
     func proceed(_ connection: Connection) {
-        if clock.sliceEnd != 0 || connection.isQueued { return scheduler.enqueue(connection) }
+        if clock.sliceEnd != 0 || connection.turn.isQueued { return scheduler.enqueue(connection) }
         if scheduler.isUncontended { serve(connection) } else { scheduler.enqueue(connection) }
     }
 
@@ -100,14 +97,14 @@ extension Engine {
     func serve(_ connection: Connection) {
         let start = scheduler.beginSlice()
         let logged = log.mark
-        connection.isPaused = false
-        if !connection.isBlocked, !connection.isClosing {
-            connection.lines.resume { self.execute($0, for: connection) }
+        connection.beginSlice()
+        if connection.waits.isEmpty, !connection.isClosing {
+            connection.input.resume { self.execute($0, for: connection) }
         }
         settle(connection)
         noteLogged(connection, since: logged)
         connections.countHeld(connection)
         scheduler.endSlice(start, connection)
-        if !connection.isPaused { connections.markReady(connection) }
+        if !connection.waits.contains(.slice) { connections.markReady(connection) }
     }
 }

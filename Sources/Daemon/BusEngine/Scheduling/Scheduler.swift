@@ -61,13 +61,13 @@ final class Scheduler {
 
     /// Queues a connection for its turn; `work`: what it will take, where that is known.
     func enqueue(_ connection: Connection, expecting work: Int? = nil) {
-        if connection.isQueued { return }
-        connection.isQueued = true
+        guard connection.turn.queue() else { return }
         guard let turn = sharedTurn(of: connection, expecting: work) else {
-            return queue.add(.serve(connection), of: connection.user, &connection.share, expecting: work)
+            return connection.turn.add(
+                .serve(connection), of: connection.user, to: &queue, expecting: work)
         }
         // One after the other, so that not all of them hold what they have sent.
-        if connection.heldBytes > 0 {
+        if connection.input.countedBytes > 0 {
             turn.line.putBack(connection)
         } else {
             turn.line.append(connection)
@@ -80,7 +80,7 @@ final class Scheduler {
     @inline(__always)
     private func sharedTurn(of connection: Connection, expecting work: Int?) -> SharedTurn? {
         if connection.isLost { return connection.user.lost }
-        return connection.isNew && work == nil ? connection.user.newcomers : nil
+        return connection.turn.isFirst && work == nil ? connection.user.newcomers : nil
     }
 
     func takeNext(of turn: SharedTurn) -> Connection? {
@@ -111,7 +111,7 @@ final class Scheduler {
     /// The end of a connection waits for its turn, at the place where it will be done: connections with little to do
     /// are not held up by the ends of many.
     func enqueueEnd(of connection: Connection, expecting work: Int?) {
-        queue.add(.end(connection), of: connection.user, &connection.share, expecting: work)
+        connection.turn.add(.end(connection), of: connection.user, to: &queue, expecting: work)
     }
 
     /// The ends that wait; the caller takes them over.
@@ -142,19 +142,18 @@ final class Scheduler {
         if connection.isLost {
             connection.user.lost.share.charge(done)
         } else {
-            if !connection.isInTurn { queue.serveAtOnce(connection) }
-            if connection.isNew {
-                connection.isNew = false
+            if !connection.turn.isPresent { queue.serveAtOnce(connection) }
+            if connection.turn.isFirst {
                 // Where nobody waits, nobody comes after it either: debts would add up.
-                if connection.isInTurn { chargeNewcomer(done, of: connection.user) }
-                connection.share = Share(expecting: done)
+                if connection.turn.isPresent { chargeNewcomer(done, of: connection.user) }
+                connection.turn.endFirst(done)
             } else {
-                connection.share.charge(done)
+                connection.turn.charge(done)
             }
         }
         connection.user.charge(done)
-        connection.isInTurn = false
-        if connection.isPaused, !connection.isClosing { enqueue(connection) }
+        connection.turn.end()
+        if connection.waits.contains(.slice), !connection.isClosing { enqueue(connection) }
     }
 
     /// A newcomer had its first slice. Its like share one turn, in which each weighs as much as a connection that stays:
@@ -179,7 +178,7 @@ final class Scheduler {
 
     /// Work was done for a connection outside of its turn.
     func charge(_ work: Int, to connection: Connection) {
-        connection.share.charge(work)
+        connection.turn.charge(work)
         connection.user.charge(work)
     }
 
@@ -203,7 +202,7 @@ final class Scheduler {
     @inline(__always)
     func bill(_ work: Int, to connection: Connection) {
         let user = connection.user
-        connection.share.owe(work, upTo: user.errands.clock &+ 2 &* limits.sliceWork)
+        connection.turn.owe(work, upTo: user.errands.clock &+ 2 &* limits.sliceWork)
         user.share.owe(work, upTo: queue.clock &+ 2 &* limits.sliceWork)
     }
 
@@ -249,6 +248,7 @@ final class Scheduler {
     }
 
     func leaveGate(_ connection: Connection) {
+        connection.passGate()
         waitingAtGate.removeAll {
             if case .serve(let other) = $0 { other === connection } else { false }
         }
@@ -287,7 +287,7 @@ final class Scheduler {
         findNextAtGate()
         switch errand {
         case .serve(let connection):
-            connection.waitsAtGate = false
+            connection.passGate()
             enqueue(connection)
         case .end(let connection): enqueueEnd(of: connection, expecting: nil)
         case .timers:

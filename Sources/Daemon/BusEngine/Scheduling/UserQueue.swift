@@ -58,7 +58,7 @@ struct UserQueue {
     @inline(__always)
     mutating func serveAtOnce(_ connection: Connection) {
         users.serveAtOnce(&connection.user.share)
-        connection.user.errands.serveAtOnce(&connection.share)
+        connection.turn.serveAtOnce(of: connection.user)
     }
 
     /// Removes the errands of these users for which `isLeaving` is true, user by user.

@@ -29,8 +29,7 @@ final class MulticastGroup {
     @inline(__always)
     func add(_ subscription: Subscription, _ connection: Connection) {
         members.append(.passUnretained(subscription))
-        connection.sharedRun = .passUnretained(run)
-        connection.sharedStart = 0
+        connection.output.join(run)
     }
 
     func addOther(_ subscription: Subscription) { others.append(.passUnretained(subscription)) }
@@ -53,8 +52,8 @@ final class MulticastGroup {
     @inline(__always)
     func leave(_ subscription: Subscription, _ connection: Connection) {
         subscription.from = from
-        connection.delivered &+= events
-        connection.sharedRun = nil
+        connection.delivery.note(events: events)
+        connection.output.leaveRun()
     }
 
     /// Calls `body` with every member and its connection.

@@ -63,7 +63,7 @@ extension SubscriptionHub {
         for place in 0..<group.liveCount {
             Unmanaged.passUnretained(group.subscribers[place])._withUnsafeGuaranteedRef { subscription in
                 // A connection's only subscription needs no ordering.
-                if atOnce, subscription.connection.subscriptions.count == 1 {
+                if atOnce, subscription.connection.delivery.subscriptions.count == 1 {
                     writeBookmark(to: subscription)
                 } else {
                     publication.ordered.append(subscription)
@@ -75,8 +75,7 @@ extension SubscriptionHub {
     func writeBookmark(to subscription: Subscription) {
         Unmanaged.passUnretained(subscription.connection)._withUnsafeGuaranteedRef { connection in
             guard subscription.from < machine.revision, connection.lagging == 0, connection.behind == 0,
-                !connection.isClosing,
-                connection.outbox.count < connections.outboxLimit(of: connection)
+                !connection.isClosing, !connections.isFull(connection)
             else { return }
             connections.write(to: connection) { writer in
                 writer.write(atMost: 80) { pen in

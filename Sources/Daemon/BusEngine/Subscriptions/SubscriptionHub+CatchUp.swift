@@ -13,8 +13,7 @@ extension SubscriptionHub {
         subscription.catchUp = catchUp
         Unmanaged.passUnretained(subscription.connection)._withUnsafeGuaranteedRef { connection in
             endMulticast(with: connection)
-            connection.lagging += 1
-            connection.isBlocked = true
+            connection.beginLagging()
         }
         Unmanaged.passUnretained(subscription.group)._withUnsafeGuaranteedRef { group in
             beginNoting(group, after: machine.sequence)
@@ -31,31 +30,24 @@ extension SubscriptionHub {
         endMulticast(of: subscription.group)
         subscription.group.goLive(subscription)
         if !subscription.group.hasLaggingSubscribers { endNoting(subscription.group) }
-        subscription.connection.lagging -= 1
+        subscription.connection.endLagging()
     }
 
     /// Delivers what a connection's subscriptions miss, in order, while there is room, as long as the slice lasts.
     func catchUp(_ connection: Connection) {
         if connection.lagging == 0 { return }
-        let rests = clock.now < connection.restsUntil
-        if rests, connection.subscriptions.contains(where: hasMissed) {
+        let rests = clock.now < connection.delivery.restsUntil
+        if rests, connection.delivery.subscriptions.contains(where: hasMissed) {
             // The others rest with it: the events of one revision go by the numbers of the subscriptions.
             return rest(connection)
         }
-        for subscription in connection.subscriptions where subscription.isLagging {
+        for subscription in connection.delivery.subscriptions where subscription.isLagging {
             while subscription.isLagging {
                 if rests, subscription.catchUp!.isResting { break }
-                if connection.outbox.count >= connections.outboxLimit(of: connection) || connection.isClosing
-                {
-                    return
-                }
-                if clock.isSliceUsedUp {
-                    connection.isPaused = true
-                    return
-                }
+                if connections.isFull(connection) || connection.isClosing { return }
+                if clock.isSliceUsedUp { return connection.pause() }
                 guard mayHold(DaemonLimits.usualContent, connection) else {
-                    connection.restsUntil = max(
-                        connection.restsUntil, clock.now + DaemonLimits.reliefInterval)
+                    connection.delivery.rest(until: clock.now + DaemonLimits.reliefInterval)
                     return rest(connection)
                 }
                 deliverPart(to: subscription)
@@ -77,8 +69,7 @@ extension SubscriptionHub {
             fallsDecayedAt = clock.now
         }
         falls += 1
-        connection.restsUntil = max(
-            connection.restsUntil, clock.now + falls / DaemonLimits.fallsPerMillisecond)
+        connection.delivery.rest(until: clock.now + falls / DaemonLimits.fallsPerMillisecond)
     }
 
     /// Whether something may have changed for a subscription while it rests.
@@ -88,10 +79,9 @@ extension SubscriptionHub {
     }
 
     private func rest(_ connection: Connection) {
-        if connection.isResting { return }
-        connection.isResting = true
+        guard connection.delivery.beginRest() else { return }
         resting.append(connection)
-        restDeadline = min(restDeadline ?? .max, connection.restsUntil)
+        restDeadline = min(restDeadline ?? .max, connection.delivery.restsUntil)
     }
 
     /// Subscriptions whose pause is over receive what came meanwhile, and take live changes from there on.
@@ -101,9 +91,13 @@ extension SubscriptionHub {
         resting = []
         restDeadline = nil
         for connection in all {
-            connection.isResting = false
+            connection.delivery.endRest()
             if connection.isClosing || connection.lagging == 0 { continue }
-            if connection.restsUntil <= clock.now { scheduler.enqueue(connection) } else { rest(connection) }
+            if connection.delivery.restsUntil <= clock.now {
+                scheduler.enqueue(connection)
+            } else {
+                rest(connection)
+            }
         }
     }
 
@@ -134,7 +128,7 @@ extension SubscriptionHub {
         switch progress {
         case .hasMore:
             subscription.catchUp = catchUp
-            subscription.connection.isPaused = true
+            subscription.connection.pause()
         case .isFull:
             write(subscription, &catchUp, part, dropped: ItemList(), more: true)
             subscription.catchUp = catchUp
@@ -144,15 +138,14 @@ extension SubscriptionHub {
                 // A dropped store may be created again before the next slice, so what is known now is delivered now.
                 write(subscription, &catchUp, part, dropped: dropped, more: true)
                 subscription.catchUp = catchUp
-                subscription.connection.isPaused = true
-                return
+                return subscription.connection.pause()
             }
             let isEmpty = part.isEmpty && dropped.isEmpty
             if !isEmpty || catchUp.isOpen || catchUp.evenIfEmpty {
                 write(subscription, &catchUp, part, dropped: dropped, more: false)
                 subscription.from = machine.revision
             }
-            if clock.now < subscription.connection.restsUntil {
+            if clock.now < subscription.connection.delivery.restsUntil {
                 subscription.catchUp = CatchUp(
                     reset: false, evenIfEmpty: false, dropsAfter: machine.revision,
                     floor: machine.sequence, ceiling: machine.sequence)
@@ -356,7 +349,7 @@ extension SubscriptionHub {
         }
         catchUp.isOpen = true
         totals.events += 1
-        subscription.connection.delivered += 1
+        subscription.connection.delivery.note()
     }
 
     /// The cause of the last commit, where somebody was late for it.

@@ -47,7 +47,8 @@ extension SubscriptionHub {
             Unmanaged.passUnretained(group.subscribers[0])._withUnsafeGuaranteedRef { subscription in
                 Unmanaged.passUnretained(subscription.connection)._withUnsafeGuaranteedRef { connection in
                     // Where there are other subscriptions their order has to be kept.
-                    guard connection.subscriptions.count == 1, isReading(subscription, connection) else {
+                    guard connection.delivery.subscriptions.count == 1, isReading(subscription, connection)
+                    else {
                         return
                     }
                     connections.write(to: connection) { writer in
@@ -58,7 +59,7 @@ extension SubscriptionHub {
                     if !isWritten { return }
                     subscription.from = machine.revision
                     totals.events &+= 1
-                    connection.delivered &+= 1
+                    connection.delivery.note()
                 }
             }
         } else if let multicast = group.multicast, multicast.others.isEmpty,
@@ -114,7 +115,7 @@ extension SubscriptionHub {
     /// Notifies one subscription, or queues it for later, where its connection has others.
     func deliver(_ content: GroupContent, _ cause: ByteWriter?, toOneOf subscription: Subscription) {
         Unmanaged.passUnretained(subscription.connection)._withUnsafeGuaranteedRef { connection in
-            if connection.subscriptions.count > 1 {
+            if connection.delivery.subscriptions.count > 1 {
                 // A subscription that lags behind anyway need not be ordered.
                 guard subscription.group.key.actions || canTake(content, subscription, connection) else {
                     return
@@ -143,7 +144,7 @@ extension SubscriptionHub {
         clock.work &+= Work.delivery
         subscription.from = machine.revision
         totals.events += 1
-        connection.delivered &+= 1
+        connection.delivery.note()
     }
 
     /// Whether a subscription takes live changes; one whose outbox is full, or whose turn comes
@@ -168,8 +169,7 @@ extension SubscriptionHub {
     private func isReading(_ subscription: Subscription, _ connection: Connection) -> Bool {
         // While one subscription of a connection lags, all do: else a later commit would overtake an earlier one.
         connection.lagging == 0 && connection.behind == 0 && !connection.isClosing
-            && connection.outbox.count < connections.outboxLimit(of: connection)
-            && !subscription.isLagging
+            && !connections.isFull(connection) && !subscription.isLagging
     }
 
     // MARK: Events
@@ -226,19 +226,18 @@ extension SubscriptionHub {
         guard !connection.isClosing, subscription.deliveredThrough == nil else { return }
         // While another one of the connection does, this one must not overtake it.
         if connection.behind > 0, log.isOn { return fallBackToLog(subscription) }
-        if connection.outbox.count >= connections.outboxLimit(of: connection) || isPublicationLong {
-            if log.isOn { return fallBackToLog(subscription) }
-            if connection.outbox.count >= connections.outboxLimit(of: connection), !mayHoldMore(connection) {
-                return endSlowConsumer(connection)
-            }
-            if connection.outbox.count >= connections.outboxLimit(of: connection) { watch(connection) }
+        let isFull = connections.isFull(connection)
+        if log.isOn, isFull || isPublicationLong { return fallBackToLog(subscription) }
+        if isFull {
+            guard mayHoldMore(connection) else { return endSlowConsumer(connection) }
+            watch(connection)
         }
         clock.work += Work.delivery
         connections.write(to: connection) { writer in
             for place in content.actions {
                 writer.append(actionFor: subscription.number, publication.action(place))
                 totals.events += 1
-                connection.delivered += 1
+                connection.delivery.note()
             }
         }
     }
@@ -246,30 +245,27 @@ extension SubscriptionHub {
     /// An action subscription receives this commit, and what follows until it has caught up, from the log.
     private func fallBackToLog(_ subscription: Subscription) {
         subscription.deliveredThrough = machine.revision - 1
-        subscription.connection.behind += 1
-        subscription.connection.isBlocked = true
+        subscription.connection.beginPast()
         scheduler.enqueue(subscription.connection)
     }
 
     /// Whether the daemon has memory for more than the usual output of one connection: the client reads, if more slowly
     /// than others dispatch, or has not had the time to prove that it does not.
     private func mayHoldMore(_ connection: Connection) -> Bool {
-        connection.outbox.count < connections.limits.memory / 8 && !connections.isOutputOverShare
+        connection.output.outbox.count < connections.limits.memory / 8 && !connections.isOutputOverShare
             && !connections.isStuck(connection) && !connection.user.holdsTooMuch
     }
 
     /// A connection holds more than it usually may: once it has not read for long enough, it is closed.
     private func watch(_ connection: Connection) {
-        if connection.isWatched { return }
-        connection.isWatched = true
-        watchedReaders.append(connection)
+        if connection.output.watch() { watchedReaders.append(connection) }
     }
 
     /// When the next of those has to be checked, in milliseconds since 1970.
     var watchDeadline: Int? {
         watchedReaders.isEmpty
             ? nil
-            : watchedReaders.lazy.map { $0.stuckSince ?? self.clock.now }.min()!
+            : watchedReaders.lazy.map { $0.output.stuckSince ?? self.clock.now }.min()!
                 + DaemonLimits.stuckMilliseconds
     }
 
@@ -279,8 +275,8 @@ extension SubscriptionHub {
         let watched = watchedReaders
         watchedReaders = []
         for connection in watched where !connection.isClosing {
-            connection.isWatched = false
-            if connection.outbox.count < connections.outboxLimit(of: connection) { continue }
+            connection.output.endWatch()
+            if !connections.isFull(connection) { continue }
             if connections.isStuck(connection) {
                 endSlowConsumer(connection)
             } else {
@@ -302,7 +298,7 @@ extension SubscriptionHub {
             connection, .slowConsumer,
             "This client does not read, and the bus needs the memory; connect again and read.")
         // Nobody will read it, and the memory is needed.
-        connection.isDiscarding = true
+        connection.output.discard()
     }
 
     private func endSlowConsumer(_ connection: Connection) {

@@ -91,10 +91,10 @@ extension SubscriptionHub {
     func continueSearching(for connection: Connection) -> Bool {
         while let group = connection.searches.last {
             guard search(for: group, while: { !clock.isSliceUsedUp }) else {
-                connection.isPaused = true
+                connection.pause()
                 return false
             }
-            connection.searches.removeLast()
+            connection.endSearch()
         }
         return true
     }

@@ -59,14 +59,14 @@ extension SubscriptionHub {
     @inline(__always)
     private func canShare(_ connection: Connection) -> Bool {
         // Runs are held whole: a slow reader would hold many for little. It gets bytes of its own.
-        connection.subscriptions.count == 1 && connection.lagging == 0 && !connection.isClosing
-            && connection.outbox.count <= DaemonLimits.sharedWhileWaiting && hasRoom(connection)
+        connection.delivery.subscriptions.count == 1 && connection.lagging == 0 && !connection.isClosing
+            && connection.output.outbox.count <= DaemonLimits.sharedWhileWaiting && hasRoom(connection)
     }
 
     /// Whether a whole run fits into the outbox, so that nothing has to be checked meanwhile.
     @inline(__always)
     private func hasRoom(_ connection: Connection) -> Bool {
-        connection.outbox.count + MulticastGroup.runSize < connections.outboxLimit(of: connection)
+        connection.output.outbox.count + MulticastGroup.runSize < connections.outboxLimit(of: connection)
     }
 
     /// The run is full: all members get it, and those without room for another are notified one by one from here on.
@@ -75,7 +75,7 @@ extension SubscriptionHub {
         multicast.part { !self.hasRoom($1) }
         connections.retire(multicast.run.bytes)
         multicast.run.bytes = connections.pool.take()
-        multicast.forEachMember { $1.sharedStart = 0 }
+        multicast.forEachMember { $1.output.beginRun() }
     }
 
     /// The group's subscribers are notified one by one until a commit forms a new multicast.
@@ -93,7 +93,7 @@ extension SubscriptionHub {
 
     /// Ends the multicast that a connection is in, because its subscription is no longer like the others.
     func endMulticast(with connection: Connection) {
-        if connection.sharedRun != nil, let subscription = connection.subscriptions.first {
+        if connection.output.sharedRun != nil, let subscription = connection.delivery.subscriptions.first {
             endMulticast(of: subscription.group)
         }
     }

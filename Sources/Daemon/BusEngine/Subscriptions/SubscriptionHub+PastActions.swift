@@ -14,7 +14,7 @@ extension SubscriptionHub {
         // It may begin before those that are behind already.
         forgetEntries(of: connection)
         subscription.deliveredThrough = revision
-        connection.behind += 1
+        connection.beginPast()
         continuePast(of: connection)
     }
 
@@ -23,23 +23,22 @@ extension SubscriptionHub {
     func continuePast(of connection: Connection) -> Bool {
         var hasAdvanced = false
         while connection.behind > 0, connection.query == nil {
-            let behind = connection.subscriptions.filter { $0.deliveredThrough != nil }
+            let behind = connection.delivery.subscriptions.filter { $0.deliveredThrough != nil }
             guard let after = behind.lazy.compactMap(\.deliveredThrough).min() else {
-                connection.behind = 0
-                break
+                preconditionFailure("No subscription receives past actions.")
             }
             if after >= machine.revision {
                 for subscription in behind { endPast(subscription) }
                 break
             }
-            if connection.outbox.count > connections.outboxLimit(of: connection) / 2 {
-                connection.isBlocked = true
+            if !connections.isHalfEmpty(connection) {
+                connection.wait(for: .output)
                 // While memory is short, what can be read again is not kept.
                 if connections.isOutputOverShare { forgetEntries(of: connection) }
                 return false
             }
             if hasAdvanced, clock.isSliceUsedUp {
-                connection.isPaused = true
+                connection.pause()
                 return false
             }
             hasAdvanced = true
@@ -52,14 +51,14 @@ extension SubscriptionHub {
 
     /// What follows a revision in the log has come; it is delivered in the connection's turn.
     func takePast(_ answer: LogAnswer, after asked: Int, for connection: Connection) {
-        let behind = connection.subscriptions.filter { $0.deliveredThrough != nil }
+        let behind = connection.delivery.subscriptions.filter { $0.deliveredThrough != nil }
         switch answer {
         case .entries(let entries, let through) where through > asked:
             forgetEntries(of: connection)
             if behind.isEmpty { return }
             let past = PastEntries(.answer(entries, through: through))
             connections.count(past, as: entries.count, of: connection)
-            connection.past = past
+            connection.delivery.keep(past)
         case .gap(let oldest):
             for subscription in behind where subscription.deliveredThrough! < oldest {
                 writeGap(to: subscription, at: oldest)
@@ -83,15 +82,15 @@ extension SubscriptionHub {
     func endPast(_ subscription: Subscription) {
         guard subscription.deliveredThrough != nil else { return }
         subscription.deliveredThrough = nil
-        subscription.connection.behind -= 1
+        subscription.connection.endPast()
         if subscription.connection.behind == 0 { forgetEntries(of: subscription.connection) }
     }
 
     /// The entries at hand are not those that come next, or are no longer needed.
     func forgetEntries(of connection: Connection) {
-        guard let past = connection.past else { return }
+        guard let past = connection.delivery.past else { return }
         connections.count(past, as: 0, of: connection)
-        connection.past = nil
+        connection.delivery.keep(nil)
     }
 
     // MARK: Entries
@@ -100,14 +99,14 @@ extension SubscriptionHub {
     private func deliverEntries(
         after revision: Int, to behind: [Subscription], of connection: Connection
     ) -> Bool {
-        if case .answer(let bytes, let through) = connection.past?.source {
+        if case .answer(let bytes, let through) = connection.delivery.past?.source {
             bytes.withUnsafeBytes { deliver($0, through: through, to: behind, of: connection) }
             return true
         }
         return log.withEntries(after: revision) { entries, before, last in
-            if case .batch(before) = connection.past?.source {
+            if case .batch(before) = connection.delivery.past?.source {
             } else {
-                connection.past = PastEntries(.batch(after: before))
+                connection.delivery.keep(PastEntries(.batch(after: before)))
             }
             deliver(entries, through: last, to: behind, of: connection)
         }
@@ -118,7 +117,7 @@ extension SubscriptionHub {
         _ entries: UnsafeRawBufferPointer, through end: Int, to behind: [Subscription],
         of connection: Connection
     ) {
-        guard let past = connection.past else { return }
+        guard let past = connection.delivery.past else { return }
         while past.offset < entries.count {
             let line = LogLines.line(in: entries, at: past.offset)
             clock.work += Work.entry
@@ -161,7 +160,7 @@ extension SubscriptionHub {
         }
         let first = behind.reduce(revisions.upperBound) { min($0, $1.deliveredThrough! + 1) }
         for revision in max(first, revisions.lowerBound)...revisions.upperBound {
-            if connection.outbox.count >= connections.outboxLimit(of: connection) { return false }
+            if connections.isFull(connection) { return false }
             for (subscription, wanted) in zip(behind, wanted) where subscription.deliveredThrough! < revision
             {
                 for (index, action) in wanted {
@@ -171,7 +170,7 @@ extension SubscriptionHub {
                             index: index)
                     }
                     totals.events += 1
-                    connection.delivered += 1
+                    connection.delivery.note()
                     clock.work += Work.delivery
                 }
                 subscription.deliveredThrough = revision

@@ -216,7 +216,7 @@ extension SubscriptionHub {
             catchUp.commit = machine.revision
             beginLagging(subscription, catchUp)
             // Delivering a commit costs at most what making it did, about.
-            if !connection.isQueued {
+            if !connection.turn.isQueued {
                 scheduler.enqueue(
                     connection, expecting: min(clock.workOfSlice, clock.limits.turnWork))
             }

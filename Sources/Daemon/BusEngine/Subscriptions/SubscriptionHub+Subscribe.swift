@@ -32,9 +32,8 @@ extension SubscriptionHub {
     ) -> Subscription {
         // Subscriptions that get all they want share the group's filter.
         let subscription = Subscription(
-            number: connection.nextSubscription, connection: connection, group: group,
+            number: connection.delivery.takeNumber(), connection: connection, group: group,
             wanted: wanted == group.key ? group.key : wanted, from: machine.revision)
-        connection.nextSubscription += 1
         attach(subscription)
         return subscription
     }
@@ -43,7 +42,7 @@ extension SubscriptionHub {
     func attach(_ subscription: Subscription) {
         endMulticast(with: subscription.connection)
         endMulticast(of: subscription.group)
-        subscription.connection.subscriptions.append(subscription)
+        subscription.connection.delivery.add(subscription)
         subscription.group.add(subscription)
         count(subscription, 1)
     }
@@ -84,9 +83,7 @@ extension SubscriptionHub {
         of group: SubscriberGroup, _ connection: Connection, _ subscription: Subscription
     ) {
         if search(for: group, while: { !clock.isSliceUsedUp }) { return }
-        connection.searches.append(group)
-        connection.isBlocked = true
-        connection.isPaused = true
+        connection.beginSearch(for: group)
         guard !group.key.actions, !subscription.isLagging else { return }
         beginLagging(
             subscription,
@@ -208,13 +205,12 @@ extension SubscriptionHub {
     func rewindActions(_ subscription: Subscription, from unheard: Int?) {
         if subscription.deliveredThrough == nil {
             guard let unheard, unheard <= machine.revision else { return }
-            subscription.connection.behind += 1
+            subscription.connection.beginPast()
         }
         let delivered = min(
             subscription.deliveredThrough ?? machine.revision, (unheard ?? .max) - 1, machine.revision)
         subscription.deliveredThrough = max(0, delivered)
         forgetEntries(of: subscription.connection)
-        subscription.connection.isBlocked = true
     }
 
     /// Restarts a subscription to states that received, or was about to receive, what was rolled back.

@@ -16,13 +16,13 @@ extension SubscriptionHub {
             number: old.number, connection: connection, group: group, wanted: old.wanted, from: old.from)
         endMulticast(with: connection)
         endMulticast(of: group)
-        connection.subscriptions[place] = new
+        connection.delivery.replace(at: place, by: new)
         group.add(new)
         count(new, 1)
         if filter.actions {
             guard let delivered else { return }
             new.deliveredThrough = delivered
-            connection.behind += 1
+            connection.beginPast()
             return
         }
         if !hidden.isEmpty { writeHidden(hidden, to: new) }

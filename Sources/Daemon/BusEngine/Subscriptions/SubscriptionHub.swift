@@ -142,15 +142,15 @@ final class SubscriptionHub {
     var recount: [MemoryCount] {
         var (subscriptions, parts) = (0, 0)
         for case let connection? in connections.all {
-            subscriptions += connection.subscriptions.count
-            for subscription in connection.subscriptions {
+            subscriptions += connection.delivery.subscriptions.count
+            for subscription in connection.delivery.subscriptions {
                 parts += subscription.catchUp?.part?.countedBytes ?? 0
             }
-            parts += connection.past?.countedBytes ?? 0
+            parts += connection.delivery.past?.countedBytes ?? 0
         }
         return [
             MemoryCount("subscriptions", subscriptionCount, subscriptions),
-            MemoryCount("parts", connections.all.reduce(0) { $0 + ($1?.partBytes ?? 0) }, parts),
+            MemoryCount("parts", connections.all.reduce(0) { $0 + ($1?.output.partBytes ?? 0) }, parts),
             MemoryCount("groups", groupBytes, groups.values.reduce(0) { $0 + $1.key.memory }),
             MemoryCount("memberships", groupsByStore.count, groupsByStore.recount),
         ]
@@ -194,9 +194,9 @@ final class SubscriptionHub {
 
     /// Ends all subscriptions of a connection.
     func removeAll(of connection: Connection) {
-        for subscription in connection.subscriptions.reversed() { detach(subscription) }
-        connection.subscriptions = []
-        connection.searches = []
+        for subscription in connection.delivery.subscriptions.reversed() { detach(subscription) }
+        connection.delivery.remove { _ in true }
+        connection.endSearches()
     }
 }
 

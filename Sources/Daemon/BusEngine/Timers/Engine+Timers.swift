@@ -28,7 +28,7 @@ extension Engine {
                 "A reply lists at most \(DaemonLimits.timersListed) timers; ask for more with `after`.")
         }
         let after = try request.string(.after)
-        let (principal, grants) = (connection.principal!, connection.grants)
+        let (principal, grants) = (connection.access.principal!, connection.access.grants)
         guard
             let list = TimerList(
                 machine, pattern, after: after, limit: limit,

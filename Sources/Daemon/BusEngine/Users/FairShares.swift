@@ -179,7 +179,7 @@ final class FairShares {
     /// A connection is about to be closed because its user holds too much, or memory is short.
     func noteEnd(of connection: Connection) {
         let user = connection.user
-        user.waitingBytes -= connection.outbox.count - connection.outbox.sharedCount
+        user.waitingBytes -= connection.output.outbox.count - connection.output.outbox.sharedCount
         judge(user)
     }
 
@@ -198,9 +198,10 @@ final class FairShares {
         for case let connection? in connections.all where one == nil || connection.user === one {
             let user = connection.user
             user.waitingBytes +=
-                connection.outbox.count - connection.outbox.sharedCount + connection.heldBytes
-                + connection.partBytes + (connection.heldReply?.count ?? 0)
-            let part = connection.outbox.sharedCount
+                connection.output.outbox.count - connection.output.outbox.sharedCount
+                + connection.input.countedBytes
+                + connection.output.partBytes + (connection.output.heldReply?.count ?? 0)
+            let part = connection.output.outbox.sharedCount
             let known = shared[ObjectIdentifier(user), default: 0]
             if part > known {
                 user.waitingBytes += part - known

@@ -1,0 +1,25 @@
+import BusLogic
+import BusMachine
+
+/// Who a client is, and what it may therefore do. `AccessControl` decides it.
+struct ClientAccess {
+    /// What its client calls itself; nil before it has said so.
+    private(set) var clientName: String?
+    /// Nil before a TCP client's hello.
+    private(set) var principal: Principal?
+    /// The same, lent for a request, during which it does not change: so no reference is counted.
+    private(set) var lentPrincipal: Unmanaged<Principal>?
+    /// What it may do under the access rules; nil where there are none.
+    private(set) var grants: Grants?
+    private(set) var isRestricted = false
+    /// What of that needs no further look; nil where `grants` is.
+    private(set) var permits: Permits?
+
+    mutating func introduce(as name: String) { clientName = name }
+
+    mutating func identify(as principal: Principal?, _ grants: Grants?, _ permits: Permits?) {
+        (self.principal, self.grants, self.permits) = (principal, grants, permits)
+        lentPrincipal = principal.map { .passUnretained($0) }
+        isRestricted = grants != nil
+    }
+}

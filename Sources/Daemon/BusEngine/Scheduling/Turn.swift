@@ -1,0 +1,53 @@
+/// How far a connection has come, and whether it waits for its turn.
+struct Turn {
+    /// On the clock of its user's work.
+    private(set) var share = Share(expecting: 0)
+    /// It waits for its turn.
+    private(set) var isQueued = false
+    /// Its socket has input, to be read then.
+    private(set) var awaitsInput = false
+    /// It is being served in its turn.
+    private(set) var isPresent = false
+    /// It has not been served yet.
+    private(set) var isFirst = true
+    /// What the expressions of the store that it created last took: the next one may take as long.
+    private(set) var workOfCreation = 0
+
+    /// True if it did not wait before.
+    mutating func queue() -> Bool {
+        defer { isQueued = true }
+        return !isQueued
+    }
+
+    /// Adds an errand of its own to the queue; `work`: its cost, where that is known.
+    mutating func add(_ errand: Errand, of user: User, to queue: inout UserQueue, expecting work: Int?) {
+        queue.add(errand, of: user, &share, expecting: work)
+    }
+
+    mutating func awaitInput() { awaitsInput = true }
+
+    /// Begins the turn; true if there is input to be read.
+    mutating func begin() -> Bool {
+        defer { (isQueued, awaitsInput, isPresent) = (false, false, true) }
+        return awaitsInput
+    }
+
+    mutating func end() { isPresent = false }
+
+    /// Its first slice is done: what it took is forgotten.
+    mutating func endFirst(_ work: Int) { (isFirst, share) = (false, Share(expecting: work)) }
+
+    /// It is served without having waited.
+    @inline(__always)
+    mutating func serveAtOnce(of user: User) { user.errands.serveAtOnce(&share) }
+
+    @inline(__always)
+    mutating func charge(_ work: Int) { share.charge(work) }
+    @inline(__always)
+    mutating func owe(_ work: Int, upTo limit: Int) { share.owe(work, upTo: limit) }
+
+    /// It has another user, with another clock.
+    mutating func changeUser() { share = Share(expecting: share.expected) }
+
+    mutating func note(creation work: Int) { workOfCreation = work }
+}
