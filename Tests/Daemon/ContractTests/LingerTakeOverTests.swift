@@ -93,6 +93,19 @@ import Testing
         #expect(try names(bus) == ["a"])
     }
 
+    /// A restart lets nobody wait longer than the client said, also where a crash went before.
+    @Test(arguments: [true, false]) func aSessionWaitsNoLongerForAHandOver(isLeftByACrash: Bool) throws {
+        var bus = try MemoryBus.logging("counter/a")
+        let client = try client(bus, hello("gate"), create("mine"))
+        if isLeftByACrash { bus = try bus.crash() } else { client.close() }
+        bus.advance(milliseconds: 4000)
+        try bus.restart()
+        bus.advance(milliseconds: 5999)
+        #expect(try names(bus) == ["a", "mine"])
+        bus.advance(milliseconds: 1)
+        #expect(try names(bus) == ["a"])
+    }
+
     /// Of connections that name one session the last has it, also where an earlier one has ended or came from the daemon
     /// before: what the others leave ends with them.
     @Test(arguments: [true, false]) func onlyTheLastConnectionHasTheName(isHandedOver: Bool) throws {

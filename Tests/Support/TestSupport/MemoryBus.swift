@@ -67,7 +67,7 @@ package final class MemoryBus {
             self.member = member
             setup.log?.takeSnapshot(engine.snapshot(), at: engine.revision)
         } else if let written = setup.log, !written.snapshotBytes.isEmpty {
-            engine = Engine(configuration, try Self.replayer(types).machine(from: written))
+            engine = Engine(configuration, try Self.replayer(setup.natives).machine(from: written))
             member = nil
         } else {
             member = nil
@@ -79,13 +79,13 @@ package final class MemoryBus {
         if let member {
             engine.beginLogging()
             member.serve(with: engine)
-            replayer = Self.replayer(types)
+            replayer = Self.replayer(setup.natives)
             for store in setup.stores { engine.submitConfigured(store) }
         } else if setup.log != nil {
             engine.beginLogging()
             engine.endOrphanedSessions()
             try engine.begin(with: types)
-            replayer = Self.replayer(types)
+            replayer = Self.replayer(setup.natives)
         }
         if member == nil { for store in setup.stores { try engine.createConfigured(store) } }
         settle()
@@ -200,14 +200,14 @@ package final class MemoryBus {
 
     /// One that gives up as soon as nobody wants it to go on.
     package func replay(while isWanted: @escaping () -> Bool) -> Replayer {
-        Replayer(knowing: types, hashSeed: configuration.hashSeed, isWanted: isWanted)
+        Replayer(knowing: setup.natives, hashSeed: configuration.hashSeed, isWanted: isWanted)
     }
 
     /// The seed of this bus's hashes.
     package static let hashSeed: UInt64 = 0x1d3a_7c15_9e37_79b9
 
-    private static func replayer(_ types: [any StateType]) -> Replayer {
-        Replayer(knowing: types, hashSeed: hashSeed)
+    private static func replayer(_ natives: [any StateType]) -> Replayer {
+        Replayer(knowing: natives, hashSeed: hashSeed)
     }
 
     private static func configuration(
@@ -216,7 +216,7 @@ package final class MemoryBus {
         var configuration = EngineConfiguration(epoch: epoch, ownUID: ownUID, version: "test")
         configuration.limits = setup.limits
         configuration.tokenName = { setup.tokens[$0] }
-        configuration.knownTypes = types
+        configuration.knownTypes = setup.natives
         configuration.hashSeed = hashSeed
         configuration.access = try rules(access, types)
         configuration.lookUp = { uid in setup.users[uid].map { ($0.user, $0.groups) } ?? (nil, []) }

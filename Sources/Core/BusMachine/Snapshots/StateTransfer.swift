@@ -14,6 +14,7 @@ import BusJSON
 /// | `identity` | a uid or token, in the order of their numbers |
 /// | `session` | its number, its principal, its will |
 /// | `connection` | number, peer, session, unsent output, unread input; of a hand-over only |
+/// | `lingering` | a session that waits for its client, and until when; of a hand-over only |
 /// | `store` | address, state, revision, creator, session; of each type in the order of creation |
 /// | `drop` | a store that was dropped, for subscriptions that lag behind |
 /// | `key` | a remembered key and its reply |

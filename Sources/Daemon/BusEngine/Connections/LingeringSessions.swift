@@ -24,7 +24,7 @@ struct LingeringSessions {
     var count: Int { all.count }
 
     /// In the order in which the sessions began.
-    var sessions: [Session] { all.values.map(\.session).sorted { $0.id < $1.id } }
+    var inOrder: [Lingering] { all.values.sorted { $0.session.id < $1.session.id } }
 
     mutating func add(_ session: Session, _ connection: Connection?, until deadline: Int) {
         all[session.id] = Lingering(session: session, connection: connection, deadline: deadline)

@@ -12,6 +12,12 @@ extension Engine {
         machine.writeBus(to: writer, form: StateTransfer.form)
         machine.writeSessions(to: writer)
         for case let connection? in connections.all { write(connection, to: writer) }
+        for waiting in lingering.inOrder where !waiting.session.isEmpty {
+            writer.record("lingering") { record in
+                record("session", .int(waiting.session.id))
+                record("deadline", .int(waiting.deadline))
+            }
+        }
         machine.writeStores(to: writer)
         for case let connection? in connections.all {
             for subscription in connection.delivery.subscriptions { write(subscription, to: writer) }

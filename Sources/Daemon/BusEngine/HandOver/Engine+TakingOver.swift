@@ -27,6 +27,7 @@ extension Engine {
             if try restoration.take(record) { continue }
             switch record.kind {
             case "connection": try takeConnection(record, isSession: connectionsAreSessions)
+            case "lingering": try takeLingering(record)
             case "subscription": subscriptions.append(record)
             default:
                 throw TransferFailure(
@@ -127,6 +128,14 @@ extension Engine {
         connection.input.takeOver(
             UnsafeRawBufferPointer(rebasing: record.data[inputStart...]), isSkipping: record.flag("skipping"))
         connections.countHeld(connection)
+    }
+
+    /// A session goes on waiting for its client, no longer than it would have.
+    private func takeLingering(_ record: TransferRecord) throws(TransferFailure) {
+        guard let session = machine.session(try record.integer("session")) else {
+            throw record.missing("session")
+        }
+        wait(for: session, until: try record.integer("deadline"))
     }
 
     private func takeSubscription(_ record: TransferRecord) throws(TransferFailure) {

@@ -65,6 +65,6 @@ extension Engine {
         for case let connection? in connections.all {
             if let session = connection.hold.session { log.appendWill(of: session, machine) }
         }
-        for session in lingering.sessions { log.appendWill(of: session, machine) }
+        for waiting in lingering.inOrder { log.appendWill(of: waiting.session, machine) }
     }
 }

@@ -115,17 +115,22 @@ extension Engine {
         }
     }
 
-    /// The sessions without a connection, which the daemon before has left: they end, or wait for their clients as if
-    /// they had just gone.
+    /// The sessions without a connection, of which the daemon before has not said how long they wait: they end, or wait for
+    /// their clients as if they had just gone.
     package func endOrphanedSessions() {
-        let held = Set(connections.all.compactMap { $0?.hold.session?.id })
+        let held = Set(connections.all.compactMap { $0?.hold.session?.id } + lingering.inOrder.map(\.session.id))
         for session in machine.sessionsInOrder where !held.contains(session.id) {
             if session.linger > 0, !session.isEmpty {
-                lingering.add(session, nil, until: clock.now + session.linger)
-                users.user(session.principal.identity).lingering += 1
+                wait(for: session, until: clock.now + session.linger)
             } else {
                 end(session)
             }
         }
+    }
+
+    /// A session waits whose connection an earlier daemon had.
+    func wait(for session: Session, until deadline: Int) {
+        lingering.add(session, nil, until: deadline)
+        users.user(session.principal.identity).lingering += 1
     }
 }
