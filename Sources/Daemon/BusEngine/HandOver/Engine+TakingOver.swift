@@ -94,6 +94,10 @@ extension Engine {
         }
         connection.sessionName = record.members["sessionName"]?.string
         connection.linger = record.members["linger"]?.int ?? 0
+        if let session = connection.session, let name = connection.sessionName {
+            // One in which there was nothing was not handed over, and begins here.
+            machine.name(session, name, linger: connection.linger, session.principal)
+        }
         noteHolder(connection, hasEnded: false)
         if isSession, let session = connection.session {
             machine.setWill(
