@@ -1,3 +1,4 @@
+import BusMachine
 import BusProtocol
 
 /// What a command came to.
@@ -19,6 +20,8 @@ package struct CommandReply: Equatable, Sendable {
     package var isRehearsal = false
     /// Of a session that was named: whether there was something left in it.
     package var isResumed = false
+    /// Of new definitions: the types whose stores have changed from one version to another.
+    package var migrations: [Redefinition.Migration] = []
 
     package init(revision: Int) { self.revision = revision }
 

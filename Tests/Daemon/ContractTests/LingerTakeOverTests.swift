@@ -80,10 +80,13 @@ import Testing
 
     // MARK: Several that name it
 
-    /// What the daemon before knew of a connection's session, the next one knows.
-    @Test func aNamedConnectionStaysSoAcrossAHandOver() throws {
+    /// What the daemon before knew of a connection's session, the next one knows, also where nothing is left in it any more.
+    @Test(arguments: [true, false]) func aNamedConnectionStaysSoAcrossAHandOver(hadAWill: Bool) throws {
         let bus = try MemoryBus.logging("counter/a")
         let client = try client(bus, hello("gate"))
+        if hadAWill {
+            for line in [will, #"{"op":"will","actions":[]}"#] { _ = try client.reply(to: line) }
+        }
         try bus.restart()
         try client.revision(after: create("mine"))
         client.close()

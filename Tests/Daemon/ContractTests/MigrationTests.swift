@@ -43,6 +43,14 @@ import Testing
 
     private let reload = #"{"op":"reload"}"#
 
+    @Test func theReplyToAReloadSaysWhatWasMigrated() throws {
+        let (bus, client) = try bus()
+        bus.definitions = [Self.third]
+        let migrated: JSON = [["type": "light", "from": 1, "to": 3, "stores": 3]]
+        #expect(try client.reply(to: reload)["migrated"] == migrated)
+        #expect(try client.reply(to: reload)["migrated"] == nil)
+    }
+
     @Test(
         .aloneOnly(
             because:

@@ -18,15 +18,18 @@ extension Replica {
         }
         let before = machine.limits
         machine.limits = limits ?? before
+        let planned: Redefinition
         do throws(Redefinition.Refusal) {
-            let planned = try machine.redefinition(
+            planned = try machine.redefinition(
                 with: types ?? machine.liveTypes.map(\.type), access: access ?? machine.access)
-            sink.commit(by: principal, actions: false, key: nil, machine.redefine(by: planned))
         } catch {
             machine.limits = before
             throw RequestError(.rejected, error.message)
         }
-        return CommandReply(revision: machine.revision)
+        sink.commit(by: principal, actions: false, key: nil, machine.redefine(by: planned))
+        var reply = CommandReply(revision: machine.revision)
+        reply.migrations = planned.migrations
+        return reply
     }
 
     private func types(_ list: JSON) throws(RequestError) -> [any StateType] {

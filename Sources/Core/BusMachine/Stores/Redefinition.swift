@@ -6,7 +6,7 @@ import BusProtocol
 /// in force.
 package struct Redefinition {
     /// A type whose stores change from one version to another.
-    package struct Migration: Equatable {
+    package struct Migration: Equatable, Sendable {
         package let type: String
         package let from: Int
         package let to: Int

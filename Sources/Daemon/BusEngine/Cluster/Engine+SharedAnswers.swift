@@ -138,6 +138,7 @@ extension Engine {
         case .commit, .sync, .read, .resumption:
             answer(connection, id: id) { writer in
                 writer.append(revision: reply.revision)
+                Self.append(reply.migrations, to: writer)
                 if reply.isDuplicate { writer.appendDuplicate() }
             }
         case .will, .refused: answer(connection, id: id) { _ in }

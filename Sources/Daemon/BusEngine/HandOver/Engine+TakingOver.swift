@@ -93,8 +93,12 @@ extension Engine {
             guard StateMachine.isSession(number) else { throw record.missing("session") }
             connection.hold.take(machine.session(number) ?? machine.openSession(number, principal))
         }
-        connection.hold.name(
-            record.members["sessionName"]?.string, linger: record.members["linger"]?.int ?? 0)
+        let (name, linger) = (record.members["sessionName"]?.string, record.members["linger"]?.int ?? 0)
+        connection.hold.name(name, linger: linger)
+        if let session = connection.hold.session, let name {
+            // One in which there was nothing was not handed over, and begins here.
+            machine.name(session, name, linger: linger, session.principal)
+        }
         noteHolder(connection, hasEnded: false)
         if isSession, let session = connection.hold.session {
             machine.setWill(

@@ -167,7 +167,7 @@ extension Engine {
     /// Beside the states and the `id`, what a reply to a dry run holds in bytes, with room for a few migrations.
     private static let restOfRehearsal = 64
 
-    private static func append(_ migrations: [Redefinition.Migration], to writer: ByteWriter) {
+    static func append(_ migrations: [Redefinition.Migration], to writer: ByteWriter) {
         if migrations.isEmpty { return }
         writer.append(",\"migrated\":")
         writer.append(

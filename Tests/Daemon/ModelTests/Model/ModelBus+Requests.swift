@@ -201,9 +201,10 @@ extension ModelBus {
     private mutating func create(
         _ request: JSONObject, _ session: Int, _ principal: Principal
     ) throws -> JSONObject {
-        if let reply = try repeated(request, principal) { return reply }
         let address = request["store"]?.string ?? ""
+        // Which check comes first is not said: this one does, as the type says how long the store lives.
         guard let type = world.types[Self.type(of: address)] else { throw Refusal("unknown_type") }
+        if let reply = try repeated(request, principal) { return reply }
         if world.stores[address] != nil {
             if request["ifMissing"] == true { return ["revision": .int(revision), "created": false] }
             throw Refusal("exists")
@@ -298,23 +299,26 @@ extension ModelType {
         var given = members
         for member in computed { given[member.key] = nil }
         if let version, version < self.version {
-            guard let plain = migrated(given, from: version, of: nil) else { throw refusal }
+            guard let plain = migrated(given, from: version, of: nil), plain.keys.allSatisfy(mayHave) else {
+                throw refusal
+            }
             return plain
         }
         var plain = initial
         for member in given {
-            if plain[member.key] == nil, schemas?[member.key] == nil, !hasNamedMembers { throw refusal }
+            if !mayHave(member.key) { throw refusal }
             plain[member.key] = member.value
         }
         if violation(of: plain) != nil { throw refusal }
         return plain
     }
 
-    /// Whether a payload may name members of the state.
-    var hasNamedMembers: Bool {
-        schemas == nil
-            && (definition["actions"]?.object ?? [:]).contains { action in
-                ModelType.steps(action.value["set"]).contains { $0.path.hasPrefix("{") }
-            }
+    /// Whether a state may have a member: definitions name it, or a payload may.
+    func mayHave(_ member: String) -> Bool {
+        initial[member] != nil || schemas?[member] != nil
+            || schemas == nil
+                && (definition["actions"]?.object ?? [:]).contains { action in
+                    ModelType.steps(action.value["set"]).contains { $0.path.hasPrefix("{") }
+                }
     }
 }

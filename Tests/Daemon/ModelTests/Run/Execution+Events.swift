@@ -18,9 +18,12 @@ extension Execution {
         var last = (revision: 0, sub: 0)
         var lastChange = last
         // Actions do not wait for changes that come late, as they do when more was to be sent than the outbox holds.
-        let isLate =
-            !peer.subs.values.allSatisfy(\.isLive)
-            || lines.reduce(0) { $0 + $1.encoded.utf8.count + 1 } > peer.outbox
+        let isMore = lines.reduce(0) { $0 + $1.encoded.utf8.count + 1 } > peer.outbox
+        let isLate = isMore || !peer.subs.values.allSatisfy(\.isLive)
+        // Of several commits at one time, as when timers are due, the last ones may come as one then.
+        if isMore, before + 1 < model.revision {
+            for (sub, mirror) in peer.subs where !mirror.isOfActions { peer.subs[sub]?.isLive = false }
+        }
         for line in lines {
             guard let event = line["event"]?.string else { continue }
             guard let sub = line["sub"]?.int, peer.subs[sub] != nil else {
@@ -47,6 +50,7 @@ extension Execution {
         for sub in peer.subs.keys.sorted() {
             try checkComplete(sub, peer.subs[sub]!, told[sub] ?? [], since: before)
             peer.subs[sub]!.isLive = true
+            peer.subs[sub]!.isOfDaemonBefore = false
         }
         peers[client] = peer
     }

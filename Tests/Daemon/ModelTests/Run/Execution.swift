@@ -58,6 +58,9 @@ final class Execution {
         case .handOver:
             note("bus! hand over")
             try bus.handOver(definitions)
+            for (client, peer) in peers where !peer.isReading {
+                for sub in peer.subs.keys { peers[client]?.subs[sub]?.isOfDaemonBefore = true }
+            }
         case .crash: try crash()
         case .reload(let definitions): try reload(definitions)
         }
@@ -328,10 +331,4 @@ final class Execution {
     }
 
     var currentDefinitions: [JSON] { definitions }
-    /// Whether somebody reads nothing who has selected parts of states.
-    var isSelectionLate: Bool {
-        peers.values.contains { peer in
-            !peer.isReading && peer.subs.values.contains { $0.filter.select != nil }
-        }
-    }
 }

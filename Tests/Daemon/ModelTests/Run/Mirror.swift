@@ -11,6 +11,8 @@ struct Mirror {
     var revision: Int
     /// Its client reads, so each commit has its own event at once.
     var isLive = true
+    /// The daemon before has not told all: the one that goes on knows which stores have changed, and not where.
+    var isOfDaemonBefore = false
     /// What came in parts and is not complete.
     private var touched: Set<String> = []
 
@@ -60,8 +62,8 @@ struct Mirror {
         _ event: JSON, from before: Int, to told: Int, _ model: ModelBus, isFirst: Bool
     ) throws {
         if event["reset"] == true { return }
-        // Only a resumption may tell a store that changed elsewhere.
-        let scope = isFirst ? filter.withoutSelection : filter
+        // Only a resumption may tell a store that changed elsewhere, by its client or by the daemon.
+        let scope = isFirst || isOfDaemonBefore ? filter.withoutSelection : filter
         var changed: Set<String> = []
         if before < told {
             for revision in before + 1...told {
