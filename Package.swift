@@ -20,7 +20,6 @@ let package = Package(
         .library(name: "Systemd", targets: ["Systemd"]),
         .executable(name: "fluxbusd", targets: ["fluxbusd"]),
         .executable(name: "fluxbus", targets: ["fluxbus"]),
-        .executable(name: "fluxbus-bench", targets: ["fluxbus-bench"]),
         .executable(name: "fluxbus-web", targets: ["fluxbus-web"]),
     ],
     dependencies: [
@@ -94,14 +93,10 @@ let package = Package(
         .target(name: "BusYAML", dependencies: ["BusJSON", "BusSource", "CYAML"]),
         // A directory of files, compiled into state types.
         .target(name: "BusDefinitions", dependencies: ["BusJSON", "BusLogic", "BusSource", "BusYAML"]),
-        // Load on an engine without sockets, for benchmarks and for tests that count what it costs.
-        .target(name: "BusWork", dependencies: ["BusEngine", "BusJSON", "BusLogic"]),
         // The architecture inside one process; no I/O, nothing of the bus.
         .target(name: "Flux"),
         // Stores for tests of what is built on Flux: expectations, effects, recordings. It links no test library.
         .target(name: "FluxTesting", dependencies: ["Flux"]),
-        // Dispatches to a store inside a process, for the same: another module than Flux, as programs are.
-        .target(name: "FluxWork", dependencies: ["Flux"]),
         // A Swift state as the wire sees it: its name, its actions, its coding.
         .target(name: "BusTypes", dependencies: ["BusJSON", "BusProtocol", "Flux"]),
         // The client library: connections, subscriptions, remote stores.
@@ -149,13 +144,10 @@ let package = Package(
                 "Systemd",
                 flyingFox, flyingSocks, arguments,
             ]),
-        // The daemon, the command line, the load generator, and the web server.
+        // The daemon, the command line, and the web server.
         .executableTarget(name: "fluxbus-web", dependencies: ["FluxBusWeb"]),
         .executableTarget(name: "fluxbusd", dependencies: ["FluxBusDaemon"]),
         .executableTarget(name: "fluxbus", dependencies: ["FluxBusCommand"]),
-        .executableTarget(
-            name: "fluxbus-bench",
-            dependencies: ["BusJSON", "BusWork", "CLinux", "CSQLite", "FluxBus", "FluxWork", arguments]),
         // Small programs that show one thing each; the tests run them.
         .executableTarget(
             name: "example-counter", dependencies: ["FluxBus"], path: "Sources/Examples/Counter"),
@@ -174,6 +166,14 @@ let package = Package(
             ]),
         // Tests that run on a bus of one machine, and on a shared bus.
         .target(name: "TestModes", dependencies: ["TestSupport"]),
+        // Load on an engine without sockets, for benchmarks and for tests that count what it costs.
+        .target(name: "BusWork", dependencies: ["BusEngine", "BusJSON", "BusLogic"]),
+        // Dispatches to a store inside a process, for the same. Another module than Flux, as programs are.
+        .target(name: "FluxWork", dependencies: ["Flux"]),
+        // The load generator, for contributors: load, costs and attacks, measured on buses of its own.
+        .executableTarget(
+            name: "fluxbus-bench",
+            dependencies: ["BusJSON", "BusWork", "CLinux", "CSQLite", "FluxBus", "FluxWork", arguments]),
         // Directories of their own for tests.
         .target(name: "TestFiles"),
         // A live bus and a daemon's process, and what speaks to them line by line.
@@ -390,7 +390,7 @@ let floors = [
     ],
     "Sources/Client": ["Flux", "FluxTesting", "BusTypes", "FluxBus", "FluxBusTesting"],
     "Sources/Tools": [
-        "TypeCode", "BusMetrics", "FluxBusCommand", "fluxbus", "BusWork", "FluxWork", "fluxbus-bench",
+        "TypeCode", "BusMetrics", "FluxBusCommand", "fluxbus",
     ],
     "Sources/Web": ["CInspector", "FluxBusWeb", "fluxbus-web"],
     // C libraries, and TLS for both ends of a connection.
@@ -415,6 +415,8 @@ let floors = [
     "Tests/System": ["BusTLSTests"],
     // The repository as a whole.
     "Tests/Project": ["TidyTests", "DocumentationTests", "ExampleTests"],
+    // Programs that measure, and what they run on. They are for contributors and are not installed.
+    "Tests/Bench": ["BusWork", "FluxWork", "fluxbus-bench"],
     "Tests/Support": [
         "TestCertificates", "TestEtcd", "TestInterface", "TestModes", "TestSupport", "TestFiles",
         "TestServer", "TestStorage",

@@ -5,7 +5,7 @@ import Testing
 
 private let formatter = "/usr/bin/groff"
 
-/// The manual pages that are made from Markdown: they are what it says, whole, and format without a warning.
+/// The manual pages: those made from Markdown are all of it, each refers to the others, and they format without a warning.
 @Suite(.timeLimit(.minutes(1))) struct ManualPageTests {
     private static let logic = "Sources/Core/BusLogic/BusLogic.docc/"
     private static let server = "Sources/Daemon/BusServer/BusServer.docc/"
@@ -15,8 +15,6 @@ private let formatter = "/usr/bin/groff"
         "fluxbus-protocol.7": ["Sources/Core/BusProtocol/BusProtocol.docc/Protocol.md"],
         "fluxbus-operating.7": ["\(server)Operating.md", "\(server)TimeTravel.md"],
     ]
-
-    private func text(_ page: String) throws -> String { try Repository.text("deploy/man/\(page)") }
 
     /// What a reader sees of a page's source: without fonts and escapes.
     private static func plain(_ text: some StringProtocol) -> String {
@@ -29,27 +27,17 @@ private let formatter = "/usr/bin/groff"
         return plain.replacing("\\e", with: "\\")
     }
 
-    @Test func pagesAreWhatTheirMarkdownMakes() throws {
-        let directory = TemporaryDirectory()
-        let script = Repository.root.appendingPathComponent("deploy/build-man").path
-        let outcome = try RunningProgram(
-            [script, directory.path], environment: ["PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"]
-        ).wait()
-        try #require(outcome.status == 0, "\(outcome.errors)")
-        #expect(outcome.errors.isEmpty, "\(outcome.errors)")
-        let names = try FileManager.default.contentsOfDirectory(atPath: directory.path)
-        #expect(names.sorted() == Self.made.keys.sorted())
-        for name in names {
-            let made = try String(contentsOfFile: "\(directory.path)/\(name)", encoding: .utf8)
-            #expect(
-                try made == text(name),
-                "deploy/man/\(name) is not what its Markdown says: run deploy/build-man.")
-        }
+    @Test func everyPageIsWrittenByHandOrMadeFromMarkdown() throws {
+        let written = try FileManager.default.contentsOfDirectory(
+            atPath: Repository.root.appendingPathComponent("deploy/man").path)
+        #expect(try Set(ManualPages.names()) == Set(written).union(Self.made.keys))
+        #expect(Set(written).isDisjoint(with: Self.made.keys))
+        for name in written { #expect(try ManualPages.text(name) == Repository.text("deploy/man/\(name)")) }
     }
 
     /// Beside the script: every example, heading and row of a table is there, letter by letter.
     @Test(arguments: made.keys.sorted()) func nothingIsLost(_ name: String) throws {
-        let source = try text(name)
+        let source = try ManualPages.text(name)
         let shown = source.components(separatedBy: "\n.EX\n").dropFirst().map { part in
             Self.plain(part.prefix(upTo: part.range(of: "\n.EE\n")?.lowerBound ?? part.endIndex)) + "\n"
         }
@@ -57,7 +45,7 @@ private let formatter = "/usr/bin/groff"
         let blocks = pages.flatMap(\.blocks).map(\.text)
         #expect(blocks.count > (name == "fluxbus-operating.7" ? 8 : 40))
         #expect(shown.count == blocks.count)
-        for block in blocks { #expect(shown.contains(block), "deploy/man/\(name) lacks an example") }
+        for block in blocks { #expect(shown.contains(block), "\(name) lacks an example") }
 
         let lines = Set(source.split(separator: "\n").map { Self.plain($0) })
         let filled = Self.plain(source.replacing("\n", with: " ")).replacing("*", with: "")
@@ -81,10 +69,9 @@ private let formatter = "/usr/bin/groff"
 
     @Test(.enabled(if: FileManager.default.isExecutableFile(atPath: formatter), "groff is missing."))
     func pagesFormatWithoutAWarning() throws {
-        let directory = Repository.root.appendingPathComponent("deploy/man").path
-        for page in try FileManager.default.contentsOfDirectory(atPath: directory) {
+        for page in try ManualPages.names() {
             let outcome = try RunningProgram(
-                [formatter, "-man", "-ww", "-Kutf8", "-Tutf8", "-P-cbou", "\(directory)/\(page)"],
+                [formatter, "-man", "-ww", "-Kutf8", "-Tutf8", "-P-cbou", ManualPages.path(of: page)],
                 environment: ["PATH": "/usr/bin:/bin"]
             ).wait()
             #expect(outcome.status == 0 && outcome.errors.isEmpty, "\(page): \(outcome.errors)")
@@ -94,11 +81,10 @@ private let formatter = "/usr/bin/groff"
 
     /// Each page names all others, and none that is not there.
     @Test func pagesReferToEachOther() throws {
-        let directory = Repository.root.appendingPathComponent("deploy/man").path
-        let pages = try FileManager.default.contentsOfDirectory(atPath: directory)
+        let pages = try ManualPages.names()
         #expect(pages.count == 7)
         for page in pages {
-            let text = Self.plain(try text(page))
+            let text = Self.plain(try ManualPages.text(page))
             let end = try #require(text.components(separatedBy: "\n.SH SEE ALSO\n").last)
             let named = Set(end.matches(of: /(?m)^\.BR (fluxbus[a-z.-]*) \((\d)\)/).map { "\($0.1).\($0.2)" })
             #expect(named == Set(pages).subtracting([page]), "\(page)")

@@ -65,7 +65,7 @@ import Testing
     private static func files() -> [String] {
         let root = Repository.root.path
         var paths = ["README.md"]
-        for folder in [".github", "Sources", "deploy", "config"] {
+        for folder in [".github", "Sources", "Tests/Bench", "deploy", "config"] {
             let names = FileManager.default.enumerator(atPath: "\(root)/\(folder)")?.allObjects as? [String]
             paths += (names ?? []).map { "\(folder)/\($0)" }
         }

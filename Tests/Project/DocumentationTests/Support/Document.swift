@@ -91,7 +91,7 @@ struct Document: Sendable, CustomTestStringConvertible {
 
     /// What stands between `.EX` and `.EE`, but units and configurations.
     static func manual(_ name: String) throws -> Document {
-        let page = try Repository.text("deploy/man/\(name)").replacing("\\-", with: "-").replacing(
+        let page = try ManualPages.text(name).replacing("\\-", with: "-").replacing(
             "\\(dq", with: "\"")
         var examples: [Example] = []
         for block in page.split(separator: ".EX\n").dropFirst() {
