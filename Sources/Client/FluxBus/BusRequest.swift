@@ -25,11 +25,9 @@ public struct BusRequest: Sendable {
 
     /// Writes the line up to where further members can follow.
     func writeOpen(to writer: ByteWriter, id: Int?) {
-        writer.append("{\"op\":")
-        writer.append(quoted: op)
+        writer.append("{\"op\":", quoted: op)
         if let id {
-            writer.append(",\"id\":")
-            writer.append(decimal: id)
+            writer.append(",\"id\":", decimal: id)
         }
         for member in members {
             writer.append(UInt8(ascii: ","))

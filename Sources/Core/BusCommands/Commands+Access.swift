@@ -93,9 +93,8 @@ extension Commands {
 
     /// Type and name of an address; nil for what is none.
     package static func parts(of address: String) -> (type: String, name: String)? {
-        var address = address
-        return address.withUTF8 { bytes in
-            AddressParts(UnsafeRawBufferPointer(bytes)).map {
+        address.utf8Span.span.withUnsafeBytes { bytes in
+            AddressParts(bytes).map {
                 (String(decoding: $0.type, as: UTF8.self), String(decoding: $0.name, as: UTF8.self))
             }
         }

@@ -5,25 +5,15 @@ import BusProtocol
 /// Commits without subscribers.
 package final class PlainCommits: CommitSink {
     private let machine: StateMachine
-    private let trace = ByteWriter()
+    /// What commits and notes came to.
+    package let trace = ByteWriter()
 
     package init(_ machine: StateMachine) { self.machine = machine }
 
     package func commit(
         by principal: Principal, actions: Bool, key: KeyedRequest?, _ details: CommitDetails?
     ) {
-        machine.beginCommit()
-        for index in details?.dropped ?? [] { machine.skipWrite(to: index) }
-        for place in machine.writeSet.indices {
-            machine.trace(machine.commitWrite(at: place), at: place, to: trace)
-        }
-        for (index, state) in details?.replaced ?? [] {
-            _ = machine.commitReplacement(of: index, by: state)
-        }
-        for index in details?.created ?? [] { machine.commitCreation(of: index) }
-        for index in details?.dropped ?? [] { machine.commitDrop(of: index) }
-        machine.traceCommit(by: principal, actions: actions, key: key, details, to: trace)
-        machine.endCommit(dropping: details?.dropped ?? [])
+        _ = machine.commit(by: principal, actions: actions, key: key, details, to: self)
     }
 
     package func note(_ session: Session) { machine.traceWill(of: session, to: trace) }
@@ -35,5 +25,22 @@ package final class PlainCommits: CommitSink {
     package func takeOutput(_ body: (UnsafeRawBufferPointer) -> Void) {
         body(trace.bytes)
         trace.clear()
+    }
+}
+
+extension PlainCommits: CommitObserver {
+    package func began(actions: Bool, _ details: CommitDetails?) {}
+    package func replaced(_ store: Int32, before: JSONObject) {}
+    package func created(_ store: Int32) {}
+    package func dropped(_ store: Int32) {}
+
+    package func wrote(at place: Int, _ change: StoreChange, isAlone: Bool) {
+        machine.trace(change, at: place, to: trace)
+    }
+
+    package func ends(
+        by principal: Principal, actions: Bool, key: KeyedRequest?, _ details: CommitDetails?
+    ) {
+        machine.traceCommit(by: principal, actions: actions, key: key, details, to: trace)
     }
 }

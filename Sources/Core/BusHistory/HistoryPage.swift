@@ -161,15 +161,12 @@ final class HistoryPage {
         let reply = ByteWriter()
         reply.append(",\"commits\":[")
         reply.append(writer.bytes)
-        reply.append("],\"oldest\":")
-        reply.append(decimal: oldest)
+        reply.append("],\"oldest\":", decimal: oldest)
         if let since {
-            reply.append(",\"since\":")
-            reply.append(decimal: since)
+            reply.append(",\"since\":", decimal: since)
         }
         if isFull {
-            reply.append(",\"next\":")
-            reply.append(decimal: last)
+            reply.append(",\"next\":", decimal: last)
         }
         return Array(reply.bytes)
     }

@@ -96,8 +96,7 @@ package enum ChangeEncoder {
         }
         writer.append(UInt8(ascii: "\""))
         if let value {
-            writer.append(",\"value\":")
-            writer.append(json: value)
+            writer.append(",\"value\":", json: value)
         }
         writer.append(UInt8(ascii: "}"))
     }

@@ -33,37 +33,9 @@ package struct DeltaBuilder {
         _ ranges: [Range<Int>], of undoLog: UndoLog, state: JSONObject,
         to entries: borrowing Stack<DeltaEntry>
     ) {
-        if ranges.count == 1, ranges[0].count == 1 {
-            var state = state
-            return appendOnly(undoLog.record(ranges[0].lowerBound), &state, entries)
-        }
         let builder = DeltaBuilder(records: undoLog.records.elements, state: state)
         let sorted = ranges.flatMap { Array($0) }.sorted { builder.precedes($0, $1) }
         builder.appendGroups(sorted[...], to: entries)
-    }
-
-    /// The entry for the only write to a store. The record and the state are read in place: copying them
-    /// would cost as much as the entry.
-    package static func appendOnly(
-        _ record: UnsafePointer<UndoLog.Record>, _ state: UnsafePointer<JSONObject>,
-        _ entries: borrowing Stack<DeltaEntry>
-    ) {
-        let after: JSON?
-        if record.pointee.path.count == 1 {
-            after = state.pointee.value(of: record.pointee.path[0], hint: record.pointee.hint)
-        } else {
-            after = state.pointee.value(at: record.pointee.path)
-        }
-        switch record.pointee.before {
-        case .value(let before):
-            if let after, after == before { return }
-            entries.append(DeltaEntry(path: record.pointee.path, before: before, after: after))
-        case .absent:
-            entries.append(DeltaEntry(path: record.pointee.path, before: nil, after: after))
-        case .elements(let count):
-            entries.append(
-                DeltaEntry(path: record.pointee.path, before: nil, after: after, appendedFrom: count))
-        }
     }
 
     /// By path, then by time: what lies below a path follows it directly.

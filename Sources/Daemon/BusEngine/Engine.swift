@@ -151,34 +151,7 @@ package final class Engine {
     func commit(
         by principal: Principal, actions: Bool, key: KeyedRequest? = nil, _ details: CommitDetails? = nil
     ) {
-        machine.beginCommit()
-        totals.commits &+= 1
-        if actions { machine.countActions() }
-        if let details { noteStores(of: details) }
-        hub.publish(by: principal, actions: actions, details)
-        if log.isOn { log.append(machine, by: principal, actions: actions, key: key, details) }
-        if let trace = hub.trace {
-            machine.traceCommit(by: principal, actions: actions, key: key, details, to: trace)
-        }
-        if let details {
-            // A will may have acted on a store that the same commit drops. Dropped stores are removed last:
-            // delivery still reads their records.
-            finish(details)
-        } else if machine.endCommit() {
-            hub.scheduleTrim()
-        }
-    }
-
-    /// The stores that a commit creates and drops cost work, and change what pending reads find.
-    private func noteStores(of details: CommitDetails) {
-        clock.work += Work.create * details.created.count + Work.drop * details.dropped.count
-        for index in details.created { hub.joinGroups(index) }
-    }
-
-    private func finish(_ details: CommitDetails) {
-        clock.work += reads.noteCreated(details.created) + reads.noteDropped(details.dropped)
-        for index in details.dropped { hub.leaveGroups(index) }
-        if machine.endCommit(dropping: details.dropped) { hub.scheduleTrim() }
+        if machine.commit(by: principal, actions: actions, key: key, details, to: self) { hub.scheduleTrim() }
     }
 
     /// What was rolled back may have been large: the storage it needed is released some time later.

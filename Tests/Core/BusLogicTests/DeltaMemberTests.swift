@@ -3,12 +3,13 @@ import BusState
 import TestSupport
 import Testing
 
-/// A few writes to different members are told one by one. That must be what looking at all of them together tells.
+/// What writes came to is derived from the undo log in two ways, which agree.
 struct DeltaMemberTests {
     private static let keys = ["b", "a", "d", "c", "a longer key that is kept elsewhere", "list"]
 
+    /// Writes to different members are one entry each, in the order of the members.
     @Test(arguments: 0..<200 as Range<UInt64>)
-    func membersOneByOneAreWhatAllTogetherAre(_ seed: UInt64) throws {
+    func entriesOfDifferentMembersAreTheirWrites(_ seed: UInt64) throws {
         var generator = SeededGenerator(seed: seed)
         let undoLog = UndoLog()
         var state: JSONObject = ["a": 1, "b": "text", "c": [1], "list": [1, 2], "d": ["x": 1]]
@@ -34,21 +35,29 @@ struct DeltaMemberTests {
                 written.append(key)
             }
         }
-        let together = Stack<DeltaEntry>()
-        let alone = Stack<DeltaEntry>()
-        DeltaBuilder.append([0..<undoLog.count], of: undoLog, state: state, to: together)
-        let isPlain = DeltaBuilder.appendMembers(0..<undoLog.count, of: undoLog, &state, to: alone)
-        #expect(isPlain == (Set(written).count == writes && !wentDeeper))
-        #expect(alone.isEmpty || isPlain)
-        guard isPlain else { return }
-        #expect(alone.count == together.count)
-        for index in 0..<min(alone.count, together.count) {
-            let (one, all) = (alone[index], together[index])
-            #expect(one.path == all.path)
-            #expect(one.before == all.before)
-            #expect(one.after == all.after)
-            #expect(one.appendedFrom == all.appendedFrom)
+        guard Set(written).count == writes, !wentDeeper else { return }
+        let entries = Stack<DeltaEntry>()
+        DeltaBuilder.append([0..<undoLog.count], of: undoLog, state: state, to: entries)
+        var found = entries.elements[...]
+        for index in undoLog.records.indices.sorted(by: {
+            UTF8Order.precedes(undoLog.records[$0].path[0], undoLog.records[$1].path[0])
+        }) {
+            let record = undoLog.records[index]
+            let after = state[record.path[0]]
+            var (before, appendedFrom): (JSON?, Int?) = (nil, nil)
+            switch record.before {
+            case .value(let value): before = value
+            case .absent: break
+            case .elements(let count): appendedFrom = count
+            }
+            if before != nil, before == after { continue }
+            let entry = try #require(found.popFirst())
+            #expect(entry.path == record.path)
+            #expect(entry.before == before)
+            #expect(entry.after == after)
+            #expect(entry.appendedFrom == appendedFrom)
         }
+        #expect(found.isEmpty)
     }
 
     private static let paths = [

@@ -279,8 +279,8 @@ import Testing
             "WordTable",
         ],
         "BusState": [
-            "DeltaBuilder+Members", "DeltaEntry", "Draft", "Draft+Writing", "JSON+Places", "MemberChanges",
-            "PrecomputedWrite", "Stack", "StatePath", "UndoLog",
+            "DeltaEntry", "Draft", "Draft+Writing", "JSON+Places", "MemberChanges", "PrecomputedWrite", "Stack",
+            "StatePath", "UndoLog",
         ],
     ]
 

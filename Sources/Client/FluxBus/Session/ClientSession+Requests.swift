@@ -92,16 +92,13 @@ extension ClientSession {
             sent.epoch = epoch
         }
         if !bringsOwnKey {
-            writer.append(",\"key\":\"")
-            writer.append(raw: keyPrefix)
+            writer.append(",\"key\":\"", raw: keyPrefix)
             writer.append(decimal: sent.key)
             writer.append(UInt8(ascii: "\""))
         }
         if sent.isRepeated {
-            writer.append(",\"after\":")
-            writer.append(decimal: sent.after)
-            writer.append(",\"epoch\":")
-            writer.append(quoted: sent.epoch)
+            writer.append(",\"after\":", decimal: sent.after)
+            writer.append(",\"epoch\":", quoted: sent.epoch)
         }
     }
 

@@ -22,26 +22,20 @@ package enum RequestBody: Sendable {
         }
 
         fileprivate func writeOpen(to writer: ByteWriter, id: Int) {
-            writer.append("{\"op\":\"dispatch\",\"id\":")
-            writer.append(decimal: id)
+            writer.append("{\"op\":\"dispatch\",\"id\":", decimal: id)
             switch target {
             case .store(let address):
-                writer.append(",\"store\":")
-                writer.append(quoted: address)
+                writer.append(",\"store\":", quoted: address)
             case .type(let name):
-                writer.append(",\"type\":")
-                writer.append(quoted: name)
+                writer.append(",\"type\":", quoted: name)
             case .everything: writer.append(",\"type\":\"*\"")
             }
-            writer.append(",\"action\":")
-            writer.append(quoted: action)
+            writer.append(",\"action\":", quoted: action)
             if !payload.isEmpty {
-                writer.append(",\"payload\":")
-                writer.append(jsonObject: payload)
+                writer.append(",\"payload\":", jsonObject: payload)
             }
             if let ifRevision {
-                writer.append(",\"ifRevision\":")
-                writer.append(decimal: ifRevision)
+                writer.append(",\"ifRevision\":", decimal: ifRevision)
             }
         }
 

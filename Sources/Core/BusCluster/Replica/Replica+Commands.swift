@@ -42,16 +42,11 @@ extension Replica {
         _ line: [UInt8], _ body: () throws(RequestError) -> CommandReply?
     ) throws(RequestError) -> CommandReply {
         defer { machine.plan.clear() }
-        let outcome = line.withUnsafeBytes { line in
-            Result { () throws(RequestError) in
-                try commands.request.read(line, from: &memory)
-                return try body()
-            }
+        return try line.span.withUnsafeBytes { (line) throws(RequestError) in
+            try commands.request.read(line, from: &memory)
+            guard let reply = try body() else { preconditionFailure("A replica postpones nothing.") }
+            return reply
         }
-        guard let reply = try outcome.get() else {
-            preconditionFailure("A replica postpones nothing.")
-        }
-        return reply
     }
 
     private func host(of key: SessionKey?, _ principal: Principal?) -> EntryHost {

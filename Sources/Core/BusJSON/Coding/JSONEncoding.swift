@@ -34,6 +34,7 @@ final class JSONEncoding: Encoder {
     /// Encodes a value that stands at `place`.
     static func json<Value: Encodable>(of value: Value, at place: CodingPlace?) throws -> JSON {
         if Value.self == JSON.self, let json = value as? JSON { return json }
+        if let scalar = try JSONScalars.json(value, at: { CodingPlace.path(to: place) }) { return scalar }
         let encoding = JSONEncoding(at: place)
         try value.encode(to: encoding)
         if WireDate.matches(Value.self), let seconds = encoding.json.double {
@@ -47,46 +48,15 @@ final class JSONEncoding: Encoder {
         of value: Value, _ key: some CodingKey, in place: CodingPlace?
     ) throws -> JSON {
         if Value.self == JSON.self, let json = value as? JSON { return json }
-        return try json(of: value, at: CodingPlace(key, in: place))
-    }
-
-    /// An integer as JSON; nil when it needs more than 64 bits.
-    static func json(_ number: some BinaryInteger) -> JSON? { Int(exactly: number).map { .int($0) } }
-
-    /// A double as JSON; nil when it is not finite.
-    static func json(_ number: Double) -> JSON? { number.isFinite ? .double(number) : nil }
-
-    /// Why a number can't stand in JSON.
-    static func refusal(of number: Any, at path: [any CodingKey]) -> EncodingError {
-        let reason =
-            number is any BinaryInteger
-            ? "\(number) is outside the 64-bit integers" : "\(number) is not a finite number"
-        return .invalidValue(number, .init(codingPath: path, debugDescription: reason))
+        let path = { CodingPlace.path(to: place) + [key] }
+        return try JSONScalars.json(value, at: path) ?? json(of: value, at: CodingPlace(key, in: place))
     }
 }
 
 extension JSONEncoding: SingleValueEncodingContainer {
     func encodeNil() { take(.null) }
-    func encode(_ value: Bool) { take(.bool(value)) }
-    func encode(_ value: String) { take(.string(value)) }
-    func encode(_ value: Double) throws { try take(Self.json(value), value) }
-    func encode(_ value: Float) throws { try take(Self.json(Double(value)), value) }
-    func encode(_ value: Int) { take(.int(value)) }
-    func encode(_ value: Int8) { take(.int(Int(value))) }
-    func encode(_ value: Int16) { take(.int(Int(value))) }
-    func encode(_ value: Int32) { take(.int(Int(value))) }
-    func encode(_ value: Int64) throws { try take(Self.json(value), value) }
-    func encode(_ value: Int128) throws { try take(Self.json(value), value) }
-    func encode(_ value: UInt) throws { try take(Self.json(value), value) }
-    func encode(_ value: UInt8) { take(.int(Int(value))) }
-    func encode(_ value: UInt16) { take(.int(Int(value))) }
-    func encode(_ value: UInt32) throws { try take(Self.json(value), value) }
-    func encode(_ value: UInt64) throws { try take(Self.json(value), value) }
-    func encode(_ value: UInt128) throws { try take(Self.json(value), value) }
     func encode<Value: Encodable>(_ value: Value) throws { take(try Self.json(of: value, at: place)) }
-
-    private func take(_ value: JSON?, _ number: Any) throws {
-        guard let value else { throw Self.refusal(of: number, at: codingPath) }
-        take(value)
-    }
+    // The standard library has answers of its own to these.
+    func encode(_ value: Int128) throws { take(try Self.json(of: value, at: place)) }
+    func encode(_ value: UInt128) throws { take(try Self.json(of: value, at: place)) }
 }

@@ -10,27 +10,14 @@ struct KeyedEncoding<Key: CodingKey>: KeyedEncodingContainerProtocol {
 
     var codingPath: [any CodingKey] { CodingPlace.path(to: place) }
 
-    func encodeNil(forKey key: Key) { set(key, .null) }
-    func encode(_ value: Bool, forKey key: Key) { set(key, .bool(value)) }
-    func encode(_ value: String, forKey key: Key) { set(key, .string(value)) }
-    func encode(_ value: Double, forKey key: Key) throws { try set(key, JSONEncoding.json(value), value) }
-    func encode(_ value: Float, forKey key: Key) throws {
-        try set(key, JSONEncoding.json(Double(value)), value)
-    }
-    func encode(_ value: Int, forKey key: Key) { set(key, .int(value)) }
-    func encode(_ value: Int8, forKey key: Key) { set(key, .int(Int(value))) }
-    func encode(_ value: Int16, forKey key: Key) { set(key, .int(Int(value))) }
-    func encode(_ value: Int32, forKey key: Key) { set(key, .int(Int(value))) }
-    func encode(_ value: Int64, forKey key: Key) throws { try set(key, JSONEncoding.json(value), value) }
-    func encode(_ value: Int128, forKey key: Key) throws { try set(key, JSONEncoding.json(value), value) }
-    func encode(_ value: UInt, forKey key: Key) throws { try set(key, JSONEncoding.json(value), value) }
-    func encode(_ value: UInt8, forKey key: Key) { set(key, .int(Int(value))) }
-    func encode(_ value: UInt16, forKey key: Key) { set(key, .int(Int(value))) }
-    func encode(_ value: UInt32, forKey key: Key) throws { try set(key, JSONEncoding.json(value), value) }
-    func encode(_ value: UInt64, forKey key: Key) throws { try set(key, JSONEncoding.json(value), value) }
-    func encode(_ value: UInt128, forKey key: Key) throws { try set(key, JSONEncoding.json(value), value) }
-    func encode<Value: Encodable>(_ value: Value, forKey key: Key) throws {
-        set(key, try JSONEncoding.json(of: value, key, in: place))
+    func encodeNil(forKey key: Key) { object.set(key.stringValue, to: .null) }
+    func encode<Value: Encodable>(_ value: Value, forKey key: Key) throws { try set(key, value) }
+    // The standard library has answers of its own to these.
+    func encode(_ value: Int128, forKey key: Key) throws { try set(key, value) }
+    func encode(_ value: UInt128, forKey key: Key) throws { try set(key, value) }
+
+    private func set(_ key: Key, _ value: some Encodable) throws {
+        object.set(key.stringValue, to: try JSONEncoding.json(of: value, key, in: place))
     }
 
     func nestedContainer<NestedKey: CodingKey>(
@@ -62,12 +49,5 @@ struct KeyedEncoding<Key: CodingKey>: KeyedEncodingContainerProtocol {
         let encoding = JSONEncoding(at: CodingPlace(key, in: place))
         object.set(key.stringValue, to: .encoding(encoding))
         return encoding
-    }
-
-    private func set(_ key: Key, _ value: JSON) { object.set(key.stringValue, to: value) }
-
-    private func set(_ key: Key, _ value: JSON?, _ number: Any) throws {
-        guard let value else { throw JSONEncoding.refusal(of: number, at: codingPath + [key]) }
-        set(key, value)
     }
 }

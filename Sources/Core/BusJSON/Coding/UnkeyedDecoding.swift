@@ -21,31 +21,16 @@ struct UnkeyedDecoding: UnkeyedDecodingContainer {
         return true
     }
 
-    mutating func decode<Value: Decodable>(_ type: Value.Type) throws -> Value {
-        let decoding = try decoding()
-        let value = try decoding.decode(type)
+    mutating func decode<Value: Decodable>(_ type: Value.Type) throws -> Value { try next(type) }
+    // The standard library has answers of its own to these.
+    mutating func decode(_ type: Int128.Type) throws -> Int128 { try next(type) }
+    mutating func decode(_ type: UInt128.Type) throws -> UInt128 { try next(type) }
+
+    private mutating func next<Value: Decodable>(_ type: Value.Type) throws -> Value {
+        let path = { codingPath + [PlainCodingKey(index: currentIndex)] }
+        let value = try JSONScalars.read(element(), as: type, at: path) ?? decoding().decode(type)
         currentIndex += 1
         return value
-    }
-
-    // The most common elements need no decoder of their own.
-
-    mutating func decode(_ type: String.Type) throws -> String {
-        guard case .string(let text) = try element() else { return try decoding().decode(type) }
-        currentIndex += 1
-        return text
-    }
-
-    mutating func decode(_ type: Int.Type) throws -> Int {
-        guard case .int(let number) = try element() else { return try decoding().decode(type) }
-        currentIndex += 1
-        return number
-    }
-
-    mutating func decode(_ type: Double.Type) throws -> Double {
-        guard let number = try element().double else { return try decoding().decode(type) }
-        currentIndex += 1
-        return number
     }
 
     mutating func nestedContainer<NestedKey: CodingKey>(

@@ -12,23 +12,12 @@ struct UnkeyedEncoding: UnkeyedEncodingContainer {
     var count: Int { array.count }
 
     func encodeNil() { array.append(.null) }
-    func encode(_ value: Bool) { array.append(.bool(value)) }
-    func encode(_ value: String) { array.append(.string(value)) }
-    func encode(_ value: Double) throws { try append(JSONEncoding.json(value), value) }
-    func encode(_ value: Float) throws { try append(JSONEncoding.json(Double(value)), value) }
-    func encode(_ value: Int) { array.append(.int(value)) }
-    func encode(_ value: Int8) { array.append(.int(Int(value))) }
-    func encode(_ value: Int16) { array.append(.int(Int(value))) }
-    func encode(_ value: Int32) { array.append(.int(Int(value))) }
-    func encode(_ value: Int64) throws { try append(JSONEncoding.json(value), value) }
-    func encode(_ value: Int128) throws { try append(JSONEncoding.json(value), value) }
-    func encode(_ value: UInt) throws { try append(JSONEncoding.json(value), value) }
-    func encode(_ value: UInt8) { array.append(.int(Int(value))) }
-    func encode(_ value: UInt16) { array.append(.int(Int(value))) }
-    func encode(_ value: UInt32) throws { try append(JSONEncoding.json(value), value) }
-    func encode(_ value: UInt64) throws { try append(JSONEncoding.json(value), value) }
-    func encode(_ value: UInt128) throws { try append(JSONEncoding.json(value), value) }
-    func encode<Value: Encodable>(_ value: Value) throws {
+    func encode<Value: Encodable>(_ value: Value) throws { try append(value) }
+    // The standard library has answers of its own to these.
+    func encode(_ value: Int128) throws { try append(value) }
+    func encode(_ value: UInt128) throws { try append(value) }
+
+    private func append(_ value: some Encodable) throws {
         array.append(try JSONEncoding.json(of: value, PlainCodingKey(index: count), in: place))
     }
 
@@ -52,12 +41,5 @@ struct UnkeyedEncoding: UnkeyedEncodingContainer {
         let encoding = JSONEncoding(at: CodingPlace(PlainCodingKey(index: count), in: place))
         array.append(.encoding(encoding))
         return encoding
-    }
-
-    private func append(_ value: JSON?, _ number: Any) throws {
-        guard let value else {
-            throw JSONEncoding.refusal(of: number, at: codingPath + [PlainCodingKey(index: count)])
-        }
-        array.append(value)
     }
 }

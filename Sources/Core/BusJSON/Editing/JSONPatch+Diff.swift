@@ -104,8 +104,7 @@ extension JSONPatch {
             writer.append(pointer.bytes)
             writer.append(UInt8(ascii: "\""))
             if let value {
-                writer.append(",\"value\":")
-                writer.append(json: value)
+                writer.append(",\"value\":", json: value)
             }
             writer.append(UInt8(ascii: "}"))
         }

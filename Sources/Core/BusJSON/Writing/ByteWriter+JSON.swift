@@ -140,6 +140,40 @@ extension ByteWriter {
     }
 }
 
+/// Punctuation and names known when the program was built, and the value behind them.
+extension ByteWriter {
+    @inlinable @inline(__always)
+    public func append(_ text: StaticString, decimal number: Int) {
+        append(text)
+        append(decimal: number)
+    }
+
+    public func append(_ text: StaticString, raw value: String) {
+        append(text)
+        append(raw: value)
+    }
+
+    public func append(_ text: StaticString, quoted value: String) {
+        append(text)
+        append(quoted: value)
+    }
+
+    public func append(_ text: StaticString, json value: JSON) {
+        append(text)
+        append(json: value)
+    }
+
+    public func append(_ text: StaticString, jsonArray elements: [JSON]) {
+        append(text)
+        append(jsonArray: elements)
+    }
+
+    public func append(_ text: StaticString, jsonObject object: JSONObject) {
+        append(text)
+        append(jsonObject: object)
+    }
+}
+
 extension JSON {
     /// The canonical encoding as text.
     public var encoded: String {

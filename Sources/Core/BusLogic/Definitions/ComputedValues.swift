@@ -141,10 +141,9 @@ struct ComputedValues: Sendable {
         available = evaluation.rest(of: available, after: allowance)
         if !isEvaluated, evaluation.overdrewLess(than: .ofComputed, allowance) { return false }
         if entry.holds(value, evaluation, in: draft.state) { return true }
-        let isSet = withUnsafePointer(to: evaluation.take(value)) {
-            draft.carryOut(.set, entry.path.parts, $0)
+        do throws(WriteFailure) { try draft.set(entry.path, to: evaluation.take(value)) } catch {
+            preconditionFailure("A member of a state can always be set.")
         }
-        precondition(isSet, "A member of a state can always be set.")
         written |= entry.bit
         return true
     }

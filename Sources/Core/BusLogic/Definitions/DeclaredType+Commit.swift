@@ -33,12 +33,6 @@ extension DeclaredType {
         var written: UInt64 = 0
         var isBroken = false
         for index in action.steps.indices {
-            if let direct = action.direct[index],
-                carryOut(direct, context.values.elements.baseAddress! + index, to: &draft)
-            {
-                written |= direct.bits
-                continue
-            }
             let step = action.steps[index]
             let count = draft.noted
             let path = try write(step, context.values[index], payload, to: &draft, of: action, in: context)
@@ -139,19 +133,7 @@ extension DeclaredType {
         return true
     }
 
-    /// Carries out one write. False, with nothing done, where it fails and where it may change nothing or nest the state
-    /// too deeply.
-    @inline(__always)
-    private func carryOut(
-        _ write: DirectWrite, _ value: UnsafePointer<JSON>, to draft: inout Draft
-    ) -> Bool {
-        switch (write.kind, value.pointee) {
-        case (.remove, _), (_, .array), (_, .object): false
-        default: draft.carryOut(write.kind, write.path, value)
-        }
-    }
-
-    /// Carries out one write and gives the path it went to.
+    /// Applies one write and gives the path it went to.
     private func write(
         _ step: WriteStep, _ value: JSON, _ payload: JSONObject, to draft: inout Draft,
         of action: DeclaredAction, in context: CommitContext

@@ -35,20 +35,3 @@ final class WriteStep: Sendable {
         }
     }
 }
-
-/// A write to a place that the definition names, which nothing is held against: it is carried out without a look at its
-/// step, which holds the path.
-struct DirectWrite: @unchecked Sendable {
-    let kind: WriteKind
-    let path: UnsafePointer<StatePath.Parts>
-    /// What a change at the path means to the computed values.
-    let bits: UInt64
-
-    /// Nil for any other write.
-    init?(_ step: WriteStep) {
-        guard step.check == nil, let bits = step.bits, let path = step.fixed else { return nil }
-        kind = step.kind
-        self.path = path.parts
-        self.bits = bits
-    }
-}

@@ -1,11 +1,11 @@
 import BusJSON
 
 /// What a commit is besides its actions and its key.
-package final class CommitDetails {
+public final class CommitDetails {
     /// Stores that the commit creates, replaces the state of, and drops.
-    package var created: [Int32] = []
-    package var replaced: [(store: Int32, state: JSONObject)] = []
-    package var dropped: [Int32] = []
+    public var created: [Int32] = []
+    public var replaced: [(store: Int32, state: JSONObject)] = []
+    public var dropped: [Int32] = []
     /// The session that it ends.
     package var ended: SessionID?
     package var reverted: Reversion?
@@ -32,7 +32,7 @@ package final class CommitDetails {
 }
 
 /// A request that may be sent again: recognised by its key, committed once. Valid as long as the request's line.
-package struct KeyedRequest {
+public struct KeyedRequest {
     package let id: DeduplicationTable.ID
     package let digest: DeduplicationTable.Digest
     /// What the client had seen when it first sent the request.

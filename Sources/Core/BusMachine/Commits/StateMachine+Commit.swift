@@ -4,7 +4,7 @@ import BusProtocol
 import BusState
 
 /// How a commit changes one store.
-package enum StoreChange {
+public enum StoreChange {
     /// Nothing differs.
     case none
     /// Members have changed: `memberChanges` says which.
@@ -13,16 +13,82 @@ package enum StoreChange {
     case entries
 }
 
+/// Sees commits while they are made: each store that they change, while its previous value is still known.
+public protocol CommitObserver {
+    /// The commit has its revision, and no store has changed yet. `actions`: the plan holds the actions that caused it.
+    func began(actions: Bool, _ details: CommitDetails?)
+    /// The store at a place of the write set has changed. `isAlone`: the commit is about no other.
+    func wrote(at place: Int, _ change: StoreChange, isAlone: Bool)
+    /// A store has another state.
+    func replaced(_ store: Int32, before: JSONObject)
+    /// A store is part of the bus from this commit on.
+    func created(_ store: Int32)
+    /// A store goes with this commit; its record is there until `ends` returns.
+    func dropped(_ store: Int32)
+    /// All changes have been made.
+    func ends(by principal: Principal, actions: Bool, key: KeyedRequest?, _ details: CommitDetails?)
+}
+
+/// Nobody sees the commit, as when it is replayed.
+private struct Unobserved: CommitObserver {
+    func began(actions: Bool, _ details: CommitDetails?) {}
+    func wrote(at place: Int, _ change: StoreChange, isAlone: Bool) {}
+    func replaced(_ store: Int32, before: JSONObject) {}
+    func created(_ store: Int32) {}
+    func dropped(_ store: Int32) {}
+    func ends(by principal: Principal, actions: Bool, key: KeyedRequest?, _ details: CommitDetails?) {}
+}
+
 /// Commits what was applied: the revision is incremented, and every store that differs takes it.
-///
-/// The caller that publishes the commit drives this: `beginCommit`, then a look at each store that it writes, replaces,
-/// creates or drops, then `endCommit`. So the change of a store is found once, while its previous value is still known.
 extension StateMachine {
+    /// Commits what was applied, seen by nobody.
+    package func commit(_ details: CommitDetails? = nil) {
+        _ = commit(by: .daemon, actions: false, key: nil, details, to: Unobserved())
+    }
+
+    /// Commits what was applied, together with `details`.
+    ///
+    /// - Returns: Whether the commit was large, so that more storage is held than most commits need.
     @inlinable @inline(__always)
-    public func beginCommit() {
+    public func commit(
+        by principal: Principal, actions: Bool, key: KeyedRequest?, _ details: CommitDetails?,
+        to observer: some CommitObserver
+    ) -> Bool {
         place.pointee.revision &+= 1
         place.pointee.sequenceBefore = place.pointee.sequence
         place.pointee.changed = 0
+        observer.began(actions: actions, details)
+        if let details {
+            commit(allOf: details, to: observer)
+        } else {
+            let isAlone = writeSet.count == 1
+            for place in 0..<writeSet.count {
+                observer.wrote(at: place, commitWrite(at: place), isAlone: isAlone)
+            }
+        }
+        observer.ends(by: principal, actions: actions, key: key, details)
+        if let details { removeDropped(of: details) }
+        return endCommit()
+    }
+
+    @inlinable @inline(never)
+    func commit(allOf details: CommitDetails, to observer: some CommitObserver) {
+        // A will may have acted on a store that the same commit drops.
+        skipWrites(toDroppedOf: details)
+        for place in 0..<writeSet.count { observer.wrote(at: place, commitWrite(at: place), isAlone: false) }
+        for (store, state) in details.replaced {
+            if let before = commitReplacement(of: store, by: state) {
+                observer.replaced(store, before: before)
+            }
+        }
+        for store in details.created {
+            commitCreation(of: store)
+            observer.created(store)
+        }
+        for store in details.dropped {
+            place.pointee.changed &+= 1
+            observer.dropped(store)
+        }
     }
 
     /// Counts the actions of the plan, which are being committed.
@@ -39,7 +105,8 @@ extension StateMachine {
     }
 
     /// Commits the store at a place of the write set, and returns how it differs.
-    package func commitWrite(at place: Int) -> StoreChange {
+    @usableFromInline
+    func commitWrite(at place: Int) -> StoreChange {
         let store = writeSet[place].store
         let record = stores.pointer(store)
         record.pointee.write = -1
@@ -57,12 +124,15 @@ extension StateMachine {
         return .entries
     }
 
-    /// This commit drops a store, so its earlier writes to the store are not published.
-    package func skipWrite(to store: Int32) {
-        let place = stores.pointer(store).pointee.write
-        guard place >= 0 else { return }
-        writeSet[Int(place)].records = 0..<0
-        writeSet[Int(place)].further = -1
+    /// What the commit has written to stores that it drops is not published.
+    @usableFromInline
+    func skipWrites(toDroppedOf details: CommitDetails) {
+        for store in details.dropped {
+            let place = stores.pointer(store).pointee.write
+            guard place >= 0 else { continue }
+            writeSet[Int(place)].records = 0..<0
+            writeSet[Int(place)].further = -1
+        }
     }
 
     /// Collects what the commit did to a store in `memberChanges`; false if they can't express it.
@@ -78,36 +148,20 @@ extension StateMachine {
     }
 
     /// Writes the members that the commit changed as a merge patch; false where a patch can't express it.
-    package func appendMemberChanges(
-        of record: UnsafeMutablePointer<StoreRecord>, to writer: ByteWriter
-    ) -> Bool {
-        memberChanges.appendMerge(to: writer)
-    }
+    package func appendMemberChanges(to writer: ByteWriter) -> Bool { memberChanges.appendMerge(to: writer) }
 
     /// Collects the delta entries of one store of the write set in `entries`.
     package func gatherEntries(at place: Int) {
         entries.clear()
         let write = writeSet[place]
-        if write.records.isEmpty { return }
-        let state = stores.pointer(write.store)
-        if write.records.count == 1, write.further < 0 {
-            DeltaBuilder.appendOnly(undoLog.record(write.records.lowerBound), &state.pointee.state, entries)
-        } else {
-            gatherSeveral(write, &state.pointee.state)
-        }
-    }
-
-    private func gatherSeveral(_ write: StoreWrite, _ state: UnsafePointer<JSONObject>) {
-        if write.further < 0, DeltaBuilder.appendMembers(write.records, of: undoLog, state, to: entries) {
-            return
-        }
         var ranges = [write.records]
         var further = Int(write.further)
         while further >= 0 {
             ranges.append(furtherRecords[further].records)
             further = Int(furtherRecords[further].before)
         }
-        DeltaBuilder.append(ranges, of: undoLog, state: state.pointee, to: entries)
+        DeltaBuilder.append(
+            ranges, of: undoLog, state: stores.pointer(write.store).pointee.state, to: entries)
     }
 
     /// Marks the store as changed in this commit.
@@ -122,58 +176,34 @@ extension StateMachine {
         }
     }
 
-    /// Replaces a store's state; false if it is the same.
-    package func commitReplacement(of index: Int32, by state: JSONObject) -> Bool {
+    /// Replaces a store's state, and returns the one before; nil if it is the same.
+    @usableFromInline
+    func commitReplacement(of index: Int32, by state: JSONObject) -> JSONObject? {
         let record = stores.pointer(index)
-        if record.pointee.state == state { return false }
+        let before = record.pointee.state
+        if before == state { return nil }
         let size = state.encodedSize
         stateBytes += size - Int(record.pointee.size)
         record.pointee.size = Int32(size)
-        let before = parts == nil ? nil : record.pointee.state
         record.pointee.state = state
         bump(index, record)
-        if let parts, let before { noteParts(parts, of: index, before: before) }
-        return true
+        if let parts { noteParts(parts, of: index, before: before) }
+        return before
     }
 
-    /// A created store is part of the bus from this commit on.
-    package func commitCreation(of index: Int32) {
+    @usableFromInline
+    func commitCreation(of index: Int32) {
         bump(index, stores.pointer(index))
         if let parts { noteParts(parts, ofCreated: index) }
     }
 
-    /// This commit drops a store; its record is there until the commit ends.
-    package func commitDrop(of index: Int32) { changed += 1 }
+    @usableFromInline
+    func removeDropped(of details: CommitDetails) { for store in details.dropped { remove(store) } }
 
-    /// Ends the commit, which has been published. True: it was large, so more storage is held than most commits need.
-    @discardableResult
-    package func endCommit() -> Bool {
+    @usableFromInline
+    func endCommit() -> Bool {
         let isLarge = writeSet.count > BusLimits.usualWrites
         forgetWrites()
         return isLarge
-    }
-
-    /// The same for a commit that drops stores.
-    @discardableResult
-    package func endCommit(dropping dropped: [Int32]) -> Bool {
-        for index in dropped { remove(index) }
-        return endCommit()
-    }
-
-    /// Makes the whole commit for a machine without an engine.
-    package func commit(_ details: CommitDetails? = nil) {
-        beginCommit()
-        if let details { return commitAll(details) }
-        for place in writeSet.indices { _ = commitWrite(at: place) }
-        endCommit()
-    }
-
-    private func commitAll(_ details: CommitDetails) {
-        for index in details.dropped { skipWrite(to: index) }
-        for place in writeSet.indices { _ = commitWrite(at: place) }
-        for (index, state) in details.replaced { _ = commitReplacement(of: index, by: state) }
-        for index in details.created { commitCreation(of: index) }
-        for index in details.dropped { commitDrop(of: index) }
-        endCommit(dropping: details.dropped)
     }
 }

@@ -4,7 +4,7 @@ import BusState
 /// What commits come to as bytes: the same wherever the same entries were applied to the same state, so that two who
 /// applied them can compare what they have made of them.
 extension StateMachine {
-    /// Writes how the commit being made changes the store at a place of the write set, right after `commitWrite`.
+    /// Writes how the commit being made changes the store at a place of the write set, while it is observed.
     package func trace(_ change: StoreChange, at place: Int, to trace: ByteWriter) {
         let store = writeSet[place].store
         let record = stores.pointer(store)
@@ -12,7 +12,7 @@ extension StateMachine {
         trace.append(raw: address(of: Int(store)))
         switch change {
         case .none: return trace.truncate(to: mark)
-        case .members: if appendMemberChanges(of: record, to: trace) { return }
+        case .members: if appendMemberChanges(to: trace) { return }
         case .entries:
             if ChangeEncoder.appendMerge(entries.elements[...], of: record.pointee.state, to: trace) {
                 return

@@ -32,16 +32,12 @@ extension StateMachine {
         if action.payloadForEveryType != nil {
             writer.append("\"type\":\"*\"")
         } else if step.store >= 0 {
-            writer.append("\"store\":")
-            writer.append(quoted: address(of: Int(step.store)))
+            writer.append("\"store\":", quoted: address(of: Int(step.store)))
         } else {
-            writer.append("\"type\":")
-            writer.append(quoted: step.type.name)
+            writer.append("\"type\":", quoted: step.type.name)
         }
-        writer.append(",\"action\":")
-        writer.append(quoted: step.type.actionName(step.action))
-        writer.append(",\"payload\":")
-        writer.append(jsonObject: action.payloadForEveryType ?? step.payload)
+        writer.append(",\"action\":", quoted: step.type.actionName(step.action))
+        writer.append(",\"payload\":", jsonObject: action.payloadForEveryType ?? step.payload)
     }
 
     /// `,"time":1795219985.072`: seconds since 1970 with three decimals, written once per turn.
@@ -60,8 +56,7 @@ extension StateMachine {
             append(",\"created\":{", [created], to: line)
             let owner = stores.pointer(created).pointee.owner
             if owner >= 0 {
-                line.append(",\"connection\":")
-                line.append(decimal: owner)
+                line.append(",\"connection\":", decimal: owner)
                 if let session = sessions[owner] { append(nameOf: session, to: line) }
             }
             appendLease(of: created, to: line)
@@ -70,27 +65,21 @@ extension StateMachine {
         if !details.replaced.isEmpty { append(",\"states\":{", details.replaced.map(\.store), to: line) }
         if !details.dropped.isEmpty { append(dropped: details.dropped, to: line) }
         if let reverted = details.reverted {
-            line.append(",\"reverted\":{\"store\":")
-            line.append(quoted: reverted.store)
-            line.append(",\"to\":")
-            line.append(decimal: reverted.to)
+            line.append(",\"reverted\":{\"store\":", quoted: reverted.store)
+            line.append(",\"to\":", decimal: reverted.to)
             line.append(UInt8(ascii: "}"))
         }
         if !details.definitions.isEmpty {
-            line.append(",\"definitions\":")
-            line.append(jsonArray: details.definitions)
+            line.append(",\"definitions\":", jsonArray: details.definitions)
         }
         if !details.undefined.isEmpty {
-            line.append(",\"undefined\":")
-            line.append(jsonArray: details.undefined.map(JSON.string))
+            line.append(",\"undefined\":", jsonArray: details.undefined.map(JSON.string))
         }
         if let access = details.access {
-            line.append(",\"access\":")
-            line.append(json: access)
+            line.append(",\"access\":", json: access)
         }
         if let ended = details.ended {
-            line.append(",\"ended\":")
-            line.append(decimal: ended)
+            line.append(",\"ended\":", decimal: ended)
         }
     }
 
@@ -126,10 +115,8 @@ extension StateMachine {
 
     /// The note that a will has been left or cleared; after a crash the next daemon applies it.
     package func appendWillNote(of session: Session, to line: ByteWriter) {
-        line.append("{\"will\":")
-        line.append(jsonArray: session.will.map(\.json))
-        line.append(",\"connection\":")
-        line.append(decimal: session.id)
+        line.append("{\"will\":", jsonArray: session.will.map(\.json))
+        line.append(",\"connection\":", decimal: session.id)
         append(nameOf: session, to: line)
         line.append(",\"by\":")
         session.principal.by.withUnsafeBytes { line.append($0) }
@@ -138,16 +125,13 @@ extension StateMachine {
 
     private func append(nameOf session: Session, to line: ByteWriter) {
         guard let name = session.name else { return }
-        line.append(",\"session\":")
-        line.append(quoted: name)
-        line.append(",\"linger\":")
-        line.append(decimal: session.linger)
+        line.append(",\"session\":", quoted: name)
+        line.append(",\"linger\":", decimal: session.linger)
     }
 
     /// The note that a session has ended without a commit.
     package static func appendEndNote(of session: SessionID, to line: ByteWriter) {
-        line.append("{\"ended\":")
-        line.append(decimal: session)
+        line.append("{\"ended\":", decimal: session)
         line.append(UInt8(ascii: "}"))
     }
 }

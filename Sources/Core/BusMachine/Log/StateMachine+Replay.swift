@@ -199,15 +199,12 @@ extension StateMachine {
         _ entry: JSONObject, by principal: Principal, matched: Int, changed: Int
     ) throws(RequestError) {
         guard let key = entry["key"]?.string else { return }
-        let digest = Array((entry["digest"]?.string ?? "").utf8)
-        let outcome = digest.withUnsafeBytes { digest in
-            Array(key.utf8).withUnsafeBytes { key in
-                Result { () throws(RequestError) in
-                    try self.rememberKey(key, digest, of: principal, matched: matched, changed: changed)
-                }
+        let digest = entry["digest"]?.string ?? ""
+        try digest.utf8Span.span.withUnsafeBytes { (digest) throws(RequestError) in
+            try key.utf8Span.span.withUnsafeBytes { (key) throws(RequestError) in
+                try rememberKey(key, digest, of: principal, matched: matched, changed: changed)
             }
         }
-        try outcome.get()
     }
 
     private func rememberKey(
@@ -226,27 +223,20 @@ extension StateMachine {
     private func replayCreation(
         _ address: String, _ state: JSONObject, by principal: Principal, _ line: JSONObject
     ) throws(RequestError) -> Int32 {
-        var address = address
-        let made = address.withUTF8 { bytes in
-            Result { () throws(RequestError) in
-                let parts = try self.requireAddress(UnsafeRawBufferPointer(bytes))
-                let entry = try self.requireType(parts.type)
-                guard self.stores.find(type: entry.index, name: parts.name) == nil else {
-                    throw RequestError(.internal, "it makes a store that exists")
-                }
-                let owner = try line["connection"]?.int.map { (number) throws(RequestError) in
-                    guard Self.isSession(number) else {
-                        throw RequestError(.internal, "it names no connection")
-                    }
-                    let session = self.replayedSession(number, of: principal)
-                    self.name(session, by: line)
-                    return session
-                }
-                return self.insert(
-                    parts.name, of: entry, state, creator: principal.number, owner: owner)
+        try address.utf8Span.span.withUnsafeBytes { (address) throws(RequestError) in
+            let parts = try requireAddress(address)
+            let entry = try requireType(parts.type)
+            guard stores.find(type: entry.index, name: parts.name) == nil else {
+                throw RequestError(.internal, "it makes a store that exists")
             }
+            let owner = try line["connection"]?.int.map { (number) throws(RequestError) in
+                guard Self.isSession(number) else { throw RequestError(.internal, "it names no connection") }
+                let session = replayedSession(number, of: principal)
+                name(session, by: line)
+                return session
+            }
+            return insert(parts.name, of: entry, state, creator: principal.number, owner: owner)
         }
-        return try made.get()
     }
 
     private func redefine(by entry: JSONObject) throws(RequestError) {

@@ -40,6 +40,18 @@ package struct BatchElement {
 }
 
 extension BatchElement {
+    /// Lends the bytes of the target and of the action's name.
+    func withNames(
+        _ body: (_ target: UnsafeRawBufferPointer, _ action: UnsafeRawBufferPointer) throws(RequestError) ->
+            Void
+    ) throws(RequestError) {
+        try target.utf8Span.span.withUnsafeBytes { (target) throws(RequestError) in
+            try action.utf8Span.span.withUnsafeBytes { (action) throws(RequestError) in
+                try body(target, action)
+            }
+        }
+    }
+
     init(_ action: WillAction) {
         isStore = action.store != nil
         target = action.store ?? action.type ?? ""

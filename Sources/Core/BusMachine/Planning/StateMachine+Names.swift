@@ -30,8 +30,7 @@ extension StateMachine {
 
     /// The store at an address; nil when there is none.
     package func find(_ address: String) -> Int32? {
-        var address = address
-        return address.withUTF8 { locate(UnsafeRawBufferPointer($0))?.store }
+        address.utf8Span.span.withUnsafeBytes { locate($0)?.store }
     }
 
     /// The type with a name, or the error that names the types there are; `member` is the member it came in.
@@ -52,11 +51,7 @@ extension StateMachine {
     }
 
     package func requireType(_ name: String) throws(RequestError) -> TypeEntry {
-        var name = name
-        let found = name.withUTF8 { text in
-            Result { () throws(RequestError) in try self.requireType(UnsafeRawBufferPointer(text)) }
-        }
-        return try found.get()
+        try name.utf8Span.span.withUnsafeBytes { (name) throws(RequestError) in try requireType(name) }
     }
 
     func requireAction(_ name: UnsafeRawBufferPointer, of entry: TypeEntry) throws(RequestError) -> Int {
@@ -92,11 +87,9 @@ extension StateMachine {
     }
 
     package func requireStore(_ address: String) throws(RequestError) -> (TypeEntry, Int32) {
-        var address = address
-        let found = address.withUTF8 { text in
-            Result { () throws(RequestError) in try self.requireStore(UnsafeRawBufferPointer(text)) }
+        try address.utf8Span.span.withUnsafeBytes { (address) throws(RequestError) in
+            try requireStore(address)
         }
-        return try found.get()
     }
 
     /// The error for a store that is not there, nor perhaps its type. It names no other type: who asks may not know it.
@@ -112,10 +105,9 @@ extension StateMachine {
     /// The type of a pattern must exist when it is named without wildcards.
     package func requireTypes(of pattern: AddressPattern) throws(RequestError) {
         guard pattern.type.isLiteral else { return }
-        let outcome = pattern.type.pattern.withUnsafeBytes { name in
-            Result { () throws(RequestError) in _ = try self.requireType(name, member: "match") }
+        try pattern.type.pattern.span.withUnsafeBytes { (name) throws(RequestError) in
+            _ = try requireType(name, member: "match")
         }
-        try outcome.get()
     }
 }
 

@@ -8,7 +8,7 @@ extension StateMachine {
     /// True if it reaches more than one store.
     package func planPlain(_ request: RequestReader, mayRepeat: Bool) throws(RequestError) -> Bool {
         plan.clear()
-        if mayRepeat, planAgain(request) || planNamed(request) { return isPlanWide }
+        if mayRepeat, planAgain(request) { return isPlanWide }
         try planOne(request, nil, nil)
         rememberPlan(in: request)
         return isPlanWide
@@ -58,28 +58,6 @@ extension StateMachine {
             plan.actions.append(.init(steps: 0..<1))
             plan.steps.append(
                 .init(type: entry, action: action, payload: payload, store: known.pointee.store))
-            return true
-        }
-    }
-
-    /// Plans a dispatch to one store, if all that it names is there and its payload is accepted as it is; false, and nothing
-    /// is planned, for any other, which is looked at more closely.
-    @inline(__always)
-    private func planNamed(_ request: RequestReader) -> Bool {
-        guard request.present.contains(.store), !request.present.contains(.type),
-            request.present.contains(.action), let found = locate(request.store)
-        else { return false }
-        // The machine holds its types, and nothing here changes them.
-        return Unmanaged.passUnretained(types[Int(found.type)])._withUnsafeGuaranteedRef { entry in
-            guard let action = entry.action(named: request.action) else { return false }
-            let payload = request.present.contains(.payload) ? request.takePayload() : JSONObject()
-            guard entry.takes(payload, for: action) else {
-                request.returnPayload(payload)
-                return false
-            }
-            plan.actions.append(.init(steps: 0..<1))
-            plan.steps.append(.init(type: entry, action: action, payload: payload, store: found.store))
-            rememberPlan(in: request)
             return true
         }
     }
@@ -140,13 +118,9 @@ extension StateMachine {
                 continue
             }
             do throws(RequestError) {
-                if element.pointee.isStore {
-                    try planInstance(
-                        element.pointee.target, element.pointee.action, element.pointee.payload, place)
-                } else {
-                    try planGlobal(
-                        element.pointee.target, element.pointee.action, element.pointee.payload, place)
-                }
+                try planNames(
+                    element.pointee.isStore, element.pointee.target, element.pointee.action,
+                    element.pointee.payload, place)
             } catch {
                 throw error.at(place)
             }
@@ -202,15 +176,12 @@ extension StateMachine {
             throw .target(isGivenTwice: hasStore)
         }
         let payload = request.present.contains(.payload) ? request.payload : JSONObject()
-        if hasStore {
-            let index = try planInstance(request.store, request.action, payload)
-            return try require(expected, of: index, seenBy: grants)
-        }
-        guard expected == nil else {
+        guard hasStore || expected == nil else {
             throw .invalid(
                 "ifRevision", "`ifRevision` goes with `store`; a type has no revision of its own.")
         }
-        try planGlobal(request.type, request.action, payload)
+        try planNames(hasStore, hasStore ? request.store : request.type, request.action, payload)
+        if hasStore { try require(expected, of: plan.steps[0].store, seenBy: grants) }
     }
 
     /// Plans the actions of a log entry.
@@ -223,47 +194,25 @@ extension StateMachine {
 
     /// Plans one action of a batch or a will.
     func planElement(_ element: BatchElement, _ index: Int = -1) throws(RequestError) {
-        var (target, action) = (element.target, element.action)
-        let planned = target.withUTF8 { target in
-            action.withUTF8 { action in
-                let (target, action) = (UnsafeRawBufferPointer(target), UnsafeRawBufferPointer(action))
-                return Result { () throws(RequestError) in
-                    if element.isStore {
-                        try self.planInstance(target, action, element.payload, index)
-                    } else {
-                        try self.planGlobal(target, action, element.payload, index)
-                    }
-                }
-            }
+        try element.withNames { (target, action) throws(RequestError) in
+            try planNames(element.isStore, target, action, element.payload, index)
         }
-        try planned.get()
     }
 
-    @discardableResult
-    private func planInstance(
-        _ address: UnsafeRawBufferPointer, _ action: UnsafeRawBufferPointer, _ payload: JSONObject,
-        _ place: Int = -1
-    ) throws(RequestError) -> Int32 {
-        let parts = try requireAddress(address)
-        let entry = try requireType(parts.type)
-        let actionIndex = try requireAction(action, of: entry)
-        let accepted = try accept(payload, for: actionIndex, of: entry)
-        let (_, index) = try requireStore(address)
-        plan.actions.append(.init(steps: plan.steps.count..<plan.steps.count + 1, index: place))
-        plan.steps.append(.init(type: entry, action: actionIndex, payload: accepted, store: index))
-        return index
-    }
-
-    private func planGlobal(
-        _ type: UnsafeRawBufferPointer, _ action: UnsafeRawBufferPointer, _ payload: JSONObject,
-        _ place: Int = -1
+    /// Plans an action by its names; `place`: which of a batch it is.
+    private func planNames(
+        _ isStore: Bool, _ target: UnsafeRawBufferPointer, _ action: UnsafeRawBufferPointer,
+        _ payload: JSONObject, _ place: Int = -1
     ) throws(RequestError) {
-        if type.count == 1, type[0] == UInt8(ascii: "*") { return try planEveryType(action, payload, place) }
-        let entry = try requireType(type)
+        if !isStore, target.count == 1, target[0] == UInt8(ascii: "*") {
+            return try planEveryType(action, payload, place)
+        }
+        let entry = try requireType(isStore ? try requireAddress(target).type : target)
         let actionIndex = try requireAction(action, of: entry)
         let accepted = try accept(payload, for: actionIndex, of: entry)
+        let store = isStore ? try requireStore(target).1 : -1
         plan.actions.append(.init(steps: plan.steps.count..<plan.steps.count + 1, index: place))
-        plan.steps.append(.init(type: entry, action: actionIndex, payload: accepted, store: -1))
+        plan.steps.append(.init(type: entry, action: actionIndex, payload: accepted, store: store))
     }
 
     /// Plans an action for every type that declares it, as the classic Flux dispatcher does:

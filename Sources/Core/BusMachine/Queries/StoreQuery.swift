@@ -264,8 +264,7 @@ package final class StoreQuery {
     package func appendAnswer(to writer: ByteWriter) -> Bool {
         switch selection.answer {
         case .states(let selected):
-            writer.append(",\"revision\":")
-            writer.append(decimal: machine.revision)
+            writer.append(",\"revision\":", decimal: machine.revision)
             writer.append(",\"states\":{")
             for (place, index) in found.enumerated() {
                 if place > 0 { writer.append(UInt8(ascii: ",")) }
@@ -292,8 +291,7 @@ package final class StoreQuery {
             writer.append("]")
         }
         if hasMore, let last = found.last {
-            writer.append(",\"next\":")
-            writer.append(quoted: machine.address(of: Int(last)))
+            writer.append(",\"next\":", quoted: machine.address(of: Int(last)))
         }
         return writer.count <= room
     }

@@ -65,24 +65,17 @@ extension StateMachine {
 
     /// Checks what can be known of a will's action now: names and payload.
     package func willAction(_ element: BatchElement) throws(RequestError) -> WillAction {
-        var (target, action) = (element.target, element.action)
-        let checked = target.withUTF8 { target in
-            action.withUTF8 { action in
-                Result { () throws(RequestError) in
-                    let (target, action) = (UnsafeRawBufferPointer(target), UnsafeRawBufferPointer(action))
-                    if !element.isStore, target.count == 1, target[0] == UInt8(ascii: "*") {
-                        self.plan.clear()
-                        defer { self.plan.clear() }
-                        return try self.planElement(element)
-                    }
-                    let name = element.isStore ? try self.requireAddress(target).type : target
-                    let entry = try self.requireType(name)
-                    let index = try self.requireAction(action, of: entry)
-                    _ = try self.accept(element.payload, for: index, of: entry)
-                }
+        try element.withNames { (target, action) throws(RequestError) in
+            if !element.isStore, target.count == 1, target[0] == UInt8(ascii: "*") {
+                plan.clear()
+                defer { plan.clear() }
+                return try planElement(element)
             }
+            let name = element.isStore ? try requireAddress(target).type : target
+            let entry = try requireType(name)
+            let index = try requireAction(action, of: entry)
+            _ = try accept(element.payload, for: index, of: entry)
         }
-        try checked.get()
         return WillAction(
             store: element.isStore ? element.target : nil, type: element.isStore ? nil : element.target,
             action: element.action, payload: element.payload)

@@ -11,8 +11,7 @@ package final class RecordWriter {
     package func record(
         _ kind: String, data: UnsafeRawBufferPointer? = nil, _ fill: ((String, JSON) -> Void) -> Void
     ) {
-        writer.append("{\"kind\":")
-        writer.append(quoted: kind)
+        writer.append("{\"kind\":", quoted: kind)
         fill { name, value in
             self.writer.append(UInt8(ascii: ","))
             self.writer.append(quoted: name)
@@ -20,8 +19,7 @@ package final class RecordWriter {
             self.writer.append(json: value)
         }
         if let data {
-            writer.append(",\"bytes\":")
-            writer.append(decimal: data.count)
+            writer.append(",\"bytes\":", decimal: data.count)
         }
         writer.append("}\n")
         if let data { writer.append(data) }

@@ -142,9 +142,8 @@ package final class Restoration {
             digest: digest, revision: try record.integer("revision"), matched: try record.integer("matched"),
             changed: try record.integer("changed"))
         let identity = Int32(truncatingIfNeeded: try record.integer("identity"))
-        var key = try record.string("key")
-        key.withUTF8 { key in
-            machine.keys.remember(entry, as: machine.keys.id(identity, UnsafeRawBufferPointer(key)))
+        try record.string("key").utf8Span.span.withUnsafeBytes { key in
+            machine.keys.remember(entry, as: machine.keys.id(identity, key))
         }
     }
 
@@ -208,11 +207,9 @@ package final class Restoration {
 
     private func takeStore(_ record: TransferRecord, of entry: TypeEntry) throws(TransferFailure) -> Int32 {
         let name = try record.string("name")
-        var address = "\(entry.name)/\(name)"
-        let isFree = address.withUTF8 { bytes in
-            AddressParts(UnsafeRawBufferPointer(bytes)).map {
-                machine.stores.find(type: entry.index, name: $0.name) == nil
-            }
+        let address = "\(entry.name)/\(name)"
+        let isFree = address.utf8Span.span.withUnsafeBytes { bytes in
+            AddressParts(bytes).map { machine.stores.find(type: entry.index, name: $0.name) == nil }
         }
         guard isFree == true, try record.integer("revision") <= machine.revision else {
             throw record.missing("name")

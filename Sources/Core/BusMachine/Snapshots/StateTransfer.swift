@@ -38,10 +38,8 @@ package enum StateTransfer {
     /// The last record.
     static func appendEnd(to writer: ByteWriter, records: Int) {
         let digest = DeduplicationTable.digest(of: writer.bytes)
-        writer.append("{\"kind\":\"end\",\"records\":")
-        writer.append(decimal: records)
-        writer.append(",\"digest\":\"")
-        writer.append(raw: text(of: digest))
+        writer.append("{\"kind\":\"end\",\"records\":", decimal: records)
+        writer.append(",\"digest\":\"", raw: text(of: digest))
         writer.append("\"}\n")
     }
 

@@ -50,17 +50,13 @@ extension StateMachine {
         _ address: String, _ members: JSONObject?, from origin: StateOrigin = .request,
         by principal: Principal
     ) throws(RequestError) -> Int32 {
-        var text = address
-        let made = text.withUTF8 { bytes in
-            Result { () throws(RequestError) in
-                let parts = try self.requireAddress(UnsafeRawBufferPointer(bytes))
-                let entry = try self.requireType(parts.type)
-                try self.requireFree(address, parts, entry)
-                let state = try self.newState(of: entry, replacing: members, from: origin, in: nil)
-                return self.create(parts, of: entry, state, by: principal, in: nil)
-            }
+        try address.utf8Span.span.withUnsafeBytes { (bytes) throws(RequestError) in
+            let parts = try requireAddress(bytes)
+            let entry = try requireType(parts.type)
+            try requireFree(address, parts, entry)
+            let state = try newState(of: entry, replacing: members, from: origin, in: nil)
+            return create(parts, of: entry, state, by: principal, in: nil)
         }
-        return try made.get()
     }
 
     /// Creates a store, to be committed next.

@@ -35,12 +35,9 @@ extension StateMachine {
         guard case .action(let action, let payload, let principal) = timer.purpose else { return }
         line.append(UInt8(ascii: "{"))
         append(ownerOf: timer, to: line)
-        line.append(",\"due\":")
-        line.append(json: DurationText.seconds(timer.due))
-        line.append(",\"action\":")
-        line.append(quoted: action)
-        line.append(",\"payload\":")
-        line.append(jsonObject: payload)
+        line.append(",\"due\":", json: DurationText.seconds(timer.due))
+        line.append(",\"action\":", quoted: action)
+        line.append(",\"payload\":", jsonObject: payload)
         if isShown {
             line.append(",\"by\":")
             principal.by.withUnsafeBytes { line.append($0) }
@@ -56,15 +53,13 @@ extension StateMachine {
     private func append(owner: String, isStore: Bool, _ name: String, to line: ByteWriter) {
         line.append(isStore ? "\"store\":" : "\"type\":")
         line.append(quoted: owner)
-        line.append(",\"timer\":")
-        line.append(quoted: name)
+        line.append(",\"timer\":", quoted: name)
     }
 
     /// `,"ttl":3600`, of a store that is created with a lease.
     func appendLease(of store: Int32, to line: ByteWriter) {
         guard let length = lease(of: store) else { return }
-        line.append(",\"ttl\":")
-        line.append(json: DurationText.seconds(length))
+        line.append(",\"ttl\":", json: DurationText.seconds(length))
     }
 
     // MARK: Replay

@@ -131,8 +131,7 @@ package final class TimerList {
 
     /// Writes the members of the reply, each behind a comma; false as soon as there is no room for more.
     package func appendAnswer(to writer: ByteWriter, room: Int) -> Bool {
-        writer.append(",\"revision\":")
-        writer.append(decimal: machine.revision)
+        writer.append(",\"revision\":", decimal: machine.revision)
         writer.append(",\"timers\":[")
         for (index, entry) in found.enumerated() {
             if index > 0 { writer.append(UInt8(ascii: ",")) }
@@ -142,8 +141,7 @@ package final class TimerList {
         writer.append("]")
         // Those up to here were all looked at, whether or not they are still set.
         if hasMore, let last {
-            writer.append(",\"next\":")
-            writer.append(quoted: "\(last.due) \(last.owner) \(last.name)")
+            writer.append(",\"next\":", quoted: "\(last.due) \(last.owner) \(last.name)")
         }
         return writer.count <= room
     }

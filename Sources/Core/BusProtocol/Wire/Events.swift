@@ -79,8 +79,7 @@ extension ByteWriter {
 
     /// `,"coalesced":7`
     public func append(coalesced commits: Int) {
-        append(",\"coalesced\":")
-        append(decimal: commits)
+        append(",\"coalesced\":", decimal: commits)
     }
 
     /// `,"cause":{…}` around actions, each an object, with commas between them; `by` and `time` are written unchanged.
@@ -95,8 +94,7 @@ extension ByteWriter {
 
     /// A whole action event; `rest` is what all subscribers share, from the comma behind `sub` on.
     public func append(actionFor subscription: Int, _ rest: UnsafeRawBufferPointer) {
-        append("{\"event\":\"action\",\"sub\":")
-        append(decimal: subscription)
+        append("{\"event\":\"action\",\"sub\":", decimal: subscription)
         append(rest)
         append("}\n")
     }
@@ -105,8 +103,7 @@ extension ByteWriter {
     public func append(actionAt revision: Int, index: Int?) {
         append(revision: revision)
         if let index {
-            append(",\"index\":")
-            append(decimal: index)
+            append(",\"index\":", decimal: index)
         }
         append(UInt8(ascii: ","))
     }
@@ -121,12 +118,10 @@ extension ByteWriter {
     package func append(
         pastAction action: JSONObject, of entry: JSONObject, for subscription: Int, revision: Int, index: Int?
     ) {
-        append("{\"event\":\"action\",\"sub\":")
-        append(decimal: subscription)
+        append("{\"event\":\"action\",\"sub\":", decimal: subscription)
         append(revision: revision)
         if let index {
-            append(",\"index\":")
-            append(decimal: index)
+            append(",\"index\":", decimal: index)
         }
         for member in action.members { append(member.key, member.value) }
         append("by", entry["by"] ?? .null)
@@ -143,18 +138,15 @@ extension ByteWriter {
 
     /// A whole gap: actions up to a revision can't be delivered any more.
     package func append(gapOf subscription: Int, revision: Int) {
-        append("{\"event\":\"gap\",\"sub\":")
-        append(decimal: subscription)
+        append("{\"event\":\"gap\",\"sub\":", decimal: subscription)
         append(revision: revision)
         append("}\n")
     }
 
     /// A whole goodbye.
     package func append(goodbye code: GoodbyeCode, _ message: String) {
-        append("{\"event\":\"goodbye\",\"code\":\"")
-        append(raw: code.rawValue)
-        append("\",\"message\":")
-        append(quoted: message)
+        append("{\"event\":\"goodbye\",\"code\":\"", raw: code.rawValue)
+        append("\",\"message\":", quoted: message)
         append("}\n")
     }
 }

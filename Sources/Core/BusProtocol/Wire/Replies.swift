@@ -47,10 +47,8 @@ extension ByteWriter {
         refusalOf id: UnsafeRawBufferPointer, _ error: RequestError, message room: Int, detail: Int
     ) {
         write(atMost: 8 + id.count) { pen in pen.append(headOfReplyTo: id) }
-        append("\"ok\":false,\"error\":{\"code\":\"")
-        append(raw: error.code.rawValue)
-        append("\",\"message\":")
-        append(quoted: error.message.shortened(to: room))
+        append("\"ok\":false,\"error\":{\"code\":\"", raw: error.code.rawValue)
+        append("\",\"message\":", quoted: error.message.shortened(to: room))
         for part in error.details where part.value.encodedSize <= detail {
             append(UInt8(ascii: ","))
             append(quoted: part.name)
@@ -62,8 +60,7 @@ extension ByteWriter {
 
     /// `,"revision":43`
     public func append(revision: Int) {
-        append(",\"revision\":")
-        append(decimal: revision)
+        append(",\"revision\":", decimal: revision)
     }
 
     /// `,"created":true`

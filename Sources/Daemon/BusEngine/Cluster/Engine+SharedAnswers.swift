@@ -122,11 +122,9 @@ extension Engine {
             answer(connection, id: id) { writer in
                 writer.append(revision: reply.revision)
                 if let timer = reply.timer {
-                    writer.append(",\"timer\":")
-                    writer.append(quoted: timer)
+                    writer.append(",\"timer\":", quoted: timer)
                 }
-                writer.append(",\"due\":")
-                writer.append(json: DurationText.seconds(reply.due ?? 0))
+                writer.append(",\"due\":", json: DurationText.seconds(reply.due ?? 0))
                 if reply.isDuplicate { writer.appendDuplicate() }
             }
         case .create:

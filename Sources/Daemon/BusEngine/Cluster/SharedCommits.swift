@@ -11,7 +11,6 @@ import BusProtocol
 package final class SharedCommits: CommitSink {
     private let machine: StateMachine
     private let plain: PlainCommits
-    private let trace = ByteWriter()
     private unowned var engine: Engine?
 
     package init(_ machine: StateMachine) {
@@ -23,7 +22,7 @@ package final class SharedCommits: CommitSink {
     package func attach(_ engine: Engine) {
         precondition(engine.machine === machine, "The engine stands in front of the replica's machine.")
         self.engine = engine
-        engine.hub.trace = trace
+        engine.hub.trace = plain.trace
     }
 
     package func commit(
@@ -34,23 +33,17 @@ package final class SharedCommits: CommitSink {
     }
 
     package func note(_ session: Session) {
-        guard let engine else { return plain.note(session) }
-        machine.traceWill(of: session, to: trace)
-        engine.log.appendWill(of: session, machine)
+        plain.note(session)
+        engine?.log.appendWill(of: session, machine)
     }
 
     package func note(endOf session: SessionID) {
-        guard let engine else { return plain.note(endOf: session) }
-        StateMachine.traceEnd(of: session, to: trace)
-        engine.log.appendEnd(of: session, machine)
+        plain.note(endOf: session)
+        engine?.log.appendEnd(of: session, machine)
     }
 
     /// Every member says so: its operator may be the one who reads it.
     package func report(_ report: CommandReport) { engine?.report(report) }
 
-    package func takeOutput(_ body: (UnsafeRawBufferPointer) -> Void) {
-        if engine == nil { return plain.takeOutput(body) }
-        body(trace.bytes)
-        trace.clear()
-    }
+    package func takeOutput(_ body: (UnsafeRawBufferPointer) -> Void) { plain.takeOutput(body) }
 }

@@ -91,11 +91,9 @@ final class CommitBatch {
     func close() {
         if times == 0 { return }
         if !entries.isEmpty { entries.append(UInt8(ascii: "\n")) }
-        entries.append("{\"revision\":")
-        entries.append(decimal: last - times + 1)
+        entries.append("{\"revision\":", decimal: last - times + 1)
         if times > 1 {
-            entries.append(",\"times\":")
-            entries.append(decimal: times)
+            entries.append(",\"times\":", decimal: times)
         }
         entries.append(latest.bytes)
         entries.append(UInt8(ascii: "}"))

@@ -39,16 +39,14 @@ extension Engine {
             }
             writer.append("]")
             if isCut, let last {
-                writer.append(",\"next\":")
-                writer.append(decimal: last)
+                writer.append(",\"next\":", decimal: last)
             }
             return true
         }
     }
 
     private func append(_ client: Connection, isSelf: Bool, to writer: ByteWriter) {
-        writer.append("{\"id\":")
-        writer.append(decimal: client.serial)
+        writer.append("{\"id\":", decimal: client.serial)
         if let principal = client.access.principal {
             writer.append(",\"by\":")
             principal.by.withUnsafeBytes { writer.append($0) }

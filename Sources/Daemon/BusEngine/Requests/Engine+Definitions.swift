@@ -142,8 +142,7 @@ extension Engine {
                 jsonArray: planned.definitions.map { $0["type"] ?? .null }
                     + planned.undefined.map(JSON.string))
             Self.append(planned.migrations, to: writer)
-            writer.append(",\"changed\":")
-            writer.append(decimal: planned.states.count)
+            writer.append(",\"changed\":", decimal: planned.states.count)
             writer.append(",\"states\":{")
             var shown = 0
             for (store, state) in planned.states {

@@ -119,10 +119,8 @@ extension Engine {
         noteStorage()
         try answerWithinLine(connection, id: request.id) { writer in
             writer.append(revision: machine.revision)
-            writer.append(",\"matched\":")
-            writer.append(decimal: matched)
-            writer.append(",\"changed\":")
-            writer.append(decimal: changes.changed)
+            writer.append(",\"matched\":", decimal: matched)
+            writer.append(",\"changed\":", decimal: changes.changed)
             writer.append(.changes, changes.merges.bytes)
             if !changes.states.isEmpty { writer.append(.states, changes.states.bytes) }
             return writer.count <= longest

@@ -57,11 +57,9 @@ extension Engine {
         connections.reply(to: connection) { writer in
             writer.append(successOf: request.id)
             writer.append(revision: machine.revision)
-            writer.append(",\"states\":{")
-            writer.append(raw: type.addressStart)
+            writer.append(",\"states\":{", raw: type.addressStart)
             writer.append(raw: record.pointee.name)
-            writer.append("\":")
-            writer.append(jsonObject: record.pointee.state)
+            writer.append("\":", jsonObject: record.pointee.state)
             writer.append("}}\n")
         }
         return true
@@ -77,13 +75,9 @@ extension Engine {
 
     private func requestedAfter() throws(RequestError) -> String? {
         guard let after = try request.string(.after) else { return nil }
-        var text = after
-        let checked = text.withUTF8 { bytes in
-            Result { () throws(RequestError) in
-                _ = try self.machine.requireAddress(UnsafeRawBufferPointer(bytes), member: "after")
-            }
+        try after.utf8Span.span.withUnsafeBytes { (after) throws(RequestError) in
+            _ = try machine.requireAddress(after, member: "after")
         }
-        try checked.get()
         return after
     }
 

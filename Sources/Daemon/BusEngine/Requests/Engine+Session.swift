@@ -37,13 +37,11 @@ extension Engine {
         answer(connection, id: id) { writer in
             writer.append(",\"protocol\":1,\"server\":\"fluxbusd\",\"version\":")
             writer.append(quoted: configuration.version)
-            writer.append(",\"epoch\":")
-            writer.append(quoted: machine.epoch)
+            writer.append(",\"epoch\":", quoted: machine.epoch)
             writer.append(revision: machine.revision)
             writer.append(",\"identity\":")
             connection.access.principal?.by.withUnsafeBytes { writer.append($0) }
-            writer.append(",\"limits\":")
-            writer.append(jsonObject: limits.object)
+            writer.append(",\"limits\":", jsonObject: limits.object)
             if let isResumed { writer.append(isResumed ? ",\"resumed\":true" : ",\"resumed\":false") }
             appendCondition(to: writer)
         }
@@ -54,8 +52,7 @@ extension Engine {
     /// Of a shared bus: which member this is, and whether it reaches the others.
     func appendCondition(to writer: ByteWriter) {
         if !shared.isOn { return }
-        writer.append(",\"cluster\":")
-        writer.append(jsonObject: shared.condition)
+        writer.append(",\"cluster\":", jsonObject: shared.condition)
     }
 }
 

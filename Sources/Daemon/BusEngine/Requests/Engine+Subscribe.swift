@@ -45,11 +45,9 @@ extension Engine {
         let subscription = hub.add(to: group, wanted: wanted, for: connection)
         clock.work += Work.subscription
         answer(connection) { writer in
-            writer.append(",\"sub\":")
-            writer.append(decimal: subscription.number)
+            writer.append(",\"sub\":", decimal: subscription.number)
             writer.append(revision: machine.revision)
-            writer.append(",\"epoch\":")
-            writer.append(quoted: machine.epoch)
+            writer.append(",\"epoch\":", quoted: machine.epoch)
         }
         hub.begin(subscription, start(of: filter, initial: initial, since: since, epoch: epoch))
     }

@@ -45,8 +45,7 @@ extension Engine {
         // However many types and actions there are, the reply fits into a line.
         counters["actions"] = .object(
             committedActions(room: limits.daemon.line / 2 - JSON.object(counters).encodedSize))
-        writer.append(",\"stats\":")
-        writer.append(jsonObject: counters)
+        writer.append(",\"stats\":", jsonObject: counters)
     }
 
     /// How often each action of each type was committed, those most often that were, as far as there is room.

@@ -88,7 +88,7 @@ extension SubscriptionHub {
             pen.append(addressOf: record, type)
             pen.append(UInt8(ascii: ":"))
         }
-        guard machine.appendMemberChanges(of: record, to: writer),
+        guard machine.appendMemberChanges(to: writer),
             writer.count - start <= partLimit
         else {
             writer.truncate(to: start)

@@ -15,7 +15,7 @@ extension SubscriptionHub {
     ) {
         let changes = content.changes
         let start = beginItem(changes, record, type)
-        if machine.appendMemberChanges(of: record, to: changes.bytes),
+        if machine.appendMemberChanges(to: changes.bytes),
             changes.bytes.count - start <= partLimit
         {
             changes.itemEnded(startingAt: start, limit: partLimit)

@@ -5,22 +5,21 @@ import BusState
 
 /// Publishes a commit: to every subscription that it concerns, each group's change encoded once.
 extension SubscriptionHub {
-    /// Publishes the commit that the machine is making. `actions`: its plan holds the actions that caused it.
-    func publish(by principal: Principal, actions: Bool, _ details: CommitDetails?) {
+    /// The machine begins to make a commit.
+    @inline(__always)
+    func beginPublication() {
         noteRevision()
         // As long as making the commit took, and a little more for small ones.
-        let reached = machine.writeSet.count
-        publication.liveUntil = clock.work &+ DaemonLimits.liveWork &+ Work.commitStore &* reached
+        publication.liveUntil =
+            clock.work &+ DaemonLimits.liveWork &+ Work.commitStore &* machine.writeSet.count
         publication.bytes = 0
         if publication.cause != nil { publication.cause = nil }
         publication.isCauseAwaited = false
-        if let details {
-            for index in details.dropped { machine.skipWrite(to: index) }
-            publishWrites(isAlone: false)
-            publish(details)
-        } else {
-            publishWrites(isAlone: reached == 1)
-        }
+    }
+
+    /// The machine has made all changes of the commit. `actions`: its plan holds the actions that caused it.
+    @inline(__always)
+    func endPublication(by principal: Principal, actions: Bool) {
         if actions, actionGroupCount > 0 { publishActions(by: principal) }
         let tells = !publication.groups.isEmpty
         let start = clock.work
@@ -42,33 +41,33 @@ extension SubscriptionHub {
         publication.groups.clear()
     }
 
-    /// `isAlone`: the commit is about one store, so a single subscriber may be notified while the change is encoded.
+    /// The commit has written to the store at a place of the write set.
+    ///
+    /// - Parameter isAlone: The commit is about one store, so a single subscriber may be notified while the change is
+    ///   encoded.
     @inline(__always)
-    private func publishWrites(isAlone: Bool) {
-        for place in machine.writeSet.indices {
-            let store = machine.writeSet[place].store
-            let byMembers: Bool
-            let change = machine.commitWrite(at: place)
-            if let trace { machine.trace(change, at: place, to: trace) }
-            switch change {
-            case .none: continue
-            case .members: byMembers = true
-            case .entries: byMembers = false
-            }
-            let record = machine.stores.pointer(store)
-            // The machine holds its types, and the lists hold the groups; nothing here changes them.
-            let typeIndex = Int(record.pointee.type)
-            Unmanaged.passUnretained(machine.types[typeIndex])._withUnsafeGuaranteedRef { type in
-                for index in 0..<groupsByType[typeIndex].count {
-                    Unmanaged.passUnretained(groupsByType[typeIndex][index])._withUnsafeGuaranteedRef {
-                        publishWrite(at: place, record, type, for: $0, byMembers: byMembers, isAlone)
-                    }
+    func publishWrite(at place: Int, _ change: StoreChange, isAlone: Bool) {
+        if let trace { machine.trace(change, at: place, to: trace) }
+        let byMembers: Bool
+        switch change {
+        case .none: return
+        case .members: byMembers = true
+        case .entries: byMembers = false
+        }
+        let store = machine.writeSet[place].store
+        let record = machine.stores.pointer(store)
+        // The machine holds its types, and the lists hold the groups; nothing here changes them.
+        let typeIndex = Int(record.pointee.type)
+        Unmanaged.passUnretained(machine.types[typeIndex])._withUnsafeGuaranteedRef { type in
+            for index in 0..<groupsByType[typeIndex].count {
+                Unmanaged.passUnretained(groupsByType[typeIndex][index])._withUnsafeGuaranteedRef {
+                    publishWrite(at: place, record, type, for: $0, byMembers: byMembers, isAlone)
                 }
-                guard let groups = groupsByStore[store] else { return }
-                for index in 0..<groups.pointee.count {
-                    Unmanaged.passUnretained(groups.pointee[index])._withUnsafeGuaranteedRef {
-                        publishWrite(at: place, record, type, for: $0, byMembers: byMembers, isAlone)
-                    }
+            }
+            guard let groups = groupsByStore[store] else { return }
+            for index in 0..<groups.pointee.count {
+                Unmanaged.passUnretained(groups.pointee[index])._withUnsafeGuaranteedRef {
+                    publishWrite(at: place, record, type, for: $0, byMembers: byMembers, isAlone)
                 }
             }
         }
@@ -76,7 +75,7 @@ extension SubscriptionHub {
 
     /// Publishes a store's change for one group. Where its members are not enough, delta entries say what changed,
     /// which are collected when the first group wants them.
-    @inline(__always)
+    @inline(never)
     private func publishWrite(
         at place: Int, _ record: UnsafeMutablePointer<StoreRecord>, _ type: TypeEntry,
         for group: SubscriberGroup, byMembers: Bool, _ isAlone: Bool
@@ -91,24 +90,8 @@ extension SubscriptionHub {
         encodeEntries(of: machine.writeSet[place].store, record, type, for: group)
     }
 
-    /// Publishes what a commit does beside its actions.
-    private func publish(_ details: CommitDetails) {
-        for (index, state) in details.replaced {
-            let before = machine.stores.pointer(index).pointee.state
-            if machine.commitReplacement(of: index, by: state) { publishState(of: index, replacing: before) }
-        }
-        for index in details.created {
-            machine.commitCreation(of: index)
-            publishState(of: index)
-        }
-        for index in details.dropped {
-            machine.commitDrop(of: index)
-            publishDrop(of: index)
-        }
-    }
-
     /// A store is created, or replaced: its state is delivered to those for whom it is another one than before.
-    private func publishState(of index: Int32, replacing before: JSONObject? = nil) {
+    func publishState(of index: Int32, replacing before: JSONObject? = nil) {
         let record = machine.stores.pointer(index)
         let type = machine.types[Int(record.pointee.type)]
         for group in groups(of: index, type) {
@@ -121,7 +104,7 @@ extension SubscriptionHub {
     }
 
     /// A store is dropped.
-    private func publishDrop(of index: Int32) {
+    func publishDrop(of index: Int32) {
         let record = machine.stores.pointer(index)
         let type = machine.types[Int(record.pointee.type)]
         for group in groups(of: index, type) where !group.key.actions {

@@ -32,8 +32,7 @@ extension ClusterCoordinator {
         cluster["digest"] = .string(member.replica.link.output.text)
         cluster["members"] = .array(member.members.map { Self.json($0, at: machine.revision) })
         let writer = ByteWriter()
-        writer.append(",\"cluster\":")
-        writer.append(jsonObject: cluster)
+        writer.append(",\"cluster\":", jsonObject: cluster)
         return Array(writer.bytes)
     }
 
@@ -73,10 +72,8 @@ extension ClusterCoordinator {
         }
         let end = min(bytes.count, offset + Self.partSize)
         let writer = ByteWriter()
-        writer.append(",\"place\":")
-        writer.append(decimal: place)
-        writer.append(",\"bytes\":")
-        writer.append(decimal: bytes.count)
+        writer.append(",\"place\":", decimal: place)
+        writer.append(",\"bytes\":", decimal: bytes.count)
         writer.append(",\"data\":\"")
         bytes.withUnsafeBytes { all in
             Base64.append(UnsafeRawBufferPointer(rebasing: all[offset..<end]), to: writer)

@@ -66,8 +66,7 @@ struct EtcdRequest {
 
     static func compaction(at revision: Int) -> EtcdRequest {
         EtcdRequest("/v3/kv/compaction") { writer in
-            writer.append("{\"revision\":\"")
-            writer.append(decimal: revision)
+            writer.append("{\"revision\":\"", decimal: revision)
             writer.append("\"}")
         }
     }
@@ -79,8 +78,7 @@ struct EtcdRequest {
         EtcdRequest("/v3/watch") { writer in
             writer.append("{\"create_request\":{")
             writer.append(keysBeginning: prefix)
-            writer.append(",\"start_revision\":\"")
-            writer.append(decimal: revision)
+            writer.append(",\"start_revision\":\"", decimal: revision)
             writer.append("\",\"progress_notify\":true,\"fragment\":true}}")
         }
     }
@@ -89,8 +87,7 @@ struct EtcdRequest {
 
     static func grant(seconds: Int) -> EtcdRequest {
         EtcdRequest("/v3/lease/grant") { writer in
-            writer.append("{\"TTL\":\"")
-            writer.append(decimal: seconds)
+            writer.append("{\"TTL\":\"", decimal: seconds)
             writer.append("\"}")
         }
     }
@@ -100,8 +97,7 @@ struct EtcdRequest {
 
     private static func about(_ lease: Int, _ path: String) -> EtcdRequest {
         EtcdRequest(path) { writer in
-            writer.append("{\"ID\":\"")
-            writer.append(decimal: lease)
+            writer.append("{\"ID\":\"", decimal: lease)
             writer.append("\"}")
         }
     }
@@ -110,10 +106,8 @@ struct EtcdRequest {
 
     static func authenticate(_ user: String, _ password: String) -> EtcdRequest {
         EtcdRequest("/v3/auth/authenticate") { writer in
-            writer.append("{\"name\":")
-            writer.append(quoted: user)
-            writer.append(",\"password\":")
-            writer.append(quoted: password)
+            writer.append("{\"name\":", quoted: user)
+            writer.append(",\"password\":", quoted: password)
             writer.append("}")
         }
     }
@@ -145,8 +139,7 @@ extension ByteWriter {
         value.withUnsafeBytes { Base64.append($0, to: self) }
         append("\"")
         guard let lease else { return }
-        append(",\"lease\":\"")
-        append(decimal: lease)
+        append(",\"lease\":\"", decimal: lease)
         append("\"")
     }
 
@@ -155,12 +148,10 @@ extension ByteWriter {
         switch condition {
         case .version(let key, let version):
             append(base64: key)
-            append(",\"target\":\"VERSION\",\"version\":\"")
-            append(decimal: version)
+            append(",\"target\":\"VERSION\",\"version\":\"", decimal: version)
         case .made(let key, let revision):
             append(base64: key)
-            append(",\"target\":\"CREATE\",\"create_revision\":\"")
-            append(decimal: revision)
+            append(",\"target\":\"CREATE\",\"create_revision\":\"", decimal: revision)
         }
         append("\"}")
     }
