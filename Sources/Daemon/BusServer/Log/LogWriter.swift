@@ -1,5 +1,6 @@
 import BusEngine
 import BusLog
+import BusSystem
 import Glibc
 
 /// Writes batches to the log: small ones on the bus queue, which passes its place on if that takes long (`StandIn`), all others
@@ -97,18 +98,18 @@ final class LogWriter: @unchecked Sendable {
     // MARK: - On the thread
 
     private func work() {
-        var nextBeat = MonotonicClock.read() + Self.beat
+        var nextBeat = MonotonicClock.milliseconds + Self.beat
         while true {
             var group: SealedBatch?
             var ends = false
             lock.locked {
-                while waiting == nil, !isEnding, MonotonicClock.read() < nextBeat {
+                while waiting == nil, !isEnding, MonotonicClock.milliseconds < nextBeat {
                     // An idle log sleeps; only what is unsynced or has failed has a beat.
                     if hasBeat {
-                        lock.wait(milliseconds: max(1, nextBeat - MonotonicClock.read()))
+                        lock.wait(milliseconds: max(1, nextBeat - MonotonicClock.milliseconds))
                     } else {
                         lock.wait()
-                        nextBeat = max(nextBeat, MonotonicClock.read() + Self.beat)
+                        nextBeat = max(nextBeat, MonotonicClock.milliseconds + Self.beat)
                     }
                 }
                 group = waiting
@@ -124,8 +125,8 @@ final class LogWriter: @unchecked Sendable {
                 }
             }
             if ends { break }
-            if MonotonicClock.read() >= nextBeat {
-                nextBeat = MonotonicClock.read() + Self.beat
+            if MonotonicClock.milliseconds >= nextBeat {
+                nextBeat = MonotonicClock.milliseconds + Self.beat
                 takeBeat()
             }
         }
@@ -161,11 +162,11 @@ final class LogWriter: @unchecked Sendable {
     /// Syncs what was written since the last time, if it is at least so many bytes and nothing else syncs it.
     private func syncIfDue(from bytes: Int) {
         guard unsynced >= bytes, mode == .interval else { return }
-        let began = MonotonicClock.nanoseconds()
+        let began = MonotonicClock.nanoseconds
         do throws(LogFailure) {
             try file.sync()
             unsynced = 0
-            mailbox.put(.synced(took: MonotonicClock.nanoseconds() - began))
+            mailbox.put(.synced(took: MonotonicClock.nanoseconds - began))
         } catch {
             mailbox.put(.unsynced(error))
         }
@@ -174,7 +175,7 @@ final class LogWriter: @unchecked Sendable {
     // MARK: - With the file
 
     private func append(_ group: SealedBatch) -> LogFileEvent {
-        let began = MonotonicClock.nanoseconds()
+        let began = MonotonicClock.nanoseconds
         do throws(LogFailure) {
             if let shared = group.shared {
                 try shared.bytes.withUnsafeBytes { bytes in
@@ -192,7 +193,7 @@ final class LogWriter: @unchecked Sendable {
             unsynced += max(1, group.entries.count)
             if isFirst { changeBeat() }
             noteCheckpoint()
-            return .written(took: MonotonicClock.nanoseconds() - began)
+            return .written(took: MonotonicClock.nanoseconds - began)
         } catch {
             isInTrouble = true
             changeBeat()
