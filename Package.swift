@@ -37,17 +37,19 @@ let package = Package(
     targets: [
         // System calls of Linux that the C library module lacks.
         .target(name: "CLinux"),
+        // What several targets need of the system: clocks, threads, events, addresses of sockets, directories. Nothing of the bus.
+        .target(name: "BusSystem", dependencies: ["CLinux"]),
         // Looks at many bytes at once, by instructions that Swift has no name for.
         .systemLibrary(name: "CScan"),
         // libsystemd, and what messages with descriptors need of the C library.
         .systemLibrary(name: "CSystemd", pkgConfig: "libsystemd", providers: [.apt(["libsystemd-dev"])]),
         // A service under systemd: readiness, watchdog, passed and stored descriptors, the journal. Nothing of the bus.
-        .target(name: "Systemd", dependencies: ["CSystemd"]),
+        .target(name: "Systemd", dependencies: ["BusSystem", "CSystemd"]),
         // SQLite, in which the action log is.
         .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
         // The action log's file: groups of commits and snapshots, durable. Nothing of what they mean. CLinux tells which
         // file has its name.
-        .target(name: "BusLog", dependencies: ["CLinux", "CSQLite"]),
+        .target(name: "BusLog", dependencies: ["BusSystem", "CLinux", "CSQLite"]),
         // OpenSSL, which encrypts connections beyond this machine.
         .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
         // One end of a TLS connection, over memory: for the daemon's loop and for the client library. No sockets.
@@ -88,9 +90,9 @@ let package = Package(
         // libcurl, which carries requests to etcd: connections kept open, streams, TLS with certificates, on one thread.
         .systemLibrary(name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
         // The shared log on an etcd, by its JSON gateway. Nothing of what entries mean; CLinux names its thread.
-        .target(name: "EtcdLog", dependencies: ["BusCluster", "BusJSON", "CCurl", "CLinux"]),
+        .target(name: "EtcdLog", dependencies: ["BusCluster", "BusJSON", "BusSystem", "CCurl", "CLinux"]),
         // YAML and JSON files, read into values that know their line.
-        .target(name: "BusYAML", dependencies: ["BusJSON", "BusSource", "CYAML"]),
+        .target(name: "BusYAML", dependencies: ["BusJSON", "BusSource", "BusSystem", "CYAML"]),
         // A directory of files, compiled into state types.
         .target(name: "BusDefinitions", dependencies: ["BusJSON", "BusLogic", "BusSource", "BusYAML"]),
         // The architecture inside one process; no I/O, nothing of the bus.
@@ -100,13 +102,15 @@ let package = Package(
         // A Swift state as the wire sees it: its name, its actions, its coding.
         .target(name: "BusTypes", dependencies: ["BusJSON", "BusProtocol", "Flux"]),
         // The client library: connections, subscriptions, remote stores.
-        .target(name: "FluxBus", dependencies: ["BusJSON", "BusTLS", "BusTypes", "CLinux", "Flux"]),
+        .target(
+            name: "FluxBus", dependencies: ["BusJSON", "BusSystem", "BusTLS", "BusTypes", "CLinux", "Flux"]),
         // Sockets and configuration: a bus in a process.
         .target(
             name: "BusServer",
             dependencies: [
                 "BusCluster", "BusDefinitions", "BusEngine", "BusHistory", "BusJSON", "BusLog", "BusLogic",
-                "BusMachine", "BusProtocol", "BusSource", "BusTLS", "BusYAML", "CLinux", "EtcdLog", "FluxBus",
+                "BusMachine", "BusProtocol", "BusSource", "BusSystem", "BusTLS", "BusYAML", "CLinux",
+                "EtcdLog", "FluxBus",
                 "Systemd",
                 logging,
             ]),
@@ -114,12 +118,14 @@ let package = Package(
         .target(
             name: "FluxBusDaemon",
             dependencies: [
-                "BusJSON", "BusLogic", "BusProtocol", "BusServer", "BusState", "BusTypes", "Flux", arguments,
+                "BusJSON", "BusLogic", "BusProtocol", "BusServer", "BusState", "BusSystem", "BusTypes",
+                "Flux", arguments,
                 logging,
             ]),
         // A bus in a test's own process, for tests of programs that use the client library.
         .target(
-            name: "FluxBusTesting", dependencies: ["BusServer", "FluxBus", "FluxBusDaemon", logging]),
+            name: "FluxBusTesting",
+            dependencies: ["BusServer", "BusSystem", "FluxBus", "FluxBusDaemon", logging]),
         // State types as code in other languages, for programs that use them: text from definitions, no I/O.
         .target(name: "TypeCode", dependencies: ["BusJSON"]),
         // The bus's counters as OpenMetrics, for the command line and for HTTP: text from `stats`, no I/O.
@@ -128,7 +134,8 @@ let package = Package(
         .target(
             name: "FluxBusCommand",
             dependencies: [
-                "BusDefinitions", "BusJSON", "BusLogic", "BusMachine", "BusMetrics", "BusProtocol", "FluxBus",
+                "BusDefinitions", "BusJSON", "BusLogic", "BusMachine", "BusMetrics", "BusProtocol",
+                "BusSystem", "FluxBus",
                 "TypeCode", arguments,
             ]),
         // zlib, which compresses the page's files once: what loads of the page is a third.
@@ -140,7 +147,8 @@ let package = Package(
         .target(
             name: "FluxBusWeb",
             dependencies: [
-                "BusJSON", "BusMetrics", "BusTLS", "CInspector", "CLinux", "COpenSSL", "CZlib", "FluxBus",
+                "BusJSON", "BusMetrics", "BusSystem", "BusTLS", "CInspector", "CLinux", "COpenSSL", "CZlib",
+                "FluxBus",
                 "Systemd",
                 flyingFox, flyingSocks, arguments,
             ]),
@@ -173,19 +181,22 @@ let package = Package(
         // The load generator, for contributors: load, costs and attacks, measured on buses of its own.
         .executableTarget(
             name: "fluxbus-bench",
-            dependencies: ["BusJSON", "BusWork", "CLinux", "CSQLite", "FluxBus", "FluxWork", arguments]),
+            dependencies: [
+                "BusJSON", "BusSystem", "BusWork", "CLinux", "CSQLite", "FluxBus", "FluxWork", arguments,
+            ]),
         // Directories of their own for tests.
-        .target(name: "TestFiles"),
+        .target(name: "TestFiles", dependencies: ["BusSystem"]),
         // A live bus and a daemon's process, and what speaks to them line by line.
         .target(
             name: "TestServer",
-            dependencies: ["BusLogic", "BusServer", "BusTLS", "CLinux", "TestFiles", logging]),
+            dependencies: ["BusLogic", "BusServer", "BusSystem", "BusTLS", "CLinux", "TestFiles", logging]),
         // What user interfaces are to tests: a module whose names are those of some of ours, and the main thread.
         .target(name: "TestInterface"),
         // A malloc that counts.
         .target(name: "CMallocCount"),
         // Authorities and certificates of their own for tests, made by OpenSSL's program.
         .target(name: "TestCertificates", dependencies: ["TestFiles"]),
+        .testTarget(name: "BusSystemTests", dependencies: ["BusSystem", "TestFiles"]),
         .testTarget(name: "BusTLSTests", dependencies: ["BusTLS", "TestCertificates", "TestSupport"]),
         // What a commit costs, and a dispatch inside a process, counted.
         .testTarget(name: "CostTests", dependencies: ["BusWork", "CMallocCount", "FluxWork"]),
@@ -308,7 +319,8 @@ let package = Package(
         .testTarget(
             name: "FluxBusCommandTests",
             dependencies: [
-                "BusEngine", "BusJSON", "BusLogic", "BusMachine", "FluxBus", "FluxBusCommand", "TestFiles",
+                "BusEngine", "BusJSON", "BusLogic", "BusMachine", "BusSystem", "FluxBus", "FluxBusCommand",
+                "TestFiles",
                 "TestServer", "TestSupport", "fluxbus-bench",
             ]),
         // Metrics, read by parsers of others; the numbers of a real bus.
@@ -367,7 +379,8 @@ let package = Package(
         .testTarget(
             name: "BusServerTests",
             dependencies: [
-                "BusEngine", "BusJSON", "BusLog", "BusMachine", "BusServer", "BusTLS", "CLinux", "CSQLite",
+                "BusEngine", "BusJSON", "BusLog", "BusMachine", "BusServer", "BusSystem", "BusTLS", "CLinux",
+                "CSQLite",
                 "EtcdLog", "TestCertificates", "TestFiles", "TestServer", "TestStorage", "fluxbus-bench",
                 "fluxbusd",
                 logging,
@@ -395,7 +408,8 @@ let floors = [
     "Sources/Web": ["CInspector", "FluxBusWeb", "fluxbus-web"],
     // C libraries, and TLS for both ends of a connection.
     "Sources/System": [
-        "BusTLS", "CCurl", "CLinux", "COpenSSL", "CSQLite", "CScan", "CSystemd", "CYAML", "CZlib",
+        "BusSystem", "BusTLS", "CCurl", "CLinux", "COpenSSL", "CSQLite", "CScan", "CSystemd", "CYAML",
+        "CZlib",
     ],
 
     "Tests/Core": ["BusJSONTests", "BusLogicTests", "ClusterTests"],
@@ -412,7 +426,7 @@ let floors = [
     ],
     "Tests/Tools": ["TypeCodeTests", "BusMetricsTests", "FluxBusCommandTests"],
     "Tests/Web": ["FluxBusWebTests", "InspectorTests"],
-    "Tests/System": ["BusTLSTests"],
+    "Tests/System": ["BusSystemTests", "BusTLSTests"],
     // The repository as a whole.
     "Tests/Project": ["TidyTests", "DocumentationTests", "ExampleTests"],
     // Programs that measure, and what they run on. They are for contributors and are not installed.

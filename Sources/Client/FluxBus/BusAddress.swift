@@ -1,8 +1,4 @@
-#if canImport(Glibc)
-    import Glibc
-#else
-    import Darwin
-#endif
+import Glibc
 
 /// Where a bus listens: a Unix socket, or a host and port, where TLS may protect the connection.
 ///

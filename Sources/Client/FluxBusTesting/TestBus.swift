@@ -1,4 +1,5 @@
 import BusServer
+import BusSystem
 import Dispatch
 import FluxBus
 import FluxBusDaemon
@@ -41,7 +42,7 @@ public final class TestBus: Sendable {
         stores: [String] = [], configuration: String = "", hasLog: Bool = false,
         file: StaticString = #filePath
     ) throws(TestBusError) {
-        let directory = try PrivateDirectory()
+        let directory = try Self.makeDirectory()
         self.directory = directory
         let path = directory.path
         address = .unix(path: "\(path)/bus.sock")
@@ -59,6 +60,15 @@ public final class TestBus: Sendable {
                 environment: ConfigurationOverrides(), natives: try FluxBusDaemon.compile(states))
         }
         try start()
+    }
+
+    private static func makeDirectory() throws(TestBusError) -> PrivateDirectory {
+        let parent = PrivateDirectory.shortParent
+        do throws(SystemError) {
+            return try PrivateDirectory(in: parent, prefix: "fluxbus")
+        } catch {
+            throw TestBusError("There is no room for a directory in \(parent): \(error.reason).")
+        }
     }
 
     deinit {

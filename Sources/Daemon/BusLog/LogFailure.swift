@@ -1,3 +1,4 @@
+import BusSystem
 import CSQLite
 import Glibc
 
@@ -36,7 +37,7 @@ package struct LogFailure: Error, Sendable {
 
     /// Translates a result of SQLite, with the number of the system call that failed below it, or 0.
     init(code: Int32, systemError: Int32, path: String, detail: String) {
-        let reason = systemError == 0 ? detail : "\(detail): \(String(cString: strerror(systemError)))"
+        let reason = systemError == 0 ? detail : "\(detail): \(systemReason(systemError))"
         let kind = Self.kind(code, systemError)
         let advice =
             switch kind {

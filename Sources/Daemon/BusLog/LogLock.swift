@@ -1,3 +1,4 @@
+import BusSystem
 import Glibc
 
 /// Ensures that one daemon owns a log: with a lock on a file of its own beside it, `….sqlite-lock`, that holds the
@@ -128,7 +129,7 @@ final class LogLock {
             }
         return LogFailure(
             kind, path: path,
-            "\(file) can't be written (\(String(cString: strerror(number)))); give the directory to user "
+            "\(file) can't be written (\(systemReason(number))); give the directory to user "
                 + "\(geteuid()), as whom the daemon runs, and see that its disk has room.")
     }
 
@@ -138,7 +139,7 @@ final class LogLock {
         guard number == EWOULDBLOCK else {
             return LogFailure(
                 .io, path: path,
-                "\(file) can't be locked (\(String(cString: strerror(number)))); put the log on a local disk."
+                "\(file) can't be locked (\(systemReason(number))); put the log on a local disk."
             )
         }
         return LogFailure(

@@ -1,3 +1,4 @@
+import BusSystem
 import CLinux
 import Glibc
 import Synchronization
@@ -88,7 +89,7 @@ enum LogPlace {
             case ENOENT, ENOTDIR: .notALog
             default: .io
             }
-        return LogFailure(kind, path: path, "The log \(path) \(what) (\(String(cString: strerror(number)))).")
+        return LogFailure(kind, path: path, "The log \(path) \(what) (\(systemReason(number))).")
     }
 }
 

@@ -1,6 +1,7 @@
 import BusEngine
 import BusLogic
 import BusSource
+import BusSystem
 import Glibc
 import Logging
 
@@ -55,11 +56,11 @@ extension BusServer {
         _ request: ReloadRequest?, _ read: Result<ServerSetup, StartFailure>, _ loop: EventLoop
     ) {
         loop.beginTurn()
-        let began = MonotonicClock.nanoseconds()
+        let began = MonotonicClock.nanoseconds
         adopt(read, for: request, loop)
-        loop.engine.noteTime(MonotonicClock.nanoseconds() - began)
+        loop.engine.noteTime(MonotonicClock.nanoseconds - began)
         loop.flush(all: request == nil)
-        let now = MonotonicClock.read()
+        let now = MonotonicClock.milliseconds
         if request == nil {
             service.tell(.ready)
             loop.pulse?.turnEnded(now: now)

@@ -1,5 +1,6 @@
 import BusEngine
 import BusMachine
+import BusSystem
 import Dispatch
 import Logging
 import Systemd
@@ -182,7 +183,7 @@ extension BusServer {
             lastSnapshot: start.lastSnapshot, limits: setup.configuration.limits,
             hasCode: !setup.natives.isEmpty, logger)
         coordinator.noteTrouble = { [weak loop] in
-            loop?.pulse?.note(trouble: $0, now: MonotonicClock.read())
+            loop?.pulse?.note(trouble: $0, now: MonotonicClock.milliseconds)
         }
         coordinator.giveUp = { [unowned self] in giveUp($0) }
         loop.coordinator = coordinator
@@ -240,7 +241,7 @@ extension BusServer {
         }
         loop.pulse = pulse
         service.tell(.ready)
-        pulse.turnEnded(now: MonotonicClock.read())
+        pulse.turnEnded(now: MonotonicClock.milliseconds)
         loop.armTimer()
     }
 }

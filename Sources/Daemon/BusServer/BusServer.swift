@@ -1,5 +1,6 @@
 import BusEngine
 import BusJSON
+import BusSystem
 import Dispatch
 import Logging
 import Systemd
@@ -205,11 +206,11 @@ extension EventLoop {
 extension BusServer {
     /// From now on the engine's times are measured, and `stats` is complete.
     func measure(_ loop: EventLoop) {
-        let began = MonotonicClock.read()
-        loop.engine.timings.stopwatch = { MonotonicClock.nanoseconds() }
+        let began = MonotonicClock.milliseconds
+        loop.engine.timings.stopwatch = { MonotonicClock.nanoseconds }
         loop.engine.ownersStatistics = { [weak loop] in
             var statistics: JSONObject = [
-                "uptime": .double(Double(MonotonicClock.read() - began) / 1000)
+                "uptime": .double(Double(MonotonicClock.milliseconds - began) / 1000)
             ]
             if let bytes = MemoryMeter.resident() { statistics["residentMemory"] = .int(bytes) }
             if let log = loop?.coordinator?.statistics { statistics["log"] = .object(log) }

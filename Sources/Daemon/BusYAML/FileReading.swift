@@ -1,11 +1,7 @@
 import BusJSON
 import BusSource
-
-#if canImport(Glibc)
-    import Glibc
-#else
-    import Darwin
-#endif
+import BusSystem
+import Glibc
 
 /// Reads whole files and the names of a directory: the thin layer between the disk and everything that takes
 /// bytes from memory.
@@ -58,7 +54,7 @@ package enum FileReading {
     }
 
     private static func failure(_ what: String, _ path: String) -> SourceError {
-        let reason = String(cString: strerror(errno))
+        let reason = systemReason()
         return SourceError("\(what): \(reason).", at: Place(file: path, line: 0, column: 0))
     }
 }

@@ -55,20 +55,10 @@ extension CompiledType {
         do throws(PayloadFailure) {
             let now = Int((context.time * 1000).rounded())
             return .init(
-                due: now + setting.delay.milliseconds, action: name,
+                due: now + setting.delay.roundedUpToMilliseconds, action: name,
                 payload: try actions.accept(payload, for: index))
         } catch {
             throw TimerRefusal(error.message)
         }
-    }
-}
-
-extension Duration {
-    /// Rounded up to milliseconds, so that nothing is too early. For what ``TimerLimits`` allow.
-    var milliseconds: Int {
-        let (seconds, attoseconds) = components
-        let attosecondsPerMillisecond: Int64 = 1_000_000_000_000_000
-        return Int(seconds) * 1000
-            + Int((attoseconds + attosecondsPerMillisecond - 1) / attosecondsPerMillisecond)
     }
 }

@@ -42,7 +42,7 @@ package final class CompiledType<State: SharedState>: StateType {
         actions = State.actions
         published = State.published
         actionNames = actions.names
-        timeToLive = State.timeToLive?.milliseconds
+        timeToLive = State.timeToLive?.roundedUpToMilliseconds
         let trace = DecodingTrace(depth: 0)
         do {
             let state = State()
@@ -165,7 +165,7 @@ package final class CompiledType<State: SharedState>: StateType {
         ]
         if State.version != 1 { definition["version"] = .int(State.version) }
         if let timeToLive = State.timeToLive {
-            definition["ttl"] = DurationText.seconds(timeToLive.milliseconds)
+            definition["ttl"] = DurationText.seconds(timeToLive.roundedUpToMilliseconds)
         }
         if State.timers.changes != nil { definition["timers"] = .null }
         if !State.published.isEmpty {

@@ -1,6 +1,7 @@
 import ArgumentParser
 import BusProtocol
 import BusServer
+import BusSystem
 import BusTypes
 import Glibc
 import Logging
@@ -290,8 +291,7 @@ final class ProgressLine {
 
     func reached(_ done: Int, of total: Int) {
         guard isTerminal else { return }
-        let (seconds, attoseconds) = (ContinuousClock.now - start).components
-        let elapsed = Double(seconds) + Double(attoseconds) / 1e18
+        let elapsed = (ContinuousClock.now - start).seconds
         guard elapsed >= next else { return }
         next = elapsed + ProgressBar.interval
         var size = winsize()

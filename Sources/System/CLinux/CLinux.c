@@ -3,6 +3,7 @@
 #include "CLinux.h"
 
 #include <fcntl.h>
+#include <ftw.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stddef.h>
@@ -111,6 +112,10 @@ int linux_identify_file(const char *path, uint64_t *device, uint64_t *inode, uin
     *inode = status.stx_ino;
     return 0;
 }
+
+static int remove_entry(const char *path, const struct stat *status, int kind, struct FTW *place) { return remove(path); }
+
+void linux_remove_tree(const char *path) { nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS); }
 
 int linux_event_descriptor(void) { return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); }
 

@@ -1,4 +1,5 @@
 import BusJSON
+import BusSystem
 import FluxBus
 import Glibc
 
@@ -38,11 +39,7 @@ package struct CommandContext {
             messages: Channel(descriptor: STDERR_FILENO), userName: AccountTable.name)
     }
 
-    package static func systemTime() -> Int {
-        var time = timespec()
-        clock_gettime(CLOCK_REALTIME, &time)
-        return time.tv_sec * 1000 + time.tv_nsec / 1_000_000
-    }
+    package static func systemTime() -> Int { SystemClock.milliseconds }
 
     /// The variables that matter to this command; nothing else of the environment is read.
     private static func processEnvironment() -> [String: String] {

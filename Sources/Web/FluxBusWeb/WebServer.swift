@@ -1,3 +1,4 @@
+import BusSystem
 import BusTLS
 import FluxBus
 import FlyingFox
@@ -47,7 +48,7 @@ package final class WebServer: Sendable {
     private let task: Task<Void, any Error>
     private let front: Front
     private let conversations: Conversations
-    private let directory: PrivateDirectory
+    private let socket: InnerSocket
     /// Where it can be reached: the address printed for people, with the token where there is one.
     package let link: String
     /// Where it listens: `127.0.0.1:7480`, `unix:/path`.
@@ -80,7 +81,7 @@ package final class WebServer: Sendable {
         let bus = BusAccess(setup.bus, setup.tls, token: setup.busToken, patience: setup.patience)
         let sessions =
             bus.isKnownWithoutToken ? try Sessions(in: setup.stateDirectory, now: setup.now) : nil
-        directory = try PrivateDirectory(in: setup.runtimeDirectory)
+        socket = try InnerSocket(in: setup.runtimeDirectory)
         let pool = HTTPServer.defaultPool()
         conversations = Conversations(pool)
         let handler = WebHandler(
@@ -91,7 +92,7 @@ package final class WebServer: Sendable {
             isSecure: context != nil)
         http = HTTPServer(
             config: .init(
-                address: ServerAddress(path: directory.socket), pool: pool, logger: .disabled),
+                address: ServerAddress(path: socket.path), pool: pool, logger: .disabled),
             handler: handler)
         addresses = listeners.map { $0.internet?.text ?? "unix:\($0.path ?? "")" }
         link = Self.link(listeners, setup.hosts, isSecure: context != nil, token: sessions?.token)
@@ -101,10 +102,10 @@ package final class WebServer: Sendable {
         } catch {
             task.cancel()
             throw WebFailure(
-                .system, "The server's own socket \(directory.socket) can't be opened: \(error).")
+                .system, "The server's own socket \(socket.path) can't be opened: \(error).")
         }
         front = try Front(
-            listeners, to: directory.hide(), setup.limits, FrontAnswers(fields: SecurityFields.data),
+            listeners, to: socket.hide(), setup.limits, FrontAnswers(fields: SecurityFields.data),
             context: context, idleExit: setup.idleExit, now: setup.clock, whenIdle: whenIdle)
         front.start()
     }
@@ -130,11 +131,7 @@ package final class WebServer: Sendable {
         _ = await task.result
     }
 
-    package static let monotonic: @Sendable () -> Int = {
-        var time = timespec()
-        clock_gettime(CLOCK_MONOTONIC, &time)
-        return time.tv_sec * 1_000_000_000 + time.tv_nsec
-    }
+    package static let monotonic: @Sendable () -> Int = { MonotonicClock.nanoseconds }
 
     private static func link(
         _ listeners: [WebListener], _ names: [String], isSecure: Bool, token: String?

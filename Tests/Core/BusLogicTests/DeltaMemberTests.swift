@@ -51,7 +51,8 @@ struct DeltaMemberTests {
             case .elements(let count): appendedFrom = count
             }
             if before != nil, before == after { continue }
-            let entry = try #require(found.popFirst())
+            let next = found.popFirst()
+            let entry = try #require(next)
             #expect(entry.path == record.path)
             #expect(entry.before == before)
             #expect(entry.after == after)

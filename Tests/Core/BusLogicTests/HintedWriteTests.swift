@@ -37,14 +37,14 @@ struct HintedWriteTests {
         for write in writes {
             let known = StatePath(write.path, hints: Self.hints(write.path), isOfType: true)
             let isDone = hinted.write {
-                $0.carryOut(write.kind, known.parts, $1)
+                (try? $0.write(write.kind, known, $1.pointee)) != nil
             } value: {
                 write.value
             }
             // Hints that never are right: every write goes the general way.
             let unknown = StatePath(write.path, hints: write.path.map { _ in 1000 }, isOfType: true)
             let isDonePlainly = plain.write {
-                $0.carryOut(write.kind, unknown.parts, $1)
+                (try? $0.write(write.kind, unknown, $1.pointee)) != nil
             } value: {
                 write.value
             }

@@ -1,4 +1,5 @@
 import BusServer
+import BusSystem
 import CLinux
 import Foundation
 import Logging

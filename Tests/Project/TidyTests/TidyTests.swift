@@ -51,31 +51,35 @@ import Testing
             "BusCluster", "BusCommands", "BusJSON", "BusLogic", "BusMachine", "BusProtocol", "BusState",
         ],
         "BusHistory": ["BusJSON", "BusLogic", "BusMachine", "BusProtocol"],
-        "BusYAML": ["BusJSON", "BusSource", "CYAML"],
+        "BusYAML": ["BusJSON", "BusSource", "BusSystem", "CYAML"],
         "BusDefinitions": ["BusJSON", "BusLogic", "BusSource", "BusYAML"],
         "BusServer": [
             "BusCluster", "BusDefinitions", "BusEngine", "BusHistory", "BusJSON", "BusLog", "BusLogic",
-            "BusMachine", "BusProtocol", "BusSource", "BusTLS", "BusYAML", "CLinux", "EtcdLog", "FluxBus",
+            "BusMachine", "BusProtocol", "BusSource", "BusSystem", "BusTLS", "BusYAML", "CLinux", "EtcdLog",
+            "FluxBus",
             "Systemd",
         ],
-        "Systemd": ["CSystemd"], "BusLog": ["CLinux", "CSQLite"], "BusTLS": ["COpenSSL"],
-        "EtcdLog": ["BusCluster", "BusJSON", "CCurl", "CLinux"],
+        "BusSystem": ["CLinux"], "Systemd": ["BusSystem", "CSystemd"],
+        "BusLog": ["BusSystem", "CLinux", "CSQLite"], "BusTLS": ["COpenSSL"],
+        "EtcdLog": ["BusCluster", "BusJSON", "BusSystem", "CCurl", "CLinux"],
         "Flux": [], "FluxTesting": ["Flux"], "BusTypes": ["BusJSON", "BusProtocol", "Flux"],
-        "FluxBus": ["BusJSON", "BusTLS", "BusTypes", "CLinux", "Flux"],
+        "FluxBus": ["BusJSON", "BusSystem", "BusTLS", "BusTypes", "CLinux", "Flux"],
         "FluxBusDaemon": [
-            "BusJSON", "BusLogic", "BusProtocol", "BusServer", "BusState", "BusTypes", "Flux",
+            "BusJSON", "BusLogic", "BusProtocol", "BusServer", "BusState", "BusSystem", "BusTypes", "Flux",
         ],
-        "FluxBusTesting": ["BusServer", "FluxBus", "FluxBusDaemon"],
+        "FluxBusTesting": ["BusServer", "BusSystem", "FluxBus", "FluxBusDaemon"],
         "Examples": ["FluxBus", "FluxBusDaemon"],
         "TypeCode": ["BusJSON"],
         "BusMetrics": ["BusJSON"],
         "FluxBusCommand": [
-            "BusDefinitions", "BusJSON", "BusLogic", "BusMachine", "BusMetrics", "BusProtocol", "FluxBus",
+            "BusDefinitions", "BusJSON", "BusLogic", "BusMachine", "BusMetrics", "BusProtocol", "BusSystem",
+            "FluxBus",
             "TypeCode",
         ],
         "fluxbusd": ["FluxBusDaemon"], "fluxbus": ["FluxBusCommand"],
         "FluxBusWeb": [
-            "BusJSON", "BusMetrics", "BusTLS", "CInspector", "CLinux", "COpenSSL", "CZlib", "FluxBus",
+            "BusJSON", "BusMetrics", "BusSystem", "BusTLS", "CInspector", "CLinux", "COpenSSL", "CZlib",
+            "FluxBus",
             "Systemd",
         ],
         "fluxbus-web": ["FluxBusWeb"],
@@ -186,8 +190,8 @@ import Testing
     @Test func testsShareOneKit() throws {
         let words: [String: Set<String>] = [
             "linux_stream" + "_socket(": [],
-            // Datagrams to a manager, and listeners that a probe inherits.
-            " soc" + "ket(": ["StandInManager", "PassedProbe"],
+            // Datagrams to a manager, listeners that a probe inherits, and what an address is for.
+            " soc" + "ket(": ["StandInManager", "PassedProbe", "BusSystemTests"],
             // What refuses its configuration.
             "Bus" + "Server(": ["ListeningTests"],
             // A whole system that outlives its script, and descriptors that are passed on.

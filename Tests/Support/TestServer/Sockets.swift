@@ -1,3 +1,4 @@
+import BusSystem
 import CLinux
 import Glibc
 
@@ -52,11 +53,7 @@ package enum Sockets {
         let (descriptor, result): (Int32, Int32)
         if address.hasPrefix("unix:") {
             descriptor = linux_stream_socket(AF_UNIX, isBlocking ? 0 : 1)
-            var place = sockaddr_un()
-            let length = linux_unix_address(String(address.dropFirst(5)), &place)
-            result = withUnsafePointer(to: &place) {
-                $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { call(descriptor, $0, length) }
-            }
+            result = UnixAddress(String(address.dropFirst(5))).withAddress { call(descriptor, $0, $1) }
         } else {
             guard let port = address.split(separator: ":").last.flatMap({ UInt16($0) }) else {
                 throw Failure("\(address) has no port.")

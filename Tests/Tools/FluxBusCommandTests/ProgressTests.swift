@@ -1,4 +1,5 @@
 import BusProtocol
+import BusSystem
 import FluxBusCommand
 import TestServer
 import TestSupport

@@ -1,4 +1,5 @@
 import BusJSON
+internal import BusSystem
 
 /// Requests of any kind, and many at a time.
 extension Bus {

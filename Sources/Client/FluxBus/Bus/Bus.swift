@@ -1,11 +1,6 @@
 import BusJSON
+import Glibc
 import Synchronization
-
-#if canImport(Glibc)
-    import Glibc
-#else
-    import Darwin
-#endif
 
 /// A lasting connection to a bus: any number of tasks share it, and it reconnects by itself when it is lost.
 ///

@@ -1,10 +1,5 @@
 import BusJSON
-
-#if canImport(Glibc)
-    import Glibc
-#else
-    import Darwin
-#endif
+import Glibc
 
 /// One blocking connection to a bus: lines out, lines in, in order.
 ///

@@ -1,8 +1,4 @@
-#if canImport(Glibc)
-    import Glibc
-#else
-    import Darwin
-#endif
+import Glibc
 
 /// How a connection attempt waits: for a descriptor, up to a deadline, while its owner's other duties continue.
 ///

@@ -1,10 +1,6 @@
+internal import BusSystem
+import Glibc
 import Synchronization
-
-#if canImport(Glibc)
-    import Glibc
-#else
-    import Darwin
-#endif
 
 /// The look-up of a host's name. The system's resolver can't be interrupted, so it runs on a thread of its own, which
 /// is abandoned if the caller stops waiting.
@@ -12,13 +8,13 @@ final class NameLookup: Sendable {
     private let done: WakeUp
     private let found = Mutex<Result<[SocketEndpoint], BusError>?>(nil)
 
-    private init() throws(BusError) { done = try WakeUp() }
+    private init() throws(BusError) { done = try BusCore.makeWakeUp() }
 
     static func endpoints(
         of host: String, port: UInt16, _ wait: ConnectWait
     ) throws(BusError) -> [SocketEndpoint] {
         let lookup = try NameLookup()
-        try DetachedThread.start(named: "fluxbus lookup") {
+        try BusThread.detach(named: "fluxbus lookup") {
             let result = Result { () throws(BusError) in
                 try SocketEndpoint.resolve(host: host, port: port, flags: 0)
             }

@@ -1,10 +1,6 @@
+internal import BusSystem
 internal import BusTLS
-
-#if canImport(Glibc)
-    import Glibc
-#else
-    import Darwin
-#endif
+import Glibc
 
 /// TLS on this side of a connection: its files, and what its failures mean to a person.
 struct SecureOpening {

@@ -1,9 +1,6 @@
-#if canImport(Glibc)
-    internal import CLinux
-    import Glibc
-#else
-    import Darwin
-#endif
+internal import BusSystem
+internal import CLinux
+import Glibc
 
 /// One address in the form of the kernel.
 struct SocketEndpoint {
@@ -29,12 +26,10 @@ struct SocketEndpoint {
     }
 
     private static func unix(_ path: String) -> SocketEndpoint {
-        var address = sockaddr_un()
-        address.sun_family = sa_family_t(AF_UNIX)
-        withUnsafeMutableBytes(of: &address.sun_path) { field in
-            field.copyBytes(from: path.utf8.prefix(field.count - 1))
+        UnixAddress(path).withAddress { address, length in
+            SocketEndpoint(
+                family: AF_UNIX, bytes: Array(UnsafeRawBufferPointer(start: address, count: Int(length))))
         }
-        return SocketEndpoint(family: AF_UNIX, bytes: withUnsafeBytes(of: &address) { Array($0) })
     }
 
     static func resolve(host: String, port: UInt16, flags: Int32) throws(BusError) -> [SocketEndpoint] {

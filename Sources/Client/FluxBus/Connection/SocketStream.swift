@@ -1,11 +1,7 @@
+internal import BusSystem
 internal import BusTLS
 internal import CLinux
-
-#if canImport(Glibc)
-    import Glibc
-#else
-    import Darwin
-#endif
+import Glibc
 
 /// A connected stream socket: the one place of this library for system calls. With TLS, the bytes given and taken here are
 /// plain, and those of the socket are not.
@@ -265,9 +261,6 @@ final class SocketStream {
         }
     }
 }
-
-/// The system's text for an `errno`.
-func systemReason(_ code: Int32) -> String { String(cString: strerror(code)) }
 
 /// `connect` of the C library, which a method of that name hides.
 private func systemConnect(

@@ -1,3 +1,4 @@
+internal import BusSystem
 import Synchronization
 
 /// The state shared by all handles of one bus: the hand-over to its thread, and what is known of its connection.
@@ -18,9 +19,17 @@ final class BusCore: Sendable {
     init(_ addresses: [BusAddress], options: BusOptions) throws(BusError) {
         self.addresses = addresses
         self.options = options
-        wakeUp = try WakeUp()
+        wakeUp = try Self.makeWakeUp()
         intake = Mutex(Intake(options))
         state = Mutex(BusObservation())
+    }
+
+    static func makeWakeUp() throws(BusError) -> WakeUp {
+        let wakeUp = WakeUp()
+        guard wakeUp.descriptor >= 0 else {
+            throw BusError(.limit, "No descriptor is left for a connection: \(systemReason()).")
+        }
+        return wakeUp
     }
 
     var address: BusAddress { addresses[usedAddress.load(ordering: .relaxed)] }

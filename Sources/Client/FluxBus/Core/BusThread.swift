@@ -1,8 +1,5 @@
-#if canImport(Glibc)
-    import Glibc
-#else
-    import Darwin
-#endif
+internal import BusSystem
+import Glibc
 
 /// The thread of one bus: it owns the session and the connection, moves bytes between them, and executes the session's
 /// effects, in their order. Callbacks run here.
@@ -26,19 +23,29 @@ final class BusThread {
         self.core = core
         session = ClientSession(
             options: core.options, token: token, addressCount: core.addresses.count, seed: seed,
-            now: MonotonicClock.now)
+            now: MonotonicClock.nanoseconds)
     }
 
     static func start(_ core: BusCore, token: String?, seed: UInt64) throws(BusError) {
         let name = core.options.client.map { "fluxbus \($0)" } ?? "fluxbus"
-        try DetachedThread.start(named: name) { BusThread(core, token: token, seed: seed).run() }
+        try detach(named: name) { BusThread(core, token: token, seed: seed).run() }
+    }
+
+    static func detach(named name: String, _ body: @escaping @Sendable () -> Void) throws(BusError) {
+        do throws(SystemError) {
+            try SystemThread.start(named: name, body)
+        } catch {
+            throw BusError(
+                .limit,
+                "No thread can be started for a bus (\(error.reason)); use fewer threads, or allow more.")
+        }
     }
 
     private func run() {
         perform()
         while !session.hasEnded {
             takeOver()
-            session.tick(at: MonotonicClock.now)
+            session.tick(at: MonotonicClock.nanoseconds)
             perform()
             if session.hasEnded { break }
             connectIfWanted()
@@ -56,7 +63,7 @@ final class BusThread {
 
     private func takeOver() {
         let unsent = session.waitingBytes + (connection?.unsentBytes ?? 0)
-        let now = MonotonicClock.now
+        let now = MonotonicClock.nanoseconds
         let (awake, late, isLineEmpty) = core.intake.withLock { intake in
             intake.isAsleep = false
             let late = intake.takeLate(at: now)
@@ -96,7 +103,7 @@ final class BusThread {
     // MARK: - The connection
 
     private func connectIfWanted() {
-        let now = MonotonicClock.now
+        let now = MonotonicClock.nanoseconds
         guard connection == nil, session.wantsConnection(at: now) else { return }
         session.connecting()
         do throws(BusError) {
@@ -110,9 +117,9 @@ final class BusThread {
             if let used = core.addresses.firstIndex(of: opened.address) {
                 core.usedAddress.store(used, ordering: .relaxed)
             }
-            session.connected(at: MonotonicClock.now)
+            session.connected(at: MonotonicClock.nanoseconds)
         } catch {
-            session.connectFailed(error, at: MonotonicClock.now)
+            session.connectFailed(error, at: MonotonicClock.nanoseconds)
         }
         perform()
     }
@@ -122,7 +129,7 @@ final class BusThread {
     private func turnWhileConnecting() -> Deadline? {
         core.wakeUp.clear()
         takeOver()
-        session.tick(at: MonotonicClock.now)
+        session.tick(at: MonotonicClock.nanoseconds)
         perform()
         return session.hasEnded ? nil : deadline()
     }
@@ -134,7 +141,7 @@ final class BusThread {
             if let reason = session.disconnectReason { throw reason }
             let wakeup = try connection.wait(input: core.wakeUp.descriptor, until: deadline())
             if wakeup.input { core.wakeUp.clear() }
-            let now = MonotonicClock.now
+            let now = MonotonicClock.nanoseconds
             while connection.takeLineIfReady({ session.receive($0, at: now) }) {
                 perform()
                 if session.disconnectReason != nil { break }
@@ -147,7 +154,7 @@ final class BusThread {
                 let next = core.usedAddress.load(ordering: .relaxed) + 1
                 core.usedAddress.store(next % core.addresses.count, ordering: .relaxed)
             }
-            session.lost(error, sent: connection.totalSent, at: MonotonicClock.now)
+            session.lost(error, sent: connection.totalSent, at: MonotonicClock.nanoseconds)
             perform()
         }
     }
@@ -165,7 +172,7 @@ final class BusThread {
         if hasWork || session.hasEnded { return Deadline(after: .zero) }
         let wake = min(session.nextWake() ?? .max, lineDeadline)
         guard wake < .max else { return .never }
-        return Deadline(after: .nanoseconds(max(0, wake - MonotonicClock.now)))
+        return Deadline(after: .nanoseconds(max(0, wake - MonotonicClock.nanoseconds)))
     }
 
     private func sleep() {

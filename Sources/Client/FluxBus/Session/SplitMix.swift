@@ -12,13 +12,3 @@ struct SplitMix: RandomNumberGenerator, Sendable {
         return mixed ^ (mixed >> 31)
     }
 }
-
-extension Duration {
-    /// The whole nanoseconds; the largest number for durations beyond it.
-    var nanoseconds: Int {
-        let (seconds, attoseconds) = components
-        let (whole, overflow) = Int(seconds).multipliedReportingOverflow(by: 1_000_000_000)
-        if overflow { return seconds < 0 ? Int.min / 4 : Int.max / 4 }
-        return min(whole, Int.max / 4) + Int(attoseconds / 1_000_000_000)
-    }
-}

@@ -1,8 +1,4 @@
-#if canImport(Glibc)
-    import Glibc
-#else
-    import Darwin
-#endif
+import Glibc
 
 /// What TLS needs on this side: files of PEM text, which are read anew for each connection.
 public struct TLSOptions: Sendable, Equatable {

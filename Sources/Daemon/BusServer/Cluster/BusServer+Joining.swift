@@ -3,6 +3,7 @@ import BusEngine
 import BusJSON
 import BusLog
 import BusLogic
+import BusSystem
 import Logging
 
 /// A member of a bus over several machines goes on from its copy: it reads what the shared log has behind that, then serves.
@@ -17,7 +18,8 @@ extension BusServer {
         try catchUp(coordinator, loop)
         try createSharedStores(coordinator, loop)
         if loop.engine.epoch != epoch { try rename(start.start.writer, loop.engine.epoch) }
-        coordinator.noteTrouble = { [weak loop] in loop?.pulse?.note(trouble: $0, now: MonotonicClock.read())
+        coordinator.noteTrouble = { [weak loop] in
+            loop?.pulse?.note(trouble: $0, now: MonotonicClock.milliseconds)
         }
         coordinator.giveUp = { [unowned self] in giveUp($0) }
         coordinator.leave = { [unowned self] in stop() }
@@ -34,14 +36,14 @@ extension BusServer {
     private func catchUp(_ coordinator: ClusterCoordinator, _ loop: EventLoop) throws(StartFailure) {
         let wait = ClusterWait(coordinator, service, bell) { [ending] in ending.hasBegun }
         let beginning = ClusterBeginning(coordinator, engineConfiguration(), setup.types)
-        let patience = MonotonicClock.read() + Self.patience
+        let patience = MonotonicClock.milliseconds + Self.patience
         try wait.until { () throws(StartFailure) in
             loop.coordinator?.hear()
             loop.flush(all: true)
             beginning.offerIfDue()
             guard coordinator.member.replica.hasBegun else { return false }
             return coordinator.member.isCaughtUp
-                || (!coordinator.member.isAttached && MonotonicClock.read() > patience)
+                || (!coordinator.member.isAttached && MonotonicClock.milliseconds > patience)
         }
     }
 
@@ -72,11 +74,11 @@ extension BusServer {
         for store in setup.configuration.stores where engine.state(at: store.value) == nil {
             engine.submitConfigured(store.value)
         }
-        let patience = MonotonicClock.read() + Self.patience
+        let patience = MonotonicClock.milliseconds + Self.patience
         try ClusterWait(coordinator, service, bell) { [ending] in ending.hasBegun }.until {
             loop.coordinator?.hear()
             loop.flush(all: true)
-            return !engine.awaitsOwnEntries || MonotonicClock.read() > patience
+            return !engine.awaitsOwnEntries || MonotonicClock.milliseconds > patience
         }
     }
 

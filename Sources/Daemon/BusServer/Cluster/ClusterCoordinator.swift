@@ -4,6 +4,7 @@ import BusJSON
 import BusLog
 import BusMachine
 import BusProtocol
+import BusSystem
 import Logging
 
 /// Coordinates the engine of a member, its end of the shared log, and its local copy: it carries out what the member
@@ -111,7 +112,7 @@ final class ClusterCoordinator {
         let now = WallClock.now
         member.submit(entries, now: now)
         for ticket in barriers { member.sync(ticket: ticket, now: now) }
-        nextTick = min(nextTick, MonotonicClock.read() + 100)
+        nextTick = min(nextTick, MonotonicClock.milliseconds + 100)
         carryOut()
         return true
     }
@@ -175,8 +176,8 @@ final class ClusterCoordinator {
     func close() {
         if member.incarnation != nil {
             log.leave()
-            let end = MonotonicClock.read() + Self.timeToLeave
-            waiting: while MonotonicClock.read() < end {
+            let end = MonotonicClock.milliseconds + Self.timeToLeave
+            waiting: while MonotonicClock.milliseconds < end {
                 for case .leaseLost in log.take() { break waiting }
                 bell.wait(milliseconds: 10)
             }

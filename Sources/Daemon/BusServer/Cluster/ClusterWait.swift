@@ -2,6 +2,7 @@ import BusCluster
 import BusEngine
 import BusLogic
 import BusMachine
+import BusSystem
 import Systemd
 
 /// Waits during a start for what the shared log delivers, and tells the service manager for what.
@@ -33,13 +34,13 @@ struct ClusterWait {
         var told = 0
         while true {
             coordinator.hear()
-            coordinator.tickIfDue(now: MonotonicClock.read())
+            coordinator.tickIfDue(now: MonotonicClock.milliseconds)
             if let failure { throw failure }
             if try isDone() { return }
             if isEnding() {
                 throw StartFailure(.inUse, "The start was cancelled while it waited for the shared log.")
             }
-            let now = MonotonicClock.read()
+            let now = MonotonicClock.milliseconds
             if now >= told + Self.statusInterval {
                 told = now
                 service.tell(.status(coordinator.waitingFor), .extendTimeout(.seconds(30)))

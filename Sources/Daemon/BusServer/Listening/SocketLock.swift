@@ -1,3 +1,4 @@
+import BusSystem
 import CLinux
 import Glibc
 
@@ -22,7 +23,7 @@ final class SocketLock {
     /// - Parameter path: The path of the socket.
     init(beside path: String) throws(Failure) {
         file = path + ".lock"
-        let end = MonotonicClock.read() + Self.patience
+        let end = MonotonicClock.milliseconds + Self.patience
         while true {
             let descriptor = try Self.lock(file, until: end)
             // The previous holder has removed the file.
@@ -49,7 +50,7 @@ final class SocketLock {
             SystemCall.close(descriptor)
             throw .system(error)
         }
-        let left = end - MonotonicClock.read()
+        let left = end - MonotonicClock.milliseconds
         guard left > 0 else {
             SystemCall.close(descriptor)
             throw .held
@@ -130,11 +131,11 @@ final class LockAwaited: @unchecked Sendable {
 
     /// Whether the lock came in time. If not, the descriptor is closed as soon as it can be.
     func isHeld(within milliseconds: Int) -> Bool {
-        let end = MonotonicClock.read() + milliseconds
+        let end = MonotonicClock.milliseconds + milliseconds
         var result = false
         lock.locked {
-            while !isHeld, !hasFailed, MonotonicClock.read() < end {
-                lock.wait(milliseconds: max(1, end - MonotonicClock.read()))
+            while !isHeld, !hasFailed, MonotonicClock.milliseconds < end {
+                lock.wait(milliseconds: max(1, end - MonotonicClock.milliseconds))
             }
             result = isHeld
             if hasFailed { SystemCall.close(descriptor) }

@@ -1,4 +1,5 @@
 import BusSource
+import BusSystem
 import CLinux
 import Glibc
 

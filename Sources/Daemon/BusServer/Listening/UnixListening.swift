@@ -1,4 +1,5 @@
 import BusSource
+import BusSystem
 import CLinux
 import Glibc
 
@@ -19,9 +20,9 @@ struct UnixListening {
     }
 
     private var reasonOfPath: String? {
-        if path.utf8.count <= linux_unix_path_limit { return nil }
+        if path.utf8.count <= UnixAddress.longestPath { return nil }
         return
-            "the path has \(path.utf8.count) bytes, and the kernel allows \(linux_unix_path_limit); use a shorter one."
+            "the path has \(path.utf8.count) bytes, and the kernel allows \(UnixAddress.longestPath); use a shorter one."
     }
 
     private var reasonOfGroup: String? {
@@ -94,18 +95,17 @@ struct UnixListening {
     }
 
     func open() throws(StartFailure) -> Listener {
-        var address = sockaddr_un()
-        let length = linux_unix_address(path, &address)
         if let reasonOfPath { throw failure(.configuration, reasonOfPath) }
         let groupID = try lookUpGroup()
         let lock = try lock()
         defer { withExtendedLifetime(lock) {} }
-        try removeStaleFile(address, length)
+        let address = UnixAddress(path)
+        try removeStaleFile(address)
 
         let descriptor = linux_stream_socket(AF_UNIX, 1)
         guard descriptor >= 0 else { throw failure(.system, "\(SystemError("socket").reason).") }
         do throws(StartFailure) {
-            let file = try bind(descriptor, address, length, groupID)
+            let file = try bind(descriptor, address, groupID)
             return Listener(descriptor, address: "unix:\(path)", file: file)
         } catch {
             SystemCall.close(descriptor)
@@ -147,39 +147,27 @@ struct UnixListening {
     }
 
     /// If nothing answers on a socket file, its daemon is gone.
-    private func removeStaleFile(_ address: sockaddr_un, _ length: socklen_t) throws(StartFailure) {
-        var status = stat()
-        guard lstat(path, &status) == 0 else { return }
-        if let reasonOfFile { throw failure(.configuration, reasonOfFile) }
-        let probe = linux_stream_socket(AF_UNIX, 1)
-        guard probe >= 0 else { throw failure(.system, "\(SystemError("socket").reason).") }
-        defer { SystemCall.close(probe) }
-        var address = address
-        let result = withUnsafePointer(to: &address) {
-            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { connect(probe, $0, length) }
-        }
-        let error = SystemError("connect")
-        if result == 0 || error.code == EAGAIN {
+    private func removeStaleFile(_ address: UnixAddress) throws(StartFailure) {
+        switch address.occupant() {
+        case .nothing: return
+        case .other: throw failure(.configuration, reasonOfFile ?? "this is not a socket.")
+        case .live:
             throw failure(.inUse, "a daemon answers on it; stop that one first, or choose another path.")
-        }
-        guard error.code == ECONNREFUSED || error.code == ENOENT else {
+        case .unknown(let error):
             throw failure(.system, "can't check whether a daemon answers on it: \(error.reason).")
-        }
-        if unlink(path) != 0, errno != ENOENT {
-            throw failure(.system, "the stale socket can't be removed: \(SystemError("unlink").reason).")
+        case .stale:
+            if unlink(path) != 0, errno != ENOENT {
+                throw failure(.system, "the stale socket can't be removed: \(systemReason()).")
+            }
         }
     }
 
     private func bind(
-        _ descriptor: Int32, _ address: sockaddr_un, _ length: socklen_t, _ groupID: gid_t?
+        _ descriptor: Int32, _ address: UnixAddress, _ groupID: gid_t?
     ) throws(StartFailure) -> SocketFile {
-        var address = address
         // The file gets the mode of the socket: no access, until owner, group and mode are as configured.
         guard fchmod(descriptor, 0) == 0 else { throw failure(.system, "\(SystemError("fchmod").reason).") }
-        let result = withUnsafePointer(to: &address) {
-            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { Glibc.bind(descriptor, $0, length) }
-        }
-        guard result == 0 else {
+        guard address.bind(descriptor) == 0 else {
             let error = SystemError("bind")
             throw failure(error.code == EADDRINUSE ? .inUse : .system, "\(error.reason).")
         }

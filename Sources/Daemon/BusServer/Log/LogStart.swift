@@ -4,6 +4,7 @@ import BusLog
 import BusLogic
 import BusMachine
 import BusSource
+import BusSystem
 import Logging
 import Systemd
 
@@ -226,7 +227,7 @@ final class ReplayProgress {
     private let service: Service
     private let logger: Logger
     private let last: Int
-    private let start = MonotonicClock.read()
+    private let start = MonotonicClock.milliseconds
     private var next: Int
     private var nextLine: Int
     private var first: Int?
@@ -245,7 +246,7 @@ final class ReplayProgress {
 
     func reached(_ revision: Int) {
         if first == nil { first = revision }
-        let now = MonotonicClock.read()
+        let now = MonotonicClock.milliseconds
         guard now >= next else { return }
         next = now + Self.interval
         let text = "reading the log: revision \(revision) of \(last)"
@@ -257,7 +258,7 @@ final class ReplayProgress {
     }
 
     func ended(_ machine: StateMachine) {
-        let time = MonotonicClock.read() - start
+        let time = MonotonicClock.milliseconds - start
         logger.info(
             "the log holds revision \(machine.revision) and \(machine.storeCount) stores; read in \(time) ms",
             metadata: LogKind.logRead.metadata)

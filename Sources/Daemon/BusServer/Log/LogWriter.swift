@@ -1,5 +1,6 @@
 import BusEngine
 import BusLog
+import BusSystem
 import Glibc
 
 /// Writes batches to the log: small ones on the bus queue, which passes its place on if that takes long (`StandIn`), all others
@@ -107,18 +108,18 @@ final class LogWriter: @unchecked Sendable {
     // MARK: - On the thread
 
     private func work() {
-        var nextBeat = MonotonicClock.read() + Self.beat
+        var nextBeat = MonotonicClock.milliseconds + Self.beat
         while true {
             var group: SealedBatch?
             var ends = false
             lock.locked {
-                while waiting == nil, !isEnding, MonotonicClock.read() < nextBeat {
+                while waiting == nil, !isEnding, MonotonicClock.milliseconds < nextBeat {
                     // An idle log sleeps; only what is unsynced or has failed has a beat.
                     if hasBeat {
-                        lock.wait(milliseconds: max(1, nextBeat - MonotonicClock.read()))
+                        lock.wait(milliseconds: max(1, nextBeat - MonotonicClock.milliseconds))
                     } else {
                         lock.wait()
-                        nextBeat = max(nextBeat, MonotonicClock.read() + Self.beat)
+                        nextBeat = max(nextBeat, MonotonicClock.milliseconds + Self.beat)
                     }
                 }
                 group = waiting
@@ -134,8 +135,8 @@ final class LogWriter: @unchecked Sendable {
                 }
             }
             if ends { break }
-            if MonotonicClock.read() >= nextBeat {
-                nextBeat = MonotonicClock.read() + Self.beat
+            if MonotonicClock.milliseconds >= nextBeat {
+                nextBeat = MonotonicClock.milliseconds + Self.beat
                 takeBeat()
             }
         }
@@ -175,7 +176,7 @@ final class LogWriter: @unchecked Sendable {
     }
 
     /// Whether the sync under way takes longer than the interval.
-    private var isSyncLate: Bool { syncBegan.map { MonotonicClock.read() - $0 > Self.beat } ?? false }
+    private var isSyncLate: Bool { syncBegan.map { MonotonicClock.milliseconds - $0 > Self.beat } ?? false }
 
     /// Begins to sync what was written since the last time, if it is at least so many bytes and nothing else syncs it.
     private func syncIfDue(from bytes: Int) {
@@ -187,7 +188,7 @@ final class LogWriter: @unchecked Sendable {
         do throws(LogFailure) {
             unsynced = 0
             guard let sync = try file.beginSync() else { return }
-            syncBegan = MonotonicClock.read()
+            syncBegan = MonotonicClock.milliseconds
             syncer.async { [self] in run(sync) }
         } catch {
             mailbox.put(.unsynced(error))
@@ -196,14 +197,14 @@ final class LogWriter: @unchecked Sendable {
 
     /// On the syncer's thread.
     private func run(_ sync: LogSync) {
-        let began = MonotonicClock.nanoseconds()
+        let began = MonotonicClock.nanoseconds
         let result = sync.run()
         fileLock.acquire()
         defer { fileLock.release() }
         syncBegan = nil
         do throws(LogFailure) {
             try file.endSync(sync, error: result)
-            mailbox.put(.synced(took: MonotonicClock.nanoseconds() - began))
+            mailbox.put(.synced(took: MonotonicClock.nanoseconds - began))
         } catch {
             return mailbox.put(.unsynced(error))
         }
@@ -217,7 +218,7 @@ final class LogWriter: @unchecked Sendable {
     // MARK: - With the file
 
     private func append(_ group: SealedBatch) -> LogFileEvent {
-        let began = MonotonicClock.nanoseconds()
+        let began = MonotonicClock.nanoseconds
         do throws(LogFailure) {
             if let shared = group.shared {
                 try shared.bytes.withUnsafeBytes { bytes in
@@ -235,7 +236,7 @@ final class LogWriter: @unchecked Sendable {
             unsynced += max(1, group.entries.count)
             if isFirst { changeBeat() }
             noteCheckpoint()
-            return .written(took: MonotonicClock.nanoseconds() - began)
+            return .written(took: MonotonicClock.nanoseconds - began)
         } catch {
             isInTrouble = true
             changeBeat()

@@ -2,6 +2,7 @@ import BusEngine
 import BusHistory
 import BusLog
 import BusMachine
+import BusSystem
 
 /// Queries about the past, answered in slices, in the order of fairness: users first, and then connections.
 ///
@@ -46,7 +47,8 @@ final class PastQueue: @unchecked Sendable {
         lock.locked {
             turns.add(question)
             if isRunning { return lock.signal() }
-            isRunning = startThread(named: name, niceness: Self.niceness) { [self] in work() }
+            isRunning =
+                (try? SystemThread.start(named: name, niceness: Self.niceness) { [self] in work() }) != nil
             // The next query tries again.
             if !isRunning { while let one = turns.takeNext() { refuse(one.query) } }
         }
@@ -80,9 +82,9 @@ final class PastQueue: @unchecked Sendable {
 
     private func work() {
         while let one = takeNext() {
-            let began = MonotonicClock.nanoseconds()
-            let answer = answer(one) { MonotonicClock.nanoseconds() - began < Self.slice }
-            let took = MonotonicClock.nanoseconds() - began
+            let began = MonotonicClock.nanoseconds
+            let answer = answer(one) { MonotonicClock.nanoseconds - began < Self.slice }
+            let took = MonotonicClock.nanoseconds - began
             var isWanted = false
             lock.locked {
                 current = nil
@@ -98,9 +100,9 @@ final class PastQueue: @unchecked Sendable {
     private func takeNext() -> PastTurns.Waiting? {
         var next: PastTurns.Waiting?
         lock.locked {
-            let end = MonotonicClock.read() + Self.memory
-            while turns.isEmpty, !isEnding, MonotonicClock.read() < end {
-                lock.wait(milliseconds: max(1, end - MonotonicClock.read()))
+            let end = MonotonicClock.milliseconds + Self.memory
+            while turns.isEmpty, !isEnding, MonotonicClock.milliseconds < end {
+                lock.wait(milliseconds: max(1, end - MonotonicClock.milliseconds))
             }
             next = turns.takeNext()
             if let next {

@@ -1,5 +1,6 @@
 import BusEngine
 import BusMachine
+import BusSystem
 import Logging
 import Systemd
 
@@ -32,7 +33,7 @@ final class ClientLog {
     private let clock: () -> Int
     private var accounts: [Client: Account] = [:]
 
-    init(_ logger: Logger, clock: @escaping () -> Int = MonotonicClock.read) {
+    init(_ logger: Logger, clock: @escaping () -> Int = { MonotonicClock.milliseconds }) {
         self.logger = logger
         self.clock = clock
     }

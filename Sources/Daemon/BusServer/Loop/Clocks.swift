@@ -1,3 +1,4 @@
+import BusSystem
 import Glibc
 
 /// The time of commits: milliseconds since 1970 that never go back, also when the clock is set back.
@@ -16,7 +17,7 @@ package struct WallClock {
     package init() {}
 
     /// The present, for callers that need it once.
-    static var now: Int { milliseconds(CLOCK_REALTIME) }
+    static var now: Int { SystemClock.milliseconds }
 
     /// The hour, minute and second of a time, here.
     static func timeOfDay(_ time: Int) -> String {
@@ -42,7 +43,7 @@ package struct WallClock {
     /// The time of commits was this already, before this daemon.
     package mutating func begin(at time: Int) { latest = max(latest, time) }
 
-    mutating func read() -> Int { read(clock: Self.now, monotonic: MonotonicClock.read) }
+    mutating func read() -> Int { read(clock: Self.now, monotonic: { MonotonicClock.milliseconds }) }
 
     package mutating func read(clock: Int, monotonic: () -> Int) -> Int {
         if clock < latest || readAt != nil { goOn(to: monotonic()) }
@@ -60,21 +61,4 @@ package struct WallClock {
     package func moment(of time: Int) -> Int? {
         readAt.map { $0 + max(0, time - latest) * Self.slowness - rest }
     }
-}
-
-/// The time of deadlines: setting the clock does not affect it.
-enum MonotonicClock {
-    static func read() -> Int { milliseconds(CLOCK_MONOTONIC) }
-
-    static func nanoseconds() -> Int {
-        var time = timespec()
-        clock_gettime(CLOCK_MONOTONIC, &time)
-        return time.tv_sec * 1_000_000_000 + time.tv_nsec
-    }
-}
-
-private func milliseconds(_ clock: clockid_t) -> Int {
-    var time = timespec()
-    clock_gettime(clock, &time)
-    return time.tv_sec * 1000 + time.tv_nsec / 1_000_000
 }

@@ -1,3 +1,4 @@
+import BusSystem
 import Dispatch
 import Glibc
 
@@ -113,7 +114,7 @@ final class DeadlineTimer {
     func arm(for due: Int?) {
         guard let due, due < armedFor ?? .max else { return }
         armedFor = due
-        let wait = max(0, due - MonotonicClock.read())
+        let wait = max(0, due - MonotonicClock.milliseconds)
         // One millisecond late rather than a hair early, when nothing would be due yet.
         source.schedule(deadline: .now() + .milliseconds(wait + 1), leeway: .milliseconds(wait / 20))
     }

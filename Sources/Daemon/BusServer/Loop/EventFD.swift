@@ -1,5 +1,4 @@
-import CLinux
-import Glibc
+import BusSystem
 import Synchronization
 
 /// Wakes the loop where it waits for sockets: an event came from another queue, or work waits for the bus queue.
@@ -8,19 +7,15 @@ final class EventFD: Sendable {
     static let token: UInt64 = 1 << 62
 
     /// Readable while it rings.
-    let descriptor: Int32
+    var descriptor: Int32 { wakeUp.descriptor }
+    /// If there is no descriptor left, the poller will refuse it.
+    private let wakeUp = WakeUp()
     private let isRinging = Atomic<Bool>(false)
     private let callsForQueue = Atomic<Bool>(false)
 
-    /// If there is no descriptor left, the poller will refuse it.
-    init() { descriptor = linux_event_descriptor() }
-
-    deinit { if descriptor >= 0 { SystemCall.close(descriptor) } }
-
     func ring() {
         if isRinging.exchange(true, ordering: .acquiringAndReleasing) { return }
-        var one: UInt64 = 1
-        _ = Glibc.write(descriptor, &one, 8)
+        wakeUp.signal()
     }
 
     /// Work was put on the bus queue, which the loop must release for it.
@@ -31,14 +26,12 @@ final class EventFD: Sendable {
 
     /// Waits until it rings, for this long at most, and resets it: before there is a loop that waits.
     func wait(milliseconds: Int32) {
-        var ready = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-        if poll(&ready, 1, milliseconds) > 0 { _ = heard() }
+        if wakeUp.wait(milliseconds: milliseconds) { _ = heard() }
     }
 
     /// Resets it; true if the queue must be released.
     func heard() -> Bool {
-        var count: UInt64 = 0
-        _ = Glibc.read(descriptor, &count, 8)
+        wakeUp.clear()
         isRinging.store(false, ordering: .releasing)
         return callsForQueue.exchange(false, ordering: .acquiringAndReleasing)
     }

@@ -1,6 +1,7 @@
 import BusEngine
 import BusMachine
 import BusProtocol
+import BusSystem
 import CLinux
 import Glibc
 
@@ -29,9 +30,9 @@ extension EventLoop {
 
     private func accept(from listener: Listener) {
         // One that comes may take the place of another whose handshake has to be tried first.
-        let end = MonotonicClock.nanoseconds() + LoopLimits.sharedTurnNanoseconds
+        let end = MonotonicClock.nanoseconds + LoopLimits.sharedTurnNanoseconds
         for count in 0..<LoopLimits.acceptedPerTurn {
-            if count > 0, engine.isShared, MonotonicClock.nanoseconds() > end { return }
+            if count > 0, engine.isShared, MonotonicClock.nanoseconds > end { return }
             var address = sockaddr_storage()
             switch SystemCall.accept(listener.descriptor, address: &address) {
             case .connection(let descriptor):
@@ -140,7 +141,7 @@ extension EventLoop {
     private func pauseAccepting(_ reason: String) {
         clientLog.note(.warning, "accepting paused: \(reason)", nil)
         listenFor([])
-        deadlines.acceptAgain = MonotonicClock.read() + LoopLimits.acceptPause
+        deadlines.acceptAgain = MonotonicClock.milliseconds + LoopLimits.acceptPause
     }
 
     func resumeAccepting() {

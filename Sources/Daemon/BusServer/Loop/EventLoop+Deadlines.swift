@@ -1,5 +1,6 @@
 import BusEngine
 import BusProtocol
+import BusSystem
 
 /// What happens because time passes. There is one timer, and only while something is due; and one for the timers of the
 /// bus, which go by the time of day.
@@ -17,11 +18,11 @@ extension EventLoop {
             goodbye: { connections.find($0) != nil })
         if let engineDue = engine.nextDeadline {
             let wait = max(0, engineDue - wall.latest)
-            due = min(due ?? .max, MonotonicClock.read() + wait)
+            due = min(due ?? .max, MonotonicClock.milliseconds + wait)
         }
         if let timer = engine.nextTimer {
             // Its own timer goes by the clock, which may be behind, or be set back meanwhile.
-            let look = wall.moment(of: timer) ?? MonotonicClock.read() + LoopLimits.clockLook
+            let look = wall.moment(of: timer) ?? MonotonicClock.milliseconds + LoopLimits.clockLook
             due = min(due ?? .max, look)
         }
         if let strangersDue = strangers?.nextDue { due = min(due ?? .max, strangersDue) }
@@ -34,7 +35,7 @@ extension EventLoop {
 
     /// Does what is due, where Dispatch can't call for it.
     func checkDeadlines() {
-        let isDue = nextDue().map { $0 <= MonotonicClock.read() } ?? false
+        let isDue = nextDue().map { $0 <= MonotonicClock.milliseconds } ?? false
         let isTimerDue = engine.nextTimer.map { $0 <= WallClock.now } ?? false
         if isDue || isTimerDue { deadlinesPassed() }
     }
@@ -42,7 +43,7 @@ extension EventLoop {
     /// The timer fired.
     func deadlinesPassed() {
         beginTurn()
-        let now = MonotonicClock.read()
+        let now = MonotonicClock.milliseconds
         let before = (engine.revision, connections.count)
         engine.tick()
         cluster?.tickIfDue(now: now)
@@ -57,7 +58,7 @@ extension EventLoop {
         if let time = deadlines.acceptAgain, time <= now { resumeAccepting() }
         flush()
         if !hasWork { giveMemoryBack() }
-        let after = MonotonicClock.read()
+        let after = MonotonicClock.milliseconds
         if before == (engine.revision, connections.count) {
             pulse?.beat(now: after)
         } else {

@@ -1,4 +1,5 @@
 import BusEngine
+import BusSystem
 import Systemd
 
 /// Connections that outlive the daemon: handed over to the next one, and taken over from the previous one.
@@ -49,7 +50,7 @@ extension EventLoop {
                 try poller.add(socket, .input, token: token, &calls)
                 if !engine.isIdentified(id) {
                     connections.update(id) { $0.awaitsHello = true }
-                    deadlines.addHello(token, now: MonotonicClock.read())
+                    deadlines.addHello(token, now: MonotonicClock.milliseconds)
                 }
                 look(at: id)
             } catch {

@@ -1,6 +1,7 @@
 import BusEngine
 import BusMachine
 import BusProtocol
+import BusSystem
 import BusTLS
 import CLinux
 import Glibc
@@ -25,7 +26,7 @@ extension EventLoop {
                 )
             }
         }
-        let due = deadlines.helloDue(now: MonotonicClock.read())
+        let due = deadlines.helloDue(now: MonotonicClock.milliseconds)
         do throws(SystemError) {
             try strangers.add(descriptor, peer, transport, due: due, &calls)
         } catch {
@@ -41,12 +42,12 @@ extension EventLoop {
         let tokens = (0..<ready).map { strangers.poller.event($0).token }
         engine.noteStrangers()
         let end =
-            MonotonicClock.nanoseconds()
+            MonotonicClock.nanoseconds
             + (engine.isShared ? LoopLimits.sharedTurnNanoseconds : LoopLimits.handshakeNanoseconds)
         for token in tokens {
             hear(token, among: strangers)
             // The others are reported again.
-            if MonotonicClock.nanoseconds() > end { break }
+            if MonotonicClock.nanoseconds > end { break }
         }
     }
 
@@ -56,7 +57,7 @@ extension EventLoop {
         if stranger.heldUntil != nil { return forget(token, among: strangers) }
         if stranger.transport != nil, !stranger.mayShakeHands {
             // What a handshake costs the daemon, an attacker has to wait for.
-            let now = MonotonicClock.read()
+            let now = MonotonicClock.milliseconds
             let wait = strangers.guesses.wait(for: stranger.host, now: now)
             if wait > 0 { return strangers.hold(token, until: now + wait, &calls) }
             strangers.letShakeHands(token, &calls)
@@ -68,7 +69,7 @@ extension EventLoop {
         case .tooLong where !stranger.hasCertificate && strangers.find(token)?.hasCertificate != true:
             refuseLongLine(token, among: strangers)
         case .whole, .tooLong:
-            let now = MonotonicClock.read()
+            let now = MonotonicClock.milliseconds
             let wait = strangers.guesses.wait(for: stranger.host, now: now)
             if wait > 0 {
                 strangers.hold(token, until: now + wait, &calls)
@@ -132,7 +133,7 @@ extension EventLoop {
                     stranger, "it did not begin with hello and a token of this bus", among: strangers)
             } else {
                 connections.update(id) { $0.awaitsHello = true }
-                deadlines.addHello(token, now: MonotonicClock.read())
+                deadlines.addHello(token, now: MonotonicClock.milliseconds)
             }
         }
         look(at: id)
@@ -141,7 +142,7 @@ extension EventLoop {
     private func noteWrong(
         _ stranger: Strangers.Stranger, _ reason: String, among strangers: Strangers
     ) {
-        strangers.guesses.addWrong(from: stranger.host, now: MonotonicClock.read())
+        strangers.guesses.addWrong(from: stranger.host, now: MonotonicClock.milliseconds)
         clientLog.note(
             .warning, "a TCP client was refused: \(reason)", stranger.peer, kind: .strangerRefused)
     }
@@ -164,7 +165,7 @@ extension EventLoop {
     private func refuse(_ failure: TLSFailure, _ token: UInt64, among strangers: Strangers) {
         guard let stranger = strangers.find(token) else { return }
         noteWrong(stranger, "the TLS handshake failed: \(failure)", among: strangers)
-        strangers.hold(token, until: MonotonicClock.read() + LoopLimits.refusalWait, &calls)
+        strangers.hold(token, until: MonotonicClock.milliseconds + LoopLimits.refusalWait, &calls)
     }
 
     /// Sends a goodbye to one and closes it. Its socket is new, so the line fits.

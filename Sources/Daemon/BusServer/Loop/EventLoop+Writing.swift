@@ -1,4 +1,5 @@
 import BusEngine
+import BusSystem
 
 /// The end of a turn: the engine's output for clients is written.
 extension EventLoop: SocketWriter {
@@ -6,7 +7,7 @@ extension EventLoop: SocketWriter {
     /// connection may commit its will, and so make output for others.
     func flush(all: Bool = false) {
         flushed = all ? .min / 2 : 0
-        flushEnd = all ? .max : MonotonicClock.nanoseconds() + LoopLimits.flushNanoseconds
+        flushEnd = all ? .max : MonotonicClock.nanoseconds + LoopLimits.flushNanoseconds
         // Writing may close a connection, and its will may make the engine add outputs.
         repeat {
             performOutputs()
@@ -37,8 +38,8 @@ extension EventLoop: SocketWriter {
         case .diagnostic(let diagnostic):
             clientLog.note(diagnostic)
             switch diagnostic.kind {
-            case .reloadRefused: pulse?.note(trouble: diagnostic.message, now: MonotonicClock.read())
-            case .reloaded: pulse?.note(trouble: nil, now: MonotonicClock.read())
+            case .reloadRefused: pulse?.note(trouble: diagnostic.message, now: MonotonicClock.milliseconds)
+            case .reloaded: pulse?.note(trouble: nil, now: MonotonicClock.milliseconds)
             default: break
             }
         }
@@ -68,7 +69,7 @@ extension EventLoop: SocketWriter {
             return settle(id, connection)
         }
         flushed += LoopLimits.costOfWriting + write(id)
-        if afterOthers, MonotonicClock.nanoseconds() > flushEnd {
+        if afterOthers, MonotonicClock.nanoseconds > flushEnd {
             flushed = max(flushed, LoopLimits.flushedPerTurn)
         }
     }
@@ -81,7 +82,7 @@ extension EventLoop: SocketWriter {
     /// Something was written to the connection whose reply is measured.
     private func noteReply(_ id: ConnectionID) {
         let sent = engine.outputProgress(of: id).sent
-        if let took = probe.sent(sent, now: MonotonicClock.nanoseconds()) {
+        if let took = probe.sent(sent, now: MonotonicClock.nanoseconds) {
             engine.timings.reply.record(took)
         }
     }

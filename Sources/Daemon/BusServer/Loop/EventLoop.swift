@@ -1,4 +1,5 @@
 import BusEngine
+import BusSystem
 import CLinux
 import Dispatch
 
@@ -109,26 +110,26 @@ final class EventLoop {
     /// Dispatch reports that something is ready.
     func wakeUp() {
         var turns = 0
-        var groupBegan = MonotonicClock.nanoseconds()
+        var groupBegan = MonotonicClock.nanoseconds
         givesBack = false
         gathersTurns = true
         while turns < LoopLimits.turnsPerWakeUp, !givesBack {
             var count = poller.poll(&calls)
             if count == 0, !hasWork {
                 let isWritten = writeLog()
-                groupBegan = MonotonicClock.nanoseconds()
+                groupBegan = MonotonicClock.nanoseconds
                 // Clients that waited for the next batch go on.
                 if isWritten || hasWork { continue }
-                if busyPoll.looksAgain(now: MonotonicClock.nanoseconds()) { continue }
+                if busyPoll.looksAgain(now: MonotonicClock.nanoseconds) { continue }
                 // Being woken here takes one thread switch less than being woken by Dispatch.
                 count = poller.poll(milliseconds: timeToStay(), &calls)
                 if count == 0 { break }
             }
             takeTurn(events: count)
-            let now = MonotonicClock.read()
+            let now = MonotonicClock.milliseconds
             pulse?.turnEnded(now: now)
             measureMemory(now: now)
-            let end = MonotonicClock.nanoseconds()
+            let end = MonotonicClock.nanoseconds
             engine.timings.turn.record(end - turnBegan)
             busyPoll.somethingCame(now: end)
             turns += 1
@@ -164,13 +165,13 @@ final class EventLoop {
     /// No work is left: unused memory is released soon.
     private func rest() {
         guard let meter else { return }
-        meter.rest(now: MonotonicClock.read(), work: engine.totalWork)
+        meter.rest(now: MonotonicClock.milliseconds, work: engine.totalWork)
         giveMemoryBack()
     }
 
     /// Releases unused memory, if it is time.
     func giveMemoryBack() {
-        let now = MonotonicClock.read()
+        let now = MonotonicClock.milliseconds
         guard let meter, let due = meter.due, due <= now else { return }
         engine.giveBackMemory()
         meter.trim(now: now)
@@ -186,14 +187,14 @@ final class EventLoop {
     private func timeToStay() -> Int {
         guard whenEmpty == nil else { return 0 }
         var stay = LoopLimits.stay
-        if let due = nextDue() { stay = min(stay, max(0, due - MonotonicClock.read())) }
+        if let due = nextDue() { stay = min(stay, max(0, due - MonotonicClock.milliseconds)) }
         if let due = engine.nextTimer { stay = min(stay, max(0, due - WallClock.now)) }
         return stay
     }
 
     private func takeTurn(events count: Int) {
         beginTurn()
-        lookedAt = MonotonicClock.nanoseconds()
+        lookedAt = MonotonicClock.nanoseconds
         turnBegan = lookedAt
         workAtLook = 0
         let length = engine.isShared ? LoopLimits.sharedTurnNanoseconds : LoopLimits.turnNanoseconds
@@ -219,7 +220,7 @@ final class EventLoop {
         }
         engine.relieveMemory()
         // However long the sockets took, waiting connections have their share of the turn.
-        serveWaiting(until: max(end, MonotonicClock.nanoseconds() + length / 2))
+        serveWaiting(until: max(end, MonotonicClock.nanoseconds + length / 2))
         flush()
     }
 
@@ -235,7 +236,7 @@ final class EventLoop {
     /// Reads the clock, because estimates of work may be too low: the time since the last
     /// look is reported to the engine.
     private func lookAtClock() -> Int {
-        let now = MonotonicClock.nanoseconds()
+        let now = MonotonicClock.nanoseconds
         engine.noteTime(now - lookedAt)
         (lookedAt, workAtLook) = (now, engine.workOfTurn)
         return now
@@ -330,7 +331,8 @@ final class EventLoop {
             return close(id, .peerLost)
         }
         if case .closing = status, connection.mustEndBy == nil {
-            connection.mustEndBy = deadlines.addGoodbye(connections.token(of: id), now: MonotonicClock.read())
+            connection.mustEndBy = deadlines.addGoodbye(
+                connections.token(of: id), now: MonotonicClock.milliseconds)
         }
 
         if connection.isUnwatched {

@@ -1,5 +1,6 @@
 import BusEngine
 import BusMachine
+import BusSystem
 import BusTLS
 import Glibc
 

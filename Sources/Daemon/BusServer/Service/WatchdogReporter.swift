@@ -71,9 +71,3 @@ final class WatchdogReporter {
         service.tell(.status(text))
     }
 }
-
-extension Duration {
-    fileprivate var milliseconds: Int {
-        Int(components.seconds) * 1000 + Int(components.attoseconds / 1_000_000_000_000_000)
-    }
-}

@@ -1,3 +1,4 @@
+import BusSystem
 import CLinux
 import Glibc
 

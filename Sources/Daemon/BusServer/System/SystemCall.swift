@@ -1,4 +1,5 @@
 import BusEngine
+import BusSystem
 import CLinux
 import Glibc
 
@@ -100,23 +101,6 @@ enum SystemCall {
     private static func stop(_ call: String, _ descriptor: Int32) -> Never {
         fatalError("\(call) on a descriptor that is not open (\(descriptor)): a connection was closed twice.")
     }
-}
-
-/// A system call that failed, with the kernel's reason.
-package struct SystemError: Error, Equatable, CustomStringConvertible {
-    /// What was tried: "bind".
-    package let call: String
-    /// The kernel's `errno`.
-    package let code: Int32
-
-    package init(_ call: String, code: Int32 = errno) {
-        self.call = call
-        self.code = code
-    }
-
-    /// The kernel's words: "Permission denied".
-    package var reason: String { String(cString: strerror(code)) }
-    package var description: String { "\(call): \(reason)" }
 }
 
 /// The number of system calls that a bus has made for its connections. On a busy bus they are most of what a commit

@@ -1,4 +1,5 @@
 import BusCluster
+import BusSystem
 import CCurl
 
 /// The way to one server of the cluster at a time: finds one that has a majority behind it, keeps our token, and goes on to
@@ -156,7 +157,7 @@ final class EtcdLink {
     func fail(_ fault: EtcdFault) {
         guard case .live(let since) = state else { return }
         // One that fails as soon as it was found must not be found again and again.
-        if Monotonic.now() - since > settings.times.lastRetry.milliseconds { failures = 0 }
+        if MonotonicClock.milliseconds - since > settings.times.lastRetry.milliseconds { failures = 0 }
         onLost?()
         goOn(after: fault)
     }
@@ -178,7 +179,7 @@ final class EtcdLink {
         let wait = min(
             settings.times.firstRetry.milliseconds << min(rounds - 1, 16),
             settings.times.lastRetry.milliseconds)
-        state = .resting(until: Monotonic.now() + wait)
+        state = .resting(until: MonotonicClock.milliseconds + wait)
         if isAttached != false {
             isAttached = false
             mailbox.put(.detached(fault.failure))
@@ -220,7 +221,7 @@ final class EtcdLink {
     }
 
     private func found(_ finding: Finding) {
-        state = .live(since: Monotonic.now())
+        state = .live(since: MonotonicClock.milliseconds)
         if isAttached != true {
             isAttached = true
             mailbox.put(.attached(cluster: finding.cluster))

@@ -1,4 +1,5 @@
 import BusCluster
+import BusSystem
 
 /// Our own membership: the lease, and the key that goes with it.
 final class EtcdMembership {
@@ -175,7 +176,7 @@ final class EtcdMembership {
     }
 
     private func failed(_ fault: EtcdFault) {
-        guard fault.kind == .leaseGone else { return retryAt = Monotonic.now() + min(beat, 1000) }
+        guard fault.kind == .leaseGone else { return retryAt = MonotonicClock.milliseconds + min(beat, 1000) }
         switch state {
         case .joining: state = .joining(lease: nil)
         case .leaving: left()
@@ -215,7 +216,7 @@ final class EtcdMembership {
             place = key.created
         }
         state = .present(lease: lease, incarnation: place)
-        nextBeat = Monotonic.now() + beat
+        nextBeat = MonotonicClock.milliseconds + beat
         mailbox.put(.joined(incarnation: place))
         onWritten?(place)
     }
@@ -227,7 +228,7 @@ final class EtcdMembership {
 
     private func keepAlive(_ lease: Int, _ incarnation: Int) {
         isBeating = true
-        nextBeat = Monotonic.now() + beat
+        nextBeat = MonotonicClock.milliseconds + beat
         link.call(.keepAlive(lease)) { [weak self] result in
             guard let self else { return }
             isBeating = false
@@ -237,7 +238,7 @@ final class EtcdMembership {
                 onBeat?(try reply.revision())
             } catch {
                 if error.kind == .leaseGone { return isLost(incarnation) }
-                nextBeat = min(nextBeat, Monotonic.now() + min(beat, 1000))
+                nextBeat = min(nextBeat, MonotonicClock.milliseconds + min(beat, 1000))
             }
         }
     }
@@ -261,7 +262,7 @@ final class EtcdMembership {
             } catch {
                 if error.kind == .leaseGone { return isLost(incarnation) }
                 reportIsDue = true
-                retryAt = Monotonic.now() + min(beat, 1000)
+                retryAt = MonotonicClock.milliseconds + min(beat, 1000)
             }
         }
     }

@@ -1,4 +1,5 @@
 import BusCluster
+import BusSystem
 
 /// The reading of the log: one watch, begun again where it stood whenever it breaks, and watched itself.
 final class EtcdReading {
@@ -75,7 +76,7 @@ final class EtcdReading {
     // MARK: - The watch
 
     private func start() {
-        lastSign = Monotonic.now()
+        lastSign = MonotonicClock.milliseconds
         lastBeat = nil
         if let awaited { self.awaited = (awaited.place, lastSign) }
         cutter = LineCutter(limit: EtcdLimits.answer)
@@ -90,7 +91,7 @@ final class EtcdReading {
 
     private func receive(_ bytes: UnsafeRawBufferPointer) -> Transfer.Reception {
         if mailbox.isFull { return .later }
-        lastSign = Monotonic.now()
+        lastSign = MonotonicClock.milliseconds
         guard let lines = cutter.take(bytes) else {
             ending = .unexpected(link.endpoint, "a message that is too long")
             return .enough
@@ -141,7 +142,7 @@ final class EtcdReading {
     /// Something of ours is in the log, at this place.
     func await(_ place: Int) {
         guard isReading, place > self.place else { return }
-        awaited = awaited.map { (max($0.place, place), $0.since) } ?? (place, Monotonic.now())
+        awaited = awaited.map { (max($0.place, place), $0.since) } ?? (place, MonotonicClock.milliseconds)
     }
 
     /// The store has come this far, by a word that did not come through the watch. One that is still behind what it was at

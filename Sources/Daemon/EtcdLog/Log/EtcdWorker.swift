@@ -1,4 +1,5 @@
 import BusCluster
+import BusSystem
 
 /// The thread that speaks to etcd: makes the owner's calls, and moves what is on its way.
 final class EtcdWorker {
@@ -41,7 +42,7 @@ final class EtcdWorker {
             for call in mailbox.takeCalls() { make(call) }
             if isEnding { return link.transfers.cancelAll() }
             link.transfers.run()
-            let now = Monotonic.now()
+            let now = MonotonicClock.milliseconds
             link.tick(now)
             reading.tick(now)
             membership.tick(now)

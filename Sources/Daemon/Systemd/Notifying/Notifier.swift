@@ -1,3 +1,4 @@
+import BusSystem
 import CSystemd
 import Glibc
 
@@ -68,7 +69,7 @@ public struct Notifier: Sendable {
 
     /// What ``reloading(at:)`` sends.
     public static func reload(at time: Duration? = nil) -> [Message] {
-        let time = time ?? .monotonicNow()
+        let time = time ?? .nanoseconds(MonotonicClock.nanoseconds)
         return [Message("RELOADING", "1"), Message("MONOTONIC_USEC", String(time.microseconds))]
     }
 
@@ -80,9 +81,9 @@ public struct Notifier: Sendable {
     /// - Throws: `timeout` if the manager did not get there in time, counted from when it has room for the request.
     public func settle(within time: Duration) throws(SystemdError) {
         guard isHeard else { return }
-        let deadline = Duration.monotonicNow() + time
+        let deadline = MonotonicClock.moment(after: time)
         while true {
-            let left = max(.zero, deadline - .monotonicNow())
+            let left = max(.zero, Duration.nanoseconds(deadline - MonotonicClock.nanoseconds))
             let answer = sd_notify_barrier(0, UInt64(left.microseconds))
             switch answer {
             case 0...: return

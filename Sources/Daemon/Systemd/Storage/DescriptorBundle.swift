@@ -1,3 +1,4 @@
+import BusSystem
 import CSystemd
 import Glibc
 
@@ -89,7 +90,7 @@ public enum DescriptorBundle {
                     .descriptor,
                     isCut != 0
                         ? "More descriptors are bundled than this process may open; raise LimitNOFILE=."
-                        : "Descriptor \(bundle) is not a bundle (\(String(cString: strerror(number)))); pass what "
+                        : "Descriptor \(bundle) is not a bundle (\(systemReason(number))); pass what "
                             + "DescriptorBundle.pack made.",
                     systemCode: received < 0 ? number : 0)
             }

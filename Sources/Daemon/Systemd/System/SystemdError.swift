@@ -1,3 +1,4 @@
+import BusSystem
 import Glibc
 
 /// Why a call between this process and systemd failed.
@@ -48,22 +49,8 @@ public struct SystemdError: Error, Sendable, Equatable, CustomStringConvertible 
 extension SystemdError {
     /// A call that failed just now; `advice` is a whole sentence.
     static func failed(_ call: String, _ number: Int32 = errno, advice: String = "") -> SystemdError {
-        let reason = String(cString: strerror(number))
-        let sentence = "\(call) failed: \(reason)."
+        let sentence = "\(call) failed: \(systemReason(number))."
         return SystemdError(
             .system, advice.isEmpty ? sentence : "\(sentence) \(advice)", systemCode: number)
-    }
-}
-
-/// systemd's unit of time, microseconds, and its clock: the monotonic one.
-extension Duration {
-    /// Whole microseconds, the rest cut off: the unit of all of systemd's times.
-    var microseconds: Int64 { components.seconds * 1_000_000 + components.attoseconds / 1_000_000_000_000 }
-
-    /// The time on the kernel's monotonic clock, in which systemd counts.
-    static func monotonicNow() -> Duration {
-        var now = timespec()
-        clock_gettime(CLOCK_MONOTONIC, &now)
-        return .seconds(now.tv_sec) + .nanoseconds(now.tv_nsec)
     }
 }

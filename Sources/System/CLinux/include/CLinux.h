@@ -87,6 +87,9 @@ int linux_try_lock(int fd);
    which fdatasync then waits for. */
 int linux_identify_file(const char *path, uint64_t *device, uint64_t *inode, uint64_t *size);
 
+/* Removes a directory with all that is in it, as far as that may be removed. Links are not followed. */
+void linux_remove_tree(const char *path);
+
 /* A counter to wait for with poll: closed on exec, never blocking. */
 int linux_event_descriptor(void);
 

@@ -1,5 +1,6 @@
 import ArgumentParser
 import BusJSON
+import BusSystem
 import Glibc
 
 /// Reads files and standard input whole, up to a limit.
@@ -32,7 +33,7 @@ enum FileReader {
             if count > 0 { return piece }
             if count == 0 { return nil }
             if errno == EINTR || errno == EAGAIN { continue }
-            throw CommandFailure(.refused, "\(name) can't be read: \(String(cString: strerror(errno))).")
+            throw CommandFailure(.refused, "\(name) can't be read: \(systemReason()).")
         }
     }
 }

@@ -1,5 +1,6 @@
 import ArgumentParser
 import BusJSON
+import BusSystem
 import FluxBus
 import Glibc
 
@@ -80,7 +81,7 @@ package struct TokenSource {
         guard let descriptor = FileReader.open(file) else {
             throw CommandFailure(
                 .usage,
-                "The token file \(file) can't be read (\(String(cString: strerror(errno)))): check its path and mode."
+                "The token file \(file) can't be read (\(systemReason())): check its path and mode."
             )
         }
         defer { close(descriptor) }

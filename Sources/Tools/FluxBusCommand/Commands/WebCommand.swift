@@ -1,4 +1,5 @@
 import ArgumentParser
+import BusSystem
 import FluxBus
 import Glibc
 
@@ -31,7 +32,7 @@ package struct WebCommand: BusCommand {
         for place in places where access(place, X_OK) == 0 {
             execv(place, pointers)
             throw CommandFailure(
-                .unreachable, "\(place) can't be started: \(String(cString: strerror(errno))).")
+                .unreachable, "\(place) can't be started: \(systemReason()).")
         }
         throw CommandFailure(
             .unreachable, "There is no fluxbus-web beside this program or in $PATH; install it as well.")

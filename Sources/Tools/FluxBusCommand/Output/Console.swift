@@ -1,4 +1,5 @@
 import BusJSON
+import BusSystem
 import FluxBus
 import Glibc
 
@@ -204,7 +205,7 @@ package final class Channel {
             } else if errno != EINTR {
                 throw CommandFailure(
                     .internal,
-                    "The output can't be written (\(String(cString: strerror(errno)))): check where it goes."
+                    "The output can't be written (\(systemReason())): check where it goes."
                 )
             }
         }

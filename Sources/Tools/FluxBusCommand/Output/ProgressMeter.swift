@@ -1,4 +1,4 @@
-import BusProtocol
+import BusSystem
 
 /// Draws how far long work is, on the terminal of messages, as soon as it takes long; nothing elsewhere. What is written
 /// meanwhile goes above it, and at the end it is gone.
@@ -24,10 +24,7 @@ package final class ProgressMeter {
         next = start + ProgressBar.patience
     }
 
-    package static func uptime() -> Double {
-        let (seconds, attoseconds) = (ContinuousClock.now - origin).components
-        return Double(seconds) + Double(attoseconds) / 1e18
-    }
+    package static func uptime() -> Double { (ContinuousClock.now - origin).seconds }
 
     private static let origin = ContinuousClock.now
 

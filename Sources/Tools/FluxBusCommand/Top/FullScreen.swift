@@ -1,3 +1,4 @@
+import BusSystem
 import Glibc
 
 /// A terminal whose whole screen a program has for itself: what was there comes back when it leaves.
@@ -84,7 +85,7 @@ final class SignalPipe {
         var ends: [Int32] = [0, 0]
         guard pipe(&ends) == 0 else {
             throw CommandFailure(
-                .temporary, "Can't open a pipe (\(String(cString: strerror(errno)))): close other programs."
+                .temporary, "Can't open a pipe (\(systemReason())): close other programs."
             )
         }
         (descriptor, other) = (ends[0], ends[1])

@@ -1,3 +1,4 @@
+import BusSystem
 import Glibc
 
 /// A file being written.
@@ -81,6 +82,6 @@ struct NewFile: ~Copyable {
 
     private static func failure(_ path: String) -> CommandFailure {
         CommandFailure(
-            .usage, "\(path) can't be written (\(String(cString: strerror(errno)))): name another file.")
+            .usage, "\(path) can't be written (\(systemReason())): name another file.")
     }
 }

@@ -1,5 +1,6 @@
 import BusJSON
 import BusLogic
+import BusSystem
 import Glibc
 
 /// Reads an exported file line by line, and refuses one that is no export, damaged or cut short: nothing that it
@@ -31,7 +32,7 @@ package struct RecordingReader: ~Copyable {
         guard let descriptor = FileReader.open(path) else {
             throw CommandFailure(
                 .usage,
-                "\(path) can't be read (\(String(cString: strerror(errno)))): check its path and mode."
+                "\(path) can't be read (\(systemReason())): check its path and mode."
             )
         }
         try self.init(descriptor: descriptor, isOurs: true, name: path)

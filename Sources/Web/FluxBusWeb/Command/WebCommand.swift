@@ -186,7 +186,4 @@ package struct WebFailure: Error, CustomStringConvertible {
         self.code = code
         self.description = description
     }
-
-    /// The system's words for what failed last.
-    package static func reason(_ code: Int32 = errno) -> String { String(cString: strerror(code)) }
 }

@@ -86,7 +86,7 @@ struct WebOptions: ParsableArguments {
         }
         var setup = WebServer.Setup(
             bus: bus, stateDirectory: SessionKey.directory(environment),
-            runtimeDirectory: PrivateDirectory.parent(environment))
+            runtimeDirectory: InnerSocket.parent(environment))
         for text in listen.isEmpty ? ["127.0.0.1:7480"] : listen {
             let isPort = text.hasPrefix(":")
             setup.listen.append(try WebAddress(parsing: isPort ? "127.0.0.1" + text : text))

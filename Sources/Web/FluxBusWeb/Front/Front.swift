@@ -1,3 +1,4 @@
+import BusSystem
 import BusTLS
 import CLinux
 import FluxBus
@@ -27,7 +28,7 @@ package final class Front: @unchecked Sendable {
     private let answers: FrontAnswers
     private let serverPath: String
     private let now: Clock
-    private let wakeUp: Int32
+    private let wakeUp = WakeUp()
     private let shared: Mutex<Shared>
     private let ended = DispatchSemaphore(value: 0)
     private let idleExit: Duration?
@@ -53,16 +54,12 @@ package final class Front: @unchecked Sendable {
         (self.serverPath, self.now, self.idleExit, self.whenIdle) = (serverPath, now, idleExit, whenIdle)
         shared = Mutex(Shared(context: context))
         emptySince = now()
-        wakeUp = linux_event_descriptor()
-        guard wakeUp >= 0 else {
-            throw WebFailure(.system, "No file descriptor is left (\(WebFailure.reason())).")
+        guard wakeUp.descriptor >= 0 else {
+            throw WebFailure(.system, "No file descriptor is left (\(systemReason())).")
         }
     }
 
-    deinit {
-        close(wakeUp)
-        space.deallocate()
-    }
+    deinit { space.deallocate() }
 
     package func start() {
         let thread = Thread { [self] in
@@ -78,16 +75,13 @@ package final class Front: @unchecked Sendable {
     package func use(_ context: TLSContext) { shared.withLock { $0.context = context } }
 
     /// Looks at the clock again.
-    package func wake() {
-        var one: UInt64 = 1
-        _ = write(wakeUp, &one, 8)
-    }
+    package func wake() { wakeUp.signal() }
 
     /// Listens no more, lets connections end, and ends those that have not after this time. Returns when all have ended.
     package func stop(within time: Duration) {
         shared.withLock {
             $0.isStopping = true
-            $0.end = now() + time.inNanoseconds
+            $0.end = now() + time.nanoseconds
         }
         wake()
         ended.wait()
@@ -115,7 +109,7 @@ package final class Front: @unchecked Sendable {
     }
 
     private func turn(_ isStopping: Bool, _ end: Int) {
-        var entries = [pollfd(fd: wakeUp, events: Int16(POLLIN), revents: 0)]
+        var entries = [pollfd(fd: wakeUp.descriptor, events: Int16(POLLIN), revents: 0)]
         let listens = !isStopping && pausedUntil <= now()
         for listener in listeners {
             entries.append(
@@ -132,7 +126,7 @@ package final class Front: @unchecked Sendable {
         let ready = linux_poll(&entries, entries.count, Int64(patience(isStopping, end)))
         let time = now()
         if ready > 0 {
-            if entries[0].revents != 0 { clearWakeUp() }
+            if entries[0].revents != 0 { wakeUp.clear() }
             for (index, connection) in connections.enumerated() {
                 let (client, server) = (entries[first + 2 * index], entries[first + 2 * index + 1])
                 if server.revents != 0 { connection.serverIsReady(server.revents, space, now: time) }
@@ -156,21 +150,16 @@ package final class Front: @unchecked Sendable {
         if isStopping { next = min(next, end) }
         if pausedUntil > time { next = min(next, pausedUntil) }
         if let idleExit, connections.isEmpty, !isToldIdle {
-            next = min(next, emptySince + idleExit.inNanoseconds)
+            next = min(next, emptySince + idleExit.nanoseconds)
         }
         return min(max(0, next - time), Self.longestPatience)
     }
 
     private static let longestPatience = 3600 * 1_000_000_000
 
-    private func clearWakeUp() {
-        var count: UInt64 = 0
-        _ = read(wakeUp, &count, 8)
-    }
-
     private func lookIdle(_ time: Int) {
         guard connections.isEmpty else { return emptySince = time }
-        guard let idleExit, !isToldIdle, time - emptySince >= idleExit.inNanoseconds else { return }
+        guard let idleExit, !isToldIdle, time - emptySince >= idleExit.nanoseconds else { return }
         isToldIdle = true
         whenIdle()
     }
@@ -220,12 +209,7 @@ package final class Front: @unchecked Sendable {
     private static func connect(to path: String) -> Int32 {
         let descriptor = linux_stream_socket(AF_UNIX, 1)
         guard descriptor >= 0 else { return -1 }
-        var address = sockaddr_un()
-        let length = linux_unix_address(path, &address)
-        let result = withUnsafePointer(to: &address) {
-            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { Glibc.connect(descriptor, $0, length) }
-        }
-        if result == 0 { return descriptor }
+        if UnixAddress(path).connect(descriptor) == 0 { return descriptor }
         close(descriptor)
         return -1
     }
@@ -324,13 +308,4 @@ struct FrontSecurity {
     }
 
     func finish() { session.finish() }
-}
-
-extension Duration {
-    /// Whole nanoseconds, at most as many as an `Int` holds.
-    package var inNanoseconds: Int {
-        let (seconds, attoseconds) = components
-        let (whole, overflow) = Int(seconds).multipliedReportingOverflow(by: 1_000_000_000)
-        return overflow ? .max / 2 : whole + Int(attoseconds / 1_000_000_000)
-    }
 }

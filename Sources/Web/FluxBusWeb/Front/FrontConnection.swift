@@ -95,13 +95,13 @@ final class FrontConnection {
 
     /// When it is ended if nothing happens before.
     var deadline: Int {
-        if client < 0 { return since + limits.draining.inNanoseconds }
-        if isLingering { return since + limits.ending.inNanoseconds }
-        if isOpening { return since + limits.opening.inNanoseconds }
+        if client < 0 { return since + limits.draining.nanoseconds }
+        if isLingering { return since + limits.ending.nanoseconds }
+        if isOpening { return since + limits.opening.nanoseconds }
         switch guarded.phase {
-        case .partial: return since + limits.opening.inNanoseconds
+        case .partial: return since + limits.opening.nanoseconds
         case .webSocket: return .max
-        case .between, .awaitingAnswer, .done: return lastMoved + limits.idle.inNanoseconds
+        case .between, .awaitingAnswer, .done: return lastMoved + limits.idle.nanoseconds
         }
     }
 

@@ -1,4 +1,5 @@
 import BusJSON
+import BusSystem
 import CLinux
 import FlyingSocks
 import FoundationEssentials
@@ -96,11 +97,6 @@ struct ServerAddress: SocketAddress {
     func withSockAddr<Result, Failure: Error>(
         _ body: (UnsafePointer<sockaddr>, socklen_t) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        var address = sockaddr_un()
-        let length = linux_unix_address(path, &address)
-        return try withUnsafeBytes(of: &address) { (bytes) throws(Failure) -> Result in
-            guard let base = bytes.baseAddress else { preconditionFailure("A socket's address has bytes.") }
-            return try body(base.assumingMemoryBound(to: sockaddr.self), length)
-        }
+        try UnixAddress(path).withAddress(body)
     }
 }

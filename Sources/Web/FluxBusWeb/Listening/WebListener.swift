@@ -1,3 +1,4 @@
+import BusSystem
 import CLinux
 import Glibc
 import Systemd
@@ -80,7 +81,7 @@ package final class WebListener: @unchecked Sendable {
     package static func openUnchecked(_ address: InternetAddress) throws(WebFailure) -> Int32 {
         let descriptor = linux_stream_socket(address.isVersion6 ? AF_INET6 : AF_INET, 1)
         guard descriptor >= 0 else {
-            throw WebFailure(.system, "No socket can be opened (\(WebFailure.reason())).")
+            throw WebFailure(.system, "No socket can be opened (\(systemReason())).")
         }
         _ = linux_set_reuse_address(descriptor)
         if address.isVersion6 { _ = linux_set_only_version6(descriptor) }
@@ -98,7 +99,7 @@ package final class WebListener: @unchecked Sendable {
                     "This machine has no address \(address.host); listen on one that it has.")
             default:
                 throw WebFailure(
-                    .system, "\(address.text) can't be listened on (\(WebFailure.reason(code))).")
+                    .system, "\(address.text) can't be listened on (\(systemReason(code))).")
             }
         }
         return descriptor
@@ -106,44 +107,41 @@ package final class WebListener: @unchecked Sendable {
 
     /// Only the own user may connect: a proxy in front runs as it, or the folder says who else may.
     private static func open(_ path: String) throws(WebFailure) -> WebListener {
-        var address = sockaddr_un()
-        let length = linux_unix_address(path, &address)
-        func call(_ body: (Int32, UnsafePointer<sockaddr>, socklen_t) -> Int32, _ descriptor: Int32) -> Int32
-        {
-            withUnsafePointer(to: &address) {
-                $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { body(descriptor, $0, length) }
-            }
-        }
-        try removeStale(path) { call(Glibc.connect, $0) }
+        let address = UnixAddress(path)
+        try removeStale(path, address.occupant())
         let descriptor = linux_stream_socket(AF_UNIX, 1)
         guard descriptor >= 0 else {
-            throw WebFailure(.system, "No socket can be opened (\(WebFailure.reason())).")
+            throw WebFailure(.system, "No socket can be opened (\(systemReason())).")
         }
         // The file has the mode of the socket.
-        guard fchmod(descriptor, 0o600) == 0, call(bind, descriptor) == 0, listen(descriptor, SOMAXCONN) == 0
+        guard fchmod(descriptor, 0o600) == 0, address.bind(descriptor) == 0,
+            listen(descriptor, SOMAXCONN) == 0
         else {
             let code = errno
             Glibc.close(descriptor)
             throw WebFailure(
                 code == EADDRINUSE ? .inUse : .system,
-                "The socket \(path) can't be opened (\(WebFailure.reason(code))); choose a folder that this user can write to."
+                "The socket \(path) can't be opened (\(systemReason(code))); choose a folder that this user can write to."
             )
         }
         return WebListener(descriptor, nil, path: path, isSecure: false, isOurs: true)
     }
 
-    private static func removeStale(_ path: String, _ connect: (Int32) -> Int32) throws(WebFailure) {
-        var status = stat()
-        guard lstat(path, &status) == 0 else { return }
-        guard status.st_mode & S_IFMT == S_IFSOCK else {
+    private static func removeStale(
+        _ path: String, _ occupant: UnixAddress.Occupant
+    ) throws(WebFailure) {
+        switch occupant {
+        case .nothing: break
+        case .stale: unlink(path)
+        case .live: throw WebFailure(.inUse, "Another program answers at \(path); choose another path.")
+        case .other:
             throw WebFailure(.configuration, "\(path) is a file, not a socket; choose another path.")
+        case .unknown(let error):
+            throw WebFailure(
+                .system,
+                "\(path) is a socket of which nobody can say whether a program answers (\(error.reason)); choose another path."
+            )
         }
-        let probe = linux_stream_socket(AF_UNIX, 1)
-        defer { Glibc.close(probe) }
-        guard connect(probe) != 0, errno == ECONNREFUSED else {
-            throw WebFailure(.inUse, "Another program answers at \(path); choose another path.")
-        }
-        unlink(path)
     }
 
     private static func unixPath(of descriptor: Int32) -> String? {

@@ -1,3 +1,4 @@
+import BusSystem
 import Glibc
 
 /// The key that signs sessions, in a file that only its user can read: sessions outlive the process.
@@ -43,7 +44,7 @@ package struct SessionKey {
             if mkdir(partial, 0o700) == 0 || errno == EEXIST || access(partial, F_OK) == 0 { continue }
             throw WebFailure(
                 .configuration,
-                "The folder \(partial) can't be made (\(WebFailure.reason())); name another with STATE_DIRECTORY or "
+                "The folder \(partial) can't be made (\(systemReason())); name another with STATE_DIRECTORY or "
                     + "XDG_STATE_HOME.")
         }
     }
@@ -89,7 +90,7 @@ package struct SessionKey {
     private static func failure(_ path: String, _ code: Int32) -> WebFailure {
         WebFailure(
             .configuration,
-            "The key that signs sessions, \(path), can't be read or made (\(WebFailure.reason(code))); give the folder to "
+            "The key that signs sessions, \(path), can't be read or made (\(systemReason(code))); give the folder to "
                 + "this user, or name another with STATE_DIRECTORY or XDG_STATE_HOME.")
     }
 }

@@ -1,3 +1,4 @@
+import BusSystem
 import CLinux
 import Glibc
 import Synchronization
@@ -188,23 +189,17 @@ struct AttackPlace: Sendable {
             address.sin_family = sa_family_t(AF_INET)
             address.sin_port = (port ?? 0).bigEndian
             address.sin_addr.s_addr = INADDR_LOOPBACK.bigEndian
-            result = Self.connect(descriptor, &address, socklen_t(MemoryLayout<sockaddr_in>.size))
+            result = withUnsafePointer(to: &address) {
+                $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                    Glibc.connect(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+                }
+            }
         } else {
-            var address = sockaddr_un()
-            let length = linux_unix_address(socket, &address)
-            result = Self.connect(descriptor, &address, length)
+            result = UnixAddress(socket).connect(descriptor)
         }
         if result == 0 || secure && errno == EINPROGRESS { return descriptor }
         close(descriptor)
         return nil
-    }
-
-    private static func connect<Address>(
-        _ descriptor: Int32, _ address: inout Address, _ length: socklen_t
-    ) -> Int32 {
-        withUnsafePointer(to: &address) {
-            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { Glibc.connect(descriptor, $0, length) }
-        }
     }
 }
 

@@ -1,3 +1,4 @@
+import BusSystem
 import CLinux
 import FluxBus
 import Glibc
@@ -21,12 +22,7 @@ final class BeatEar {
         last = nanoseconds()
         descriptor = socket(
             AF_UNIX, Int32(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue), 0)
-        var address = sockaddr_un()
-        let length = linux_unix_address(path, &address)
-        let result = withUnsafePointer(to: &address) {
-            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { bind(descriptor, $0, length) }
-        }
-        guard length > 0, result == 0 else {
+        guard UnixAddress(path).bind(descriptor) == 0 else {
             throw BusError(.internal, "\(path) can't be a socket; name another place with --directory.")
         }
     }

@@ -135,5 +135,5 @@ final class ManualClock: Sendable {
     /// Since 1970.
     var seconds: Int { Self.start + nanoseconds / 1_000_000_000 }
 
-    func advance(by duration: Duration) { time.withLock { $0 += duration.inNanoseconds } }
+    func advance(by duration: Duration) { time.withLock { $0 += duration.nanoseconds } }
 }
