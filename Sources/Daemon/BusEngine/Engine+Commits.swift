@@ -38,11 +38,11 @@ extension Engine: CommitObserver {
     /// The stores that a commit creates and drops cost work, and change what pending reads find.
     private func noteStores(of details: CommitDetails) {
         clock.work += Work.create * details.created.count + Work.drop * details.dropped.count
-        for index in details.created { hub.joinGroups(index) }
+        for index in details.created { hub.groups.join(index) }
     }
 
     private func forgetStores(of details: CommitDetails) {
         clock.work += reads.noteCreated(details.created) + reads.noteDropped(details.dropped)
-        for index in details.dropped { hub.leaveGroups(index) }
+        for index in details.dropped { hub.groups.leave(index) }
     }
 }

@@ -229,7 +229,7 @@ extension Engine {
     }
 
     private func continueSearching(for connection: Connection) -> Bool {
-        guard hub.continueSearching(for: connection) else { return false }
+        guard hub.groups.continueSearching(for: connection) else { return false }
         if memory.isOver, connection.delivery.subscriptions.contains(where: { !$0.group.members.isEmpty }) {
             hub.close(
                 connection, .limit,

@@ -164,7 +164,7 @@ final class Admission {
         if !filter.actions { try shares.requireOutput(DaemonLimits.usualContent, for: connection) }
         if filter.actions { try requireActionSubscription(connection) }
         try shares.requireSubscription(connection.user)
-        if hub.hasGroup(filter) { return }
+        if hub.groups.has(filter) { return }
         try shares.requireShape(connection.user)
         try requirePattern(filter.pattern, connection.user)
         try requireAlike(filter, connection.user)
@@ -182,7 +182,7 @@ final class Admission {
     }
 
     private func requireAlike(_ filter: SubscriptionFilter, _ user: User) throws(RequestError) {
-        guard hub.groupsAlike(filter, of: user).all < DaemonLimits.alikeShapes else {
+        guard hub.groups.alike(filter, of: user).all < DaemonLimits.alikeShapes else {
             throw RequestError(
                 .limit,
                 "There are \(DaemonLimits.alikeShapes) different subscriptions to these stores already; subscribe as one of them does."
@@ -193,7 +193,7 @@ final class Admission {
 
     private func requirePattern(_ pattern: AddressPattern, _ user: User) throws(RequestError) {
         guard !pattern.name.isAny, pattern.literalAddress == nil else { return }
-        guard hub.patternsAlike(pattern, of: user).all < DaemonLimits.alikePatterns else {
+        guard hub.groups.patternsAlike(pattern, of: user).all < DaemonLimits.alikePatterns else {
             throw RequestError(
                 .limit,
                 "The bus has \(DaemonLimits.alikePatterns) other patterns that begin like this one; begin yours with more of the name."

@@ -37,7 +37,7 @@ extension Engine {
         return [
             MemoryCount("\(name): connections", user.connections, connected),
             MemoryCount("\(name): subscriptions", user.subscriptions, subscriptions),
-            MemoryCount("\(name): shapes", user.shapes, hub.groups.values.count { $0.maker === user }),
+            MemoryCount("\(name): shapes", user.shapes, hub.groups.all.values.count { $0.maker === user }),
             MemoryCount("\(name): wills", min(user.willBytes, 0), 0),
         ]
     }

@@ -213,7 +213,7 @@ extension Engine {
         if isRedefined {
             // Pending reads and groups that want whole types refer to types by number.
             reads.restart()
-            hub.noteTypes()
+            hub.groups.noteTypes()
         }
         commit(by: principal, actions: actions, key: key, details)
         guard isRedefined else { return }

@@ -36,7 +36,7 @@ extension Engine {
         }
         let outcome = try restoration.finish()
         for type in outcome.kept { reportKept(type) }
-        hub.noteTypes()
+        hub.groups.noteTypes()
         hub.noteRevision()
         for record in subscriptions { try takeSubscription(record) }
         if !outcome.replaced.isEmpty {
@@ -156,7 +156,7 @@ extension Engine {
             pattern: pattern, pointers: pointers, format: format, cause: record.flag("cause"),
             actions: record.flag("actions"))
         let group = hub.group(granted(wanted, to: connection.access.grants), for: connection.user)
-        _ = hub.search(for: group) { true }
+        _ = hub.groups.search(for: group) { true }
         let subscription = Subscription(
             number: try record.integer("number"), connection: connection, group: group, wanted: wanted,
             from: try record.integer("from"))

@@ -207,7 +207,7 @@ extension Engine {
     private func commit(_ details: CommitDetails, by principal: Principal) {
         // Pending reads and groups that want whole types refer to types by number.
         reads.restart()
-        hub.noteTypes()
+        hub.groups.noteTypes()
         commit(by: principal, actions: false, details)
     }
 }

@@ -7,7 +7,7 @@ extension Engine {
     /// Sets the time of the turn: milliseconds since 1970. Time never goes back.
     package func beginTurn(at milliseconds: Int) {
         clock.begin(at: milliseconds)
-        clock.makeRoom(for: hub.mostPublishing)
+        clock.makeRoom(for: hub.groups.mostPublishing)
         // The time of a shared bus is what its members' proposals show.
         if !shared.isOn { machine.advance(to: clock.now) }
         hub.endMulticasts()
@@ -66,7 +66,7 @@ extension Engine {
         case .timers: fireTimers()
         case .sweep:
             let start = scheduler.beginSlice()
-            hub.sweep()
+            hub.groups.sweep()
             scheduler.endSweep(start)
         }
         return nil

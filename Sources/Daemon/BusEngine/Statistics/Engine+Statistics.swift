@@ -17,7 +17,7 @@ extension Engine {
             "revision": .int(machine.revision), "epoch": .string(machine.epoch),
             "types": .int(machine.typeCount),
             "stores": .int(machine.storeCount), "connections": .int(connections.count),
-            "subscriptions": .int(hub.subscriptionCount), "shapes": .int(hub.groupCount),
+            "subscriptions": .int(hub.subscriptionCount), "shapes": .int(hub.groups.count),
             "stateBytes": .int(machine.stateBytes), "outboxBytes": .int(connections.outboxBytes),
             "timers": .int(machine.timers.count), "leases": .int(machine.timers.leaseCount),
             "nextDue": machine.nextDue == .max ? .null : DurationText.seconds(machine.nextDue),

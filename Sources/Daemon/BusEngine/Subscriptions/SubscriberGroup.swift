@@ -129,3 +129,15 @@ final class SubscriberGroup {
         subscribers[other].place = other
     }
 }
+
+/// How far a subscriber group with a pattern has come in the search for its stores. New
+/// stores are added to it meanwhile.
+struct MemberSearch {
+    /// The types that match, and the one being searched.
+    var types: [Int32]
+    var type = 0
+    /// The last name that was looked at in that type.
+    var lastName: String?
+    /// What all names that match begin with.
+    let prefix: String
+}

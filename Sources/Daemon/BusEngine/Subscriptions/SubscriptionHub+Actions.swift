@@ -64,17 +64,17 @@ extension SubscriptionHub {
         }
         for place in action.steps {
             let step = machine.plan.steps[place]
-            for group in groupsByType[Int(step.type.index)] { insert(group, step) }
+            for group in groups.byType[Int(step.type.index)] { insert(group, step) }
             if step.store >= 0 {
                 let record = machine.stores.pointer(step.store)
-                for group in groupsByStore[step.store]?.pointee ?? [] { insert(group, step) }
-                for group in searchingActionGroups
+                for group in groups.byStore[step.store]?.pointee ?? [] { insert(group, step) }
+                for group in groups.searchingActions
                 where group.key.pattern.type.matches(step.type.name)
                     && group.key.pattern.name.matches(record.pointee.name)
                 { insert(group, step) }
             } else {
                 // It is about every store of the type that there may be, as the log does not know which there were.
-                for group in partialActionGroups where group.key.pattern.type.matches(step.type.name) {
+                for group in groups.partialActions where group.key.pattern.type.matches(step.type.name) {
                     insert(group, step)
                 }
             }

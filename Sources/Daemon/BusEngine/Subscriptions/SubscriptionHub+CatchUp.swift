@@ -36,69 +36,30 @@ extension SubscriptionHub {
     /// Delivers what a connection's subscriptions miss, in order, while there is room, as long as the slice lasts.
     func catchUp(_ connection: Connection) {
         if connection.lagging == 0 { return }
-        let rests = clock.now < connection.delivery.restsUntil
-        if rests, connection.delivery.subscriptions.contains(where: hasMissed) {
+        let isResting = clock.now < connection.delivery.restsUntil
+        if isResting, connection.delivery.subscriptions.contains(where: hasMissed) {
             // The others rest with it: the events of one revision go by the numbers of the subscriptions.
-            return rest(connection)
+            return rests.rest(connection)
         }
         for subscription in connection.delivery.subscriptions where subscription.isLagging {
             while subscription.isLagging {
-                if rests, subscription.catchUp!.isResting { break }
+                if isResting, subscription.catchUp!.isResting { break }
                 if connections.isFull(connection) || connection.isClosing { return }
                 if clock.isSliceUsedUp { return connection.pause() }
                 guard mayHold(DaemonLimits.usualContent, connection) else {
                     connection.delivery.rest(until: clock.now + DaemonLimits.reliefInterval)
-                    return rest(connection)
+                    return rests.rest(connection)
                 }
                 deliverPart(to: subscription)
             }
         }
-        if rests, connection.lagging > 0 { rest(connection) }
-    }
-
-    // MARK: Resting
-
-    /// A subscription has fallen behind because there were too many to notify: going live at once would put it in the
-    /// way of the next commit again, so its next delivery follows after a pause. The pause grows with how many fall
-    /// behind, up to where a commit spends little on it.
-    func noteFall(of connection: Connection) {
-        let passed = (clock.now - fallsDecayedAt) / DaemonLimits.fallDecayInterval
-        if passed > 0 {
-            // After this many nothing is left that counts.
-            for _ in 0..<min(passed, 128) { falls -= falls >> 4 }
-            fallsDecayedAt = clock.now
-        }
-        falls += 1
-        connection.delivery.rest(until: clock.now + falls / DaemonLimits.fallsPerMillisecond)
+        if isResting, connection.lagging > 0 { rests.rest(connection) }
     }
 
     /// Whether something may have changed for a subscription while it rests.
     private func hasMissed(_ subscription: Subscription) -> Bool {
         guard let catchUp = subscription.catchUp else { return false }
         return catchUp.isResting && catchUp.floor < machine.sequence
-    }
-
-    private func rest(_ connection: Connection) {
-        guard connection.delivery.beginRest() else { return }
-        resting.append(connection)
-        restDeadline = min(restDeadline ?? .max, connection.delivery.restsUntil)
-    }
-
-    /// Subscriptions whose pause is over receive what came meanwhile, and take live changes from there on.
-    func endRests() {
-        guard let due = restDeadline, due <= clock.now else { return }
-        let all = resting
-        resting = []
-        restDeadline = nil
-        for connection in all {
-            connection.delivery.endRest()
-            if connection.isClosing || connection.lagging == 0 { continue }
-            if connection.delivery.restsUntil <= clock.now {
-                scheduler.enqueue(connection)
-            } else {
-                rest(connection)
-            }
-        }
     }
 
     /// Continues with the next part of a subscription's event as long as the slice lasts: writes it

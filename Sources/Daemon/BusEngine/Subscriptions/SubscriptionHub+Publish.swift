@@ -20,7 +20,7 @@ extension SubscriptionHub {
     /// The machine has made all changes of the commit. `actions`: its plan holds the actions that caused it.
     @inline(__always)
     func endPublication(by principal: Principal, actions: Bool) {
-        if actions, actionGroupCount > 0 { publishActions(by: principal) }
+        if actions, groups.actionCount > 0 { publishActions(by: principal) }
         let tells = !publication.groups.isEmpty
         let start = clock.work
         if tells { deliver(by: principal, actions: actions) }
@@ -59,14 +59,14 @@ extension SubscriptionHub {
         // The machine holds its types, and the lists hold the groups; nothing here changes them.
         let typeIndex = Int(record.pointee.type)
         Unmanaged.passUnretained(machine.types[typeIndex])._withUnsafeGuaranteedRef { type in
-            for index in 0..<groupsByType[typeIndex].count {
-                Unmanaged.passUnretained(groupsByType[typeIndex][index])._withUnsafeGuaranteedRef {
+            for index in 0..<groups.byType[typeIndex].count {
+                Unmanaged.passUnretained(groups.byType[typeIndex][index])._withUnsafeGuaranteedRef {
                     publishWrite(at: place, record, type, for: $0, byMembers: byMembers, isAlone)
                 }
             }
-            guard let groups = groupsByStore[store] else { return }
-            for index in 0..<groups.pointee.count {
-                Unmanaged.passUnretained(groups.pointee[index])._withUnsafeGuaranteedRef {
+            guard let named = groups.byStore[store] else { return }
+            for index in 0..<named.pointee.count {
+                Unmanaged.passUnretained(named.pointee[index])._withUnsafeGuaranteedRef {
                     publishWrite(at: place, record, type, for: $0, byMembers: byMembers, isAlone)
                 }
             }
@@ -122,7 +122,7 @@ extension SubscriptionHub {
 
     /// All groups that a store is in.
     func groups(of store: Int32, _ type: TypeEntry) -> [SubscriberGroup] {
-        groupsByType[Int(type.index)] + (groupsByStore[store]?.pointee ?? [])
+        groups.byType[Int(type.index)] + (groups.byStore[store]?.pointee ?? [])
     }
 
     /// Where the group's content of this commit is collected; nil when no subscriber would take it live.
@@ -192,7 +192,7 @@ extension SubscriptionHub {
         if subscription.group.key.cause { publication.isCauseAwaited = true }
         Unmanaged.passUnretained(subscription.connection)._withUnsafeGuaranteedRef { connection in
             scheduler.bill(Work.fall, to: connection)
-            if isPublicationLong { noteFall(of: connection) }
+            if isPublicationLong { rests.noteFall(of: connection) }
             var catchUp = CatchUp(
                 reset: false, evenIfEmpty: false, dropsAfter: machine.revision - 1,
                 floor: machine.sequenceBefore, ceiling: machine.sequence)

@@ -21,8 +21,8 @@ extension SubscriptionHub {
     /// The group of all subscriptions with a filter, which is made if there is none. It may
     /// have to search for its stores.
     func group(_ filter: SubscriptionFilter, for user: User) -> SubscriberGroup {
-        let group = groups[filter] ?? makeGroup(filter, for: user)
-        _ = search(for: group) { !clock.isSliceUsedUp }
+        let group = groups.all[filter] ?? makeGroup(filter, for: user)
+        _ = groups.search(for: group) { !clock.isSliceUsedUp }
         return group
     }
 
@@ -82,7 +82,7 @@ extension SubscriptionHub {
     private func waitForStores(
         of group: SubscriberGroup, _ connection: Connection, _ subscription: Subscription
     ) {
-        if search(for: group, while: { !clock.isSliceUsedUp }) { return }
+        if groups.search(for: group, while: { !clock.isSliceUsedUp }) { return }
         connection.beginSearch(for: group)
         guard !group.key.actions, !subscription.isLagging else { return }
         beginLagging(
@@ -119,85 +119,32 @@ extension SubscriptionHub {
     func count(_ subscription: Subscription, _ sign: Int) {
         subscriptionCount += sign
         subscription.connection.user.subscriptions += sign
-        noteCrowd(subscription.group)
+        groups.noteCrowd(subscription.group)
     }
 
     // MARK: Groups
 
     private func makeGroup(_ filter: SubscriptionFilter, for user: User) -> SubscriberGroup {
-        groupsMade += 1
-        let group = SubscriberGroup(
-            key: filter, selection: filter.actions ? nil : filter.selected.map { Selection($0) },
-            number: groupsMade, revision: machine.revision, now: clock.now, maker: user)
-        user.shapes += 1
-        groups[filter] = group
-        groupBytes += filter.memory
-        if filter.actions { actionGroupCount += 1 }
-        if group.wantsWholeTypes {
-            for entry in machine.types where filter.pattern.type.matches(entry.name) {
-                groupsByType[Int(entry.index)].append(group)
-            }
-        } else {
-            findMembers(of: group)
-        }
+        let group = groups.make(filter, for: user)
         if !filter.actions { bookmarkQueue.add(group) }
         return group
     }
 
-    /// A dictionary has no stable order; what clients receive has.
-    var groupsInOrder: [SubscriberGroup] { groups.values.sorted { $0.number < $1.number } }
-
-    private func findMembers(of group: SubscriberGroup) {
-        let pattern = group.key.pattern
-        if group.key.actions { partialActionGroups.append(group) }
-        if let address = pattern.literalAddress {
-            exactGroups[address, default: []].append(group)
-        } else {
-            globGroups.add(group)
-        }
-        beginSearch(for: group)
-    }
-
     func removeIfEmpty(_ group: SubscriberGroup) {
         guard group.subscribers.isEmpty else { return }
-        groups[group.key] = nil
-        group.maker.shapes -= 1
-        groupBytes -= group.key.memory
         bookmarkQueue.remove(group)
-        if group.key.actions { actionGroupCount -= 1 }
-        if group.wantsWholeTypes {
-            for index in groupsByType.indices { groupsByType[index].removeAll { $0 === group } }
-            return
-        }
-        if group.key.actions {
-            partialActionGroups.removeAll { $0 === group }
-            searchingActionGroups.removeAll { $0 === group }
-        }
-        if let address = group.key.pattern.literalAddress {
-            exactGroups[address]?.removeAll { $0 === group }
-            if exactGroups[address]?.isEmpty == true { exactGroups[address] = nil }
-        } else {
-            globGroups.remove(group)
-        }
-        desert(group)
+        groups.remove(group)
     }
 
     // MARK: Rewinding
 
     /// The machine holds the stores of an earlier revision now: all groups search for theirs again.
     func rejoin() {
-        groupsByStore.removeAll()
-        groupsByType = []
-        deserted = []
-        for group in groupsInOrder {
-            group.removeAll()
+        for group in groups.inOrder {
             endNoting(group)
             if !group.key.actions { group.lastNotified = min(group.lastNotified, machine.revision) }
-            if group.wantsWholeTypes { continue }
-            beginSearch(for: group)
-            _ = search(for: group) { true }
         }
-        noteTypes()
+        groups.rejoin()
     }
 
     /// Rewinds a subscription to actions: those of commits that stand are delivered again, from the log; the others

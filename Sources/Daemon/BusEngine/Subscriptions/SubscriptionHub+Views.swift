@@ -11,7 +11,7 @@ extension SubscriptionHub {
         let hidden = filter.actions ? [] : seen(under: old.group.key, notUnder: filter)
         detach(old)
         let group = group(filter, for: connection.user)
-        _ = search(for: group) { true }
+        _ = groups.search(for: group) { true }
         let new = Subscription(
             number: old.number, connection: connection, group: group, wanted: old.wanted, from: old.from)
         endMulticast(with: connection)

@@ -31,29 +31,9 @@ final class SubscriptionHub {
     @exclusivity(unchecked) private(set) var revisionDigits = KeptDecimal(0)
     @exclusivity(unchecked) private(set) var previousDigits = KeptDecimal(0)
 
-    // Groups.
-    @exclusivity(unchecked) var groups: [SubscriptionFilter: SubscriberGroup] = [:]
-    /// How many groups were ever made.
-    @exclusivity(unchecked) var groupsMade = 0
-    /// Groups that want every store of a type, by the type's index.
-    @exclusivity(unchecked) var groupsByType: [[SubscriberGroup]] = []
-    /// Groups that want only some stores of a type, by store, and how they are found: by the one address that their
-    /// pattern names, or by the prefix of names that match it.
-    let groupsByStore = StoreGroups()
-    @exclusivity(unchecked) var exactGroups: [String: [SubscriberGroup]] = [:]
-    @exclusivity(unchecked) var globGroups = GlobIndex()
+    let groups: SubscriberGroups
+    /// Their subscriptions.
     @exclusivity(unchecked) var subscriptionCount = 0
-    /// Groups with very many subscribers.
-    @exclusivity(unchecked) var crowds: [SubscriberGroup] = []
-    /// What groups count as in the memory of the daemon, beside the stores in them.
-    @exclusivity(unchecked) var groupBytes = 0
-    /// How many groups want actions; mostly none.
-    @exclusivity(unchecked) var actionGroupCount = 0
-    /// Groups that want actions of only some stores of a type, and those of them that have not found all their stores.
-    @exclusivity(unchecked) var partialActionGroups: [SubscriberGroup] = []
-    @exclusivity(unchecked) var searchingActionGroups: [SubscriberGroup] = []
-    /// Groups without subscribers that are still members of stores.
-    @exclusivity(unchecked) var deserted: [SubscriberGroup] = []
 
     // The commit being published.
     let publication = Publication()
@@ -72,12 +52,7 @@ final class SubscriptionHub {
     @exclusivity(unchecked) var bookmarkDeadline: Int?
     /// How many changed stores are recorded for groups with a selection.
     @exclusivity(unchecked) var selectedChangeCount = 0
-    /// Subscriptions that fell behind lately because there were too many to notify; earlier ones count less.
-    @exclusivity(unchecked) var falls = 0
-    @exclusivity(unchecked) var fallsDecayedAt = 0
-    /// Connections whose subscriptions wait until they may take live changes again, and when the first of them may.
-    @exclusivity(unchecked) var resting: [Connection] = []
-    @exclusivity(unchecked) var restDeadline: Int?
+    let rests: Rests
     /// Subscribers to actions with more waiting output than usual.
     @exclusivity(unchecked) var watchedReaders: [Connection] = []
     /// When storage that large commits needed is released, in milliseconds since 1970; nil where there is none.
@@ -104,38 +79,18 @@ final class SubscriptionHub {
         self.log = log
         self.outputs = outputs
         self.queries = queries
+        groups = SubscriberGroups(machine, clock, scheduler)
+        rests = Rests(clock, scheduler)
         noteRevision()
-        noteTypes()
     }
 
     // MARK: For other parts
 
-    var groupCount: Int { groups.count }
     /// How many groups wait for their bookmark.
     var groupsAwaitingBookmark: Int { bookmarkQueue.count }
-    func hasGroup(_ filter: SubscriptionFilter) -> Bool { groups[filter] != nil }
-    /// How many patterns with wildcards begin like this one, and how many of them a user made.
-    func patternsAlike(_ pattern: AddressPattern, of user: User) -> (all: Int, own: Int) {
-        globGroups.countAlike(pattern, of: user)
-    }
-
-    /// How many groups want the store, or all stores of a type, that a filter names, and how many of them a user made.
-    func groupsAlike(_ filter: SubscriptionFilter, of user: User) -> (all: Int, own: Int) {
-        var alike: [SubscriberGroup] = []
-        if let address = filter.pattern.literalAddress {
-            alike = exactGroups[address] ?? []
-        } else if filter.pattern.name.isAny {
-            for type in machine.types where filter.pattern.type.matches(type.name) {
-                let groups = groupsByType[Int(type.index)]
-                if groups.count > alike.count { alike = groups }
-            }
-        }
-        return (alike.count, alike.count { $0.maker === user })
-    }
-
     /// All that subscriptions make the daemon hold.
     var memory: Int {
-        subscriptionCount * 128 + groupBytes + groupsByStore.count * DaemonLimits.membershipBytes
+        subscriptionCount * 128 + groups.memory
     }
 
     /// Figures that are kept as they change, beside what they come to when they are counted from nothing.
@@ -151,14 +106,12 @@ final class SubscriptionHub {
         return [
             MemoryCount("subscriptions", subscriptionCount, subscriptions),
             MemoryCount("parts", connections.all.reduce(0) { $0 + ($1?.output.partBytes ?? 0) }, parts),
-            MemoryCount("groups", groupBytes, groups.values.reduce(0) { $0 + $1.key.memory }),
-            MemoryCount("memberships", groupsByStore.count, groupsByStore.recount),
-        ]
+        ] + groups.recount
     }
 
     /// When `tick` has to be called even if nothing else happens, in milliseconds since 1970.
     var nextDeadline: Int {
-        min(bookmarkDeadline ?? .max, watchDeadline ?? .max, restDeadline ?? .max, trimDeadline ?? .max)
+        min(bookmarkDeadline ?? .max, watchDeadline ?? .max, rests.deadline ?? .max, trimDeadline ?? .max)
     }
 
     /// Does what is due by now.
@@ -166,7 +119,7 @@ final class SubscriptionHub {
         bookmarkAfterTime()
         trimIfDue()
         endStuckReaders()
-        endRests()
+        rests.end()
     }
 
     /// The machine has advanced to another revision.
@@ -174,15 +127,6 @@ final class SubscriptionHub {
     func noteRevision() {
         previousDigits = revisionDigits
         revisionDigits = KeptDecimal(machine.revision)
-    }
-
-    /// The machine has more types: groups that want whole types are added to those that match.
-    func noteTypes() {
-        while groupsByType.count < machine.types.count {
-            let name = machine.types[groupsByType.count].name
-            groupsByType.append(
-                groupsInOrder.filter { $0.wantsWholeTypes && $0.key.pattern.type.matches(name) })
-        }
     }
 
     /// Sends a goodbye; what was written before is still sent.

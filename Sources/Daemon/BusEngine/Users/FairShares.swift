@@ -65,13 +65,13 @@ final class FairShares {
     /// A subscriber group that is new.
     func requireShape(_ user: User) throws(RequestError) {
         try require(
-            user, "different subscriptions", user.shapes, of: DaemonLimits.allShapes, taken: hub.groupCount,
+            user, "different subscriptions", user.shapes, of: DaemonLimits.allShapes, taken: hub.groups.count,
             fixed: limits.user.shapes, advice: "subscribe to the same stores in the same way, or end some")
     }
 
     /// A new one for a store, or for a type, that has others: a commit there looks at each.
     func requireShape(_ user: User, alike filter: SubscriptionFilter) throws(RequestError) {
-        let (all, own) = hub.groupsAlike(filter, of: user)
+        let (all, own) = hub.groups.alike(filter, of: user)
         try require(
             user, "different subscriptions to these stores", own, of: DaemonLimits.alikeShapes, taken: all,
             fixed: nil, advice: "subscribe as others do")
@@ -79,7 +79,7 @@ final class FairShares {
 
     /// A pattern that begins like others.
     func requirePattern(_ user: User, alike pattern: AddressPattern) throws(RequestError) {
-        let (all, own) = hub.patternsAlike(pattern, of: user)
+        let (all, own) = hub.groups.patternsAlike(pattern, of: user)
         try require(
             user, "patterns that begin alike", own, of: DaemonLimits.alikePatterns, taken: all, fixed: nil,
             advice: "begin yours with more of the name")
