@@ -12,7 +12,7 @@ import Testing
     }
 
     /// Read once for all tests.
-    private static let sources = Dictionary(
+    static let sources = Dictionary(
         uniqueKeysWithValues: ["Sources", "Tests"].map { folder in (folder, Result { try read(folder) }) })
 
     private func sources(_ folder: String) throws -> [Source] {
@@ -86,7 +86,7 @@ import Testing
     ]
 
     /// A line without its comment.
-    private static func code(_ line: String) -> Substring {
+    static func code(_ line: String) -> Substring {
         line[..<(line.range(of: "//")?.lowerBound ?? line.endIndex)]
     }
 
@@ -259,7 +259,8 @@ import Testing
         "BusEngine": [
             "BookmarkQueue", "ClientAccess", "Connection", "Connections", "Engine+Connections",
             "Engine+Dispatch", "Engine+LongRequests", "Engine+Read", "MulticastGroup", "Outbox", "Output",
-            "Permits", "Publication", "StoreGroups", "SubscriberGroup", "Subscription", "SubscriptionHub+Bookmarks", "SubscriptionHub+CatchUp",
+            "Permits", "Publication", "StoreGroups", "SubscriberGroup", "Subscription",
+            "SubscriptionHub+Bookmarks", "SubscriptionHub+CatchUp",
             "SubscriptionHub+Deliver", "SubscriptionHub+Encoding", "SubscriptionHub+Multicast",
             "SubscriptionHub+Publish",
         ],

@@ -118,7 +118,8 @@ extension Engine {
     /// The sessions without a connection, of which the daemon before has not said how long they wait: they end, or wait for
     /// their clients as if they had just gone.
     package func endOrphanedSessions() {
-        let held = Set(connections.all.compactMap { $0?.hold.session?.id } + lingering.inOrder.map(\.session.id))
+        let held = Set(
+            connections.all.compactMap { $0?.hold.session?.id } + lingering.inOrder.map(\.session.id))
         for session in machine.sessionsInOrder where !held.contains(session.id) {
             if session.linger > 0, !session.isEmpty {
                 wait(for: session, until: clock.now + session.linger)
