@@ -49,22 +49,22 @@ extension LogFile {
         pending = snapshot
     }
 
-    /// Makes the snapshot count. It is as durable as a group: with `interval`, after the next sync. What is there after a crash is
-    /// what was written before something, so what is trimmed for its sake never goes without it.
+    /// Makes the snapshot count. Durable when it returns, whatever the mode, and so is everything before it.
     package func endSnapshot() throws(LogFailure) {
         guard let snapshot = pending else { preconditionFailure("Only a snapshot that was begun can end.") }
         if snapshot.isThere {
             pending = nil
+            try sync()
             return
         }
         try usable()
-        try setFull(mode == .always)
+        try setFull(true)
         let digest = snapshot.digest
         let info = SnapshotInfo(
             revision: snapshot.revision, time: snapshot.time, parts: digest.parts, bytes: digest.bytes,
             start: snapshot.start, digest: digest.text(time: snapshot.time, start: snapshot.start))
         try database.execute(info.insertion)
-        if mode == .always { wroteDurably() } else { wroteUnsynced() }
+        wroteDurably()
         if number == 0, snapshot.revision > lastRevision {
             reached(snapshot.revision)
             oldestRevision = snapshot.revision

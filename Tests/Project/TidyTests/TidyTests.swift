@@ -271,7 +271,6 @@ import Testing
         "BusLogic": [
             "CommitContext", "ComputedValues", "DeclaredType", "DeclaredType+Commit", "Evaluation",
             "ExpressionNode", "Migrations", "Operands", "PrecomputedWrites", "ReadNodes", "Scalar",
-            "WriteStep",
         ],
         "BusMachine": [
             "DeduplicationTable", "DispatchPlan", "SlotIndex", "StateMachine", "StateMachine+Apply",
@@ -283,7 +282,8 @@ import Testing
             "WordTable",
         ],
         "BusState": [
-            "DeltaEntry", "Draft", "Draft+Writing", "JSON+Places", "MemberChanges", "PrecomputedWrite", "Stack",
+            "Draft", "Draft+Writing", "JSON+Places", "MemberChanges", "PrecomputedWrite",
+            "Stack",
             "StatePath", "UndoLog",
         ],
     ]
