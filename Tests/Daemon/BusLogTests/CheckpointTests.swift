@@ -39,7 +39,7 @@ import Testing
     @Test func writerDoesItAloneIfItMust() throws {
         let directory = Scratch()
         let file = try directory.open(.interval)
-        file.checkpointPages = 100
+        file.checkpointPages = 25
         try file.begin(epoch: "e")
         let checkpointer = try #require(try file.makeCheckpointer())
         for revision in 1...1000 { try Self.append(revision, to: file) }
