@@ -271,7 +271,6 @@ import Testing
         "BusLogic": [
             "CommitContext", "ComputedValues", "DeclaredType", "DeclaredType+Commit", "Evaluation",
             "ExpressionNode", "Migrations", "Operands", "PrecomputedWrites", "ReadNodes", "Scalar",
-            "WriteStep",
         ],
         "BusMachine": [
             "DeduplicationTable", "DispatchPlan", "SlotIndex", "StateMachine", "StateMachine+Apply",
@@ -283,8 +282,9 @@ import Testing
             "WordTable",
         ],
         "BusState": [
-            "DeltaEntry", "Draft", "Draft+Writing", "JSON+Places", "MemberChanges", "PrecomputedWrite", "Stack",
-            "StatePath", "UndoLog",
+            "Draft", "Draft+Writing", "JSON+Places", "MemberChanges", "PrecomputedWrite", "Stack",
+            "StatePath",
+            "UndoLog",
         ],
     ]
 

@@ -17,13 +17,13 @@ public enum StoreChange {
 public protocol CommitObserver {
     /// The commit has its revision, and no store has changed yet. `actions`: the plan holds the actions that caused it.
     func began(actions: Bool, _ details: CommitDetails?)
-    /// The store at a place of the write set has changed. `isAlone`: the commit is about no other.
+    /// How the store at a place of the write set differs. `isAlone`: the commit is about no other.
     func wrote(at place: Int, _ change: StoreChange, isAlone: Bool)
-    /// A store has another state.
+    /// The commit replaces the state of a store.
     func replaced(_ store: Int32, before: JSONObject)
-    /// A store is part of the bus from this commit on.
+    /// The commit creates a store.
     func created(_ store: Int32)
-    /// A store goes with this commit; its record is there until `ends` returns.
+    /// The commit drops a store, whose record is there until `ends` returns.
     func dropped(_ store: Int32)
     /// All changes have been made.
     func ends(by principal: Principal, actions: Bool, key: KeyedRequest?, _ details: CommitDetails?)
