@@ -60,11 +60,10 @@ extension StateMachine {
         observer.began(actions: actions, details)
         if let details {
             commit(allOf: details, to: observer)
+        } else if writeSet.count == 1 {
+            observer.wrote(at: 0, commitWrite(at: 0), isAlone: true)
         } else {
-            let isAlone = writeSet.count == 1
-            for place in 0..<writeSet.count {
-                observer.wrote(at: place, commitWrite(at: place), isAlone: isAlone)
-            }
+            commitWrites(to: observer)
         }
         observer.ends(by: principal, actions: actions, key: key, details)
         if let details { removeDropped(of: details) }
@@ -72,10 +71,15 @@ extension StateMachine {
     }
 
     @inlinable @inline(never)
+    func commitWrites(to observer: some CommitObserver) {
+        for place in 0..<writeSet.count { observer.wrote(at: place, commitWrite(at: place), isAlone: false) }
+    }
+
+    @inlinable @inline(never)
     func commit(allOf details: CommitDetails, to observer: some CommitObserver) {
         // A will may have acted on a store that the same commit drops.
         skipWrites(toDroppedOf: details)
-        for place in 0..<writeSet.count { observer.wrote(at: place, commitWrite(at: place), isAlone: false) }
+        commitWrites(to: observer)
         for (store, state) in details.replaced {
             if let before = commitReplacement(of: store, by: state) {
                 observer.replaced(store, before: before)
@@ -154,6 +158,10 @@ extension StateMachine {
     package func gatherEntries(at place: Int) {
         entries.clear()
         let write = writeSet[place]
+        if write.records.count == 1, write.further < 0 {
+            let (record, store) = (undoLog.record(write.records.lowerBound), stores.pointer(write.store))
+            return DeltaBuilder.append(only: record, in: &store.pointee.state, to: entries)
+        }
         var ranges = [write.records]
         var further = Int(write.further)
         while further >= 0 {
