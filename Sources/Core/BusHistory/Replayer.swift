@@ -90,11 +90,10 @@ package struct Replayer {
     package func restored(_ revision: Int, from source: some PastSource) throws(PastFailure) -> StateMachine {
         let bytes = try source.snapshot(revision)
         let machine = StateMachine(replayingWith: knownTypes, epoch: epoch, hashSeed: hashSeed)
-        let outcome = bytes.withUnsafeBytes { bytes in
-            Result { () throws(TransferFailure) in try machine.restore(bytes) }
-        }
-        if case .failure(let failure) = outcome {
-            throw PastFailure(.damaged, "The snapshot of revision \(revision): \(failure.message)")
+        do throws(TransferFailure) {
+            try bytes.span.withUnsafeBytes { (bytes) throws(TransferFailure) in try machine.restore(bytes) }
+        } catch {
+            throw PastFailure(.damaged, "The snapshot of revision \(revision): \(error.message)")
         }
         guard machine.revision == revision else {
             throw PastFailure(

@@ -38,6 +38,25 @@ package struct DeltaBuilder {
         builder.appendGroups(sorted[...], to: entries)
     }
 
+    /// Appends the entry for the only write to a state, which is read in place: copying would cost as much as the entry.
+    package static func append(
+        only record: UnsafePointer<UndoLog.Record>, in state: UnsafePointer<JSONObject>,
+        to entries: borrowing Stack<DeltaEntry>
+    ) {
+        let path = record.pointee.path
+        let after =
+            path.count == 1
+            ? state.pointee.value(of: path[0], hint: record.pointee.hint) : state.pointee.value(at: path)
+        var (before, appendedFrom): (JSON?, Int?) = (nil, nil)
+        switch record.pointee.before {
+        case .value(let value): before = value
+        case .absent: break
+        case .elements(let count): appendedFrom = count
+        }
+        if before != nil, after == before { return }
+        entries.append(DeltaEntry(path: path, before: before, after: after, appendedFrom: appendedFrom))
+    }
+
     /// By path, then by time: what lies below a path follows it directly.
     private func precedes(_ left: Int, _ right: Int) -> Bool {
         let (a, b) = (records[left].path, records[right].path)

@@ -13,7 +13,11 @@ extension Engine: CommitObserver {
 
     @inline(__always)
     package func wrote(at place: Int, _ change: StoreChange, isAlone: Bool) {
-        hub.publishWrite(at: place, change, isAlone: isAlone)
+        if isAlone {
+            hub.publishOnlyWrite(change)
+        } else {
+            hub.publishWrite(at: place, change, isAlone: false)
+        }
     }
 
     package func replaced(_ store: Int32, before: JSONObject) {

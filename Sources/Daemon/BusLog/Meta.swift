@@ -2,13 +2,11 @@
 enum Meta {
     static func text(_ name: String, in database: Database) throws(LogFailure) -> String? {
         let statement = try Statement(database, "SELECT value FROM meta WHERE name = ?1")
-        var name = name
-        let outcome: Result<String?, LogFailure> = name.withUTF8 { bytes in
-            statement.bind(1, text: UnsafeRawBufferPointer(bytes))
+        return try name.utf8Span.span.withUnsafeBytes { (name) throws(LogFailure) in
+            statement.bind(1, text: name)
             defer { statement.reset() }
-            return Result { () throws(LogFailure) in try statement.next() ? statement.text(0) : nil }
+            return try statement.next() ? statement.text(0) : nil
         }
-        return try outcome.get()
     }
 
     /// All rows that can be read; nil if not all of them can.

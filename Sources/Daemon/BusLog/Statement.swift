@@ -43,12 +43,10 @@ final class Statement {
 
     /// Binds a text and runs the statement.
     func run(_ parameter: Int32, _ text: String) throws(LogFailure) {
-        var text = text
-        let outcome = text.withUTF8 { bytes in
-            bind(parameter, text: UnsafeRawBufferPointer(bytes))
-            return Result { () throws(LogFailure) in try run() }
+        try text.utf8Span.span.withUnsafeBytes { (text) throws(LogFailure) in
+            bind(parameter, text: text)
+            try run()
         }
-        try outcome.get()
     }
 
     /// Runs a statement that returns no rows.

@@ -36,18 +36,10 @@ struct HintedWriteTests {
         let (hinted, plain) = (Outcome(before), Outcome(before))
         for write in writes {
             let known = StatePath(write.path, hints: Self.hints(write.path), isOfType: true)
-            let isDone = hinted.write {
-                (try? $0.write(write.kind, known, $1.pointee)) != nil
-            } value: {
-                write.value
-            }
+            let isDone = hinted.write(write.kind, known, write.value)
             // Hints that never are right: every write goes the general way.
             let unknown = StatePath(write.path, hints: write.path.map { _ in 1000 }, isOfType: true)
-            let isDonePlainly = plain.write {
-                (try? $0.write(write.kind, unknown, $1.pointee)) != nil
-            } value: {
-                write.value
-            }
+            let isDonePlainly = plain.write(write.kind, unknown, write.value)
             #expect(isDone == isDonePlainly)
             hinted.kept.append(known)
             plain.kept.append(unknown)
@@ -93,12 +85,10 @@ struct HintedWriteTests {
             size = state.encodedSize
         }
 
-        func write(
-            _ body: (inout Draft, UnsafePointer<JSON>) -> Bool, value: () -> JSON
-        ) -> Bool {
+        func write(_ kind: WriteKind, _ path: StatePath, _ value: JSON) -> Bool {
             withUnsafeMutablePointer(to: &state) { place in
                 var draft = Draft(place, size: size, undoLog: undoLog)
-                let isDone = withUnsafePointer(to: value()) { body(&draft, $0) }
+                let isDone = (try? draft.write(kind, path, value)) != nil
                 counts += [draft.work, draft.copied]
                 size = draft.size
                 return isDone

@@ -282,9 +282,8 @@ import Testing
             "WordTable",
         ],
         "BusState": [
-            "Draft", "Draft+Writing", "JSON+Places", "MemberChanges", "PrecomputedWrite",
-            "Stack",
-            "StatePath", "UndoLog",
+            "DeltaEntry", "Draft", "Draft+Writing", "JSON+Places", "MemberChanges", "PrecomputedWrite",
+            "Stack", "StatePath", "UndoLog",
         ],
     ]
 

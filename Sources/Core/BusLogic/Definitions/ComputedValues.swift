@@ -174,10 +174,9 @@ struct ComputedValues: Sendable {
     ) throws(EvaluationFailure) -> Scalar {
         var others = state.pointee
         others[entry.name] = nil
-        let result = withUnsafePointer(to: others) { others in
-            Result { () throws(EvaluationFailure) in try entry.scalar(on: others, &evaluation) }
+        return try withUnsafePointer(to: others) { (others) throws(EvaluationFailure) in
+            try entry.scalar(on: others, &evaluation)
         }
-        return try result.get()
     }
 }
 

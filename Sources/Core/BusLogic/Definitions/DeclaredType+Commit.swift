@@ -21,12 +21,10 @@ extension DeclaredType {
         _ action: DeclaredAction, _ payload: JSONObject, to draft: inout Draft, in context: CommitContext
     ) throws(Rejection) -> Bool {
         defer { context.values.clear() }
-        let isMeant = withUnsafePointer(to: payload) { payload in
-            Result { () throws(Rejection) in
-                try self.findValues(of: action, payload, on: draft.state, in: context)
-            }
+        let isMeant = try withUnsafePointer(to: payload) { (payload) throws(Rejection) in
+            try findValues(of: action, payload, on: draft.state, in: context)
         }
-        guard try isMeant.get() else { return false }
+        guard isMeant else { return false }
         if action.steps.isEmpty { return true }
 
         let isFollowed = action.isFollowed

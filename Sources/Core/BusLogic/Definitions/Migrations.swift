@@ -42,24 +42,21 @@ struct Migrations: Sendable {
     private func apply(_ known: Step?, to state: inout JSONObject) throws(Failure) {
         guard let step = known else { throw Failure(reason: "there is no such step") }
         let undoLog = UndoLog()
-        let written = withUnsafeMutablePointer(to: &state) { place in
-            Result { () throws(Failure) in
-                let values = try Self.values(of: step, on: place)
-                var draft = Draft(place, size: 0, undoLog: undoLog)
-                for (write, value) in zip(step.writes, values) {
-                    guard let path = write.fixed else { continue }
-                    guard write.mayHold(value, at: path) else {
-                        throw Failure(reason: "the value for \(path) is nested too deeply")
-                    }
-                    do throws(WriteFailure) {
-                        try draft.write(write.kind, path, value)
-                    } catch {
-                        throw Failure(reason: "in \(write.kind) \(path), \(error)")
-                    }
+        try withUnsafeMutablePointer(to: &state) { (place) throws(Failure) in
+            let values = try Self.values(of: step, on: place)
+            var draft = Draft(place, size: 0, undoLog: undoLog)
+            for (write, value) in zip(step.writes, values) {
+                guard let path = write.fixed else { continue }
+                guard write.mayHold(value, at: path) else {
+                    throw Failure(reason: "the value for \(path) is nested too deeply")
+                }
+                do throws(WriteFailure) {
+                    try draft.write(write.kind, path, value)
+                } catch {
+                    throw Failure(reason: "in \(write.kind) \(path), \(error)")
                 }
             }
         }
-        try written.get()
     }
 
     private static func values(

@@ -17,13 +17,13 @@ public enum StoreChange {
 public protocol CommitObserver {
     /// The commit has its revision, and no store has changed yet. `actions`: the plan holds the actions that caused it.
     func began(actions: Bool, _ details: CommitDetails?)
-    /// The store at a place of the write set has changed. `isAlone`: the commit is about no other.
+    /// How the store at a place of the write set differs. `isAlone`: the commit is about no other.
     func wrote(at place: Int, _ change: StoreChange, isAlone: Bool)
-    /// A store has another state.
+    /// The commit replaces the state of a store.
     func replaced(_ store: Int32, before: JSONObject)
-    /// A store is part of the bus from this commit on.
+    /// The commit creates a store.
     func created(_ store: Int32)
-    /// A store goes with this commit; its record is there until `ends` returns.
+    /// The commit drops a store, whose record is there until `ends` returns.
     func dropped(_ store: Int32)
     /// All changes have been made.
     func ends(by principal: Principal, actions: Bool, key: KeyedRequest?, _ details: CommitDetails?)
@@ -60,11 +60,10 @@ extension StateMachine {
         observer.began(actions: actions, details)
         if let details {
             commit(allOf: details, to: observer)
+        } else if writeSet.count == 1 {
+            observer.wrote(at: 0, commitWrite(at: 0), isAlone: true)
         } else {
-            let isAlone = writeSet.count == 1
-            for place in 0..<writeSet.count {
-                observer.wrote(at: place, commitWrite(at: place), isAlone: isAlone)
-            }
+            commitWrites(to: observer)
         }
         observer.ends(by: principal, actions: actions, key: key, details)
         if let details { removeDropped(of: details) }
@@ -72,10 +71,15 @@ extension StateMachine {
     }
 
     @inlinable @inline(never)
+    func commitWrites(to observer: some CommitObserver) {
+        for place in 0..<writeSet.count { observer.wrote(at: place, commitWrite(at: place), isAlone: false) }
+    }
+
+    @inlinable @inline(never)
     func commit(allOf details: CommitDetails, to observer: some CommitObserver) {
         // A will may have acted on a store that the same commit drops.
         skipWrites(toDroppedOf: details)
-        for place in 0..<writeSet.count { observer.wrote(at: place, commitWrite(at: place), isAlone: false) }
+        commitWrites(to: observer)
         for (store, state) in details.replaced {
             if let before = commitReplacement(of: store, by: state) {
                 observer.replaced(store, before: before)
@@ -154,6 +158,10 @@ extension StateMachine {
     package func gatherEntries(at place: Int) {
         entries.clear()
         let write = writeSet[place]
+        if write.records.count == 1, write.further < 0 {
+            let (record, store) = (undoLog.record(write.records.lowerBound), stores.pointer(write.store))
+            return DeltaBuilder.append(only: record, in: &store.pointee.state, to: entries)
+        }
         var ranges = [write.records]
         var further = Int(write.further)
         while further >= 0 {

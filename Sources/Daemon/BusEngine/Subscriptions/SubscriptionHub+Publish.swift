@@ -41,6 +41,10 @@ extension SubscriptionHub {
         publication.groups.clear()
     }
 
+    /// The commit has written to one store and does nothing else.
+    @inline(never)
+    func publishOnlyWrite(_ change: StoreChange) { publishWrite(at: 0, change, isAlone: true) }
+
     /// The commit has written to the store at a place of the write set.
     ///
     /// - Parameter isAlone: The commit is about one store, so a single subscriber may be notified while the change is
@@ -75,7 +79,7 @@ extension SubscriptionHub {
 
     /// Publishes a store's change for one group. Where its members are not enough, delta entries say what changed,
     /// which are collected when the first group wants them.
-    @inline(never)
+    @inline(__always)
     private func publishWrite(
         at place: Int, _ record: UnsafeMutablePointer<StoreRecord>, _ type: TypeEntry,
         for group: SubscriberGroup, byMembers: Bool, _ isAlone: Bool

@@ -60,13 +60,9 @@ enum LocalCopy {
         _ bytes: [UInt8], _ path: String, knowing types: [any StateType], hashSeed: UInt64
     ) throws(LogFailure) -> Replica {
         do throws(TransferFailure) {
-            return try bytes.withUnsafeBytes { bytes in
-                Result { () throws(TransferFailure) in
-                    try Replica(restoring: bytes, knowing: types, hashSeed: hashSeed) {
-                        SharedCommits($0)
-                    }
-                }
-            }.get()
+            return try bytes.span.withUnsafeBytes { (bytes) throws(TransferFailure) in
+                try Replica(restoring: bytes, knowing: types, hashSeed: hashSeed) { SharedCommits($0) }
+            }
         } catch {
             throw damaged(path, error.message)
         }

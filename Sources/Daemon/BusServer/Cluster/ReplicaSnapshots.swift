@@ -69,9 +69,9 @@ final class ReplicaSnapshots: Sendable {
                 let end = min(bytes.count, start + partSize)
                 let part = bytes[start..<end]
                 try withFile { (file) throws(LogFailure) in
-                    try part.withUnsafeBytes { bytes in
-                        Result { () throws(LogFailure) in try file.addReplicaPart(bytes) }
-                    }.get()
+                    try part.span.withUnsafeBytes { (bytes) throws(LogFailure) in
+                        try file.addReplicaPart(bytes)
+                    }
                 }
                 start = end
             }

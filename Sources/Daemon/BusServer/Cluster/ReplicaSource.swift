@@ -63,11 +63,9 @@ struct ReplicaSource {
             bytes += part
         }
         do throws(TransferFailure) {
-            return try bytes.withUnsafeBytes { bytes in
-                Result { () throws(TransferFailure) in
-                    try Replica(restoring: bytes, knowing: types, hashSeed: hashSeed) { SharedCommits($0) }
-                }
-            }.get()
+            return try bytes.span.withUnsafeBytes { (bytes) throws(TransferFailure) in
+                try Replica(restoring: bytes, knowing: types, hashSeed: hashSeed) { SharedCommits($0) }
+            }
         } catch {
             throw ClusterRefusalText(error.message)
         }

@@ -221,13 +221,11 @@ final class LogWriter: @unchecked Sendable {
         let began = MonotonicClock.nanoseconds
         do throws(LogFailure) {
             if let shared = group.shared {
-                try shared.bytes.withUnsafeBytes { bytes in
-                    Result { () throws(LogFailure) in
-                        try file.append(
-                            group.entries.bytes, first: group.first, last: group.last, time: group.time,
-                            shared: (shared.place, bytes))
-                    }
-                }.get()
+                try shared.bytes.span.withUnsafeBytes { (bytes) throws(LogFailure) in
+                    try file.append(
+                        group.entries.bytes, first: group.first, last: group.last, time: group.time,
+                        shared: (shared.place, bytes))
+                }
             } else {
                 try file.append(
                     group.entries.bytes, first: group.first, last: group.last, time: group.time)

@@ -17,9 +17,7 @@ public enum StoredState {
     ///
     /// - Parameter name: For people who look into `/proc`; at most 249 bytes.
     public static func write(_ bytes: [UInt8], name: String) throws(SystemdError) -> Int32 {
-        try bytes.withUnsafeBytes { bytes in
-            Result { () throws(SystemdError) in try write(bytes, name: name) }
-        }.get()
+        try bytes.span.withUnsafeBytes { (bytes) throws(SystemdError) in try write(bytes, name: name) }
     }
 
     /// Writes the bytes into a new sealed file, which the caller owns.
