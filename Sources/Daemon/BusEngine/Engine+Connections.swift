@@ -291,7 +291,8 @@ extension Engine {
         Unmanaged.passUnretained(connections[id])._withUnsafeGuaranteedRef { connection in
             connections.sent(count, on: connection)
             if connection.isClosing { return false }
-            if !connection.waits.isEmpty {
+            // Not where its slice is merely used up: it is queued already, and its socket need not be looked at.
+            if connection.waits.contains(.turn) {
                 // In its turn: a caller that writes the output of others must not be held up.
                 if !connection.waits.contains(.slice) { scheduler.enqueue(connection) }
                 return false

@@ -28,7 +28,7 @@ package enum SystemClock {
     }
 }
 
-/// Whole numbers of a unit, the rest cut off. Two of them can be added to whatever a clock says.
+/// A duration in whole units, rounded toward zero. Limited so that adding two of them to a clock's time cannot overflow.
 extension Duration {
     package var nanoseconds: Int { count(perSecond: 1_000_000_000) }
     package var microseconds: Int { count(perSecond: 1_000_000) }

@@ -39,12 +39,7 @@ import Testing
         #expect(calls.send >= 2)
         #expect(calls.receive <= 8, "\(calls)")
         #expect(calls.send <= 32, "\(calls)")
-        withKnownIssue(
-            "Two calls more than before, since it is kept as reasons why a connection waits.",
-            isIntermittent: true
-        ) {
-            #expect(calls.control == 0, "\(calls)")
-        }
+        #expect(calls.control == 0, "\(calls)")
     }
 
     /// A request that comes alone takes one call to read it, one to answer it and one to tell the subscriber.

@@ -50,7 +50,7 @@ extension JSONDecoding: SingleValueDecodingContainer {
     }
 
     func decode<Value: Decodable>(_ type: Value.Type) throws -> Value { try read(type) }
-    // The standard library has answers of its own to these.
+    // Without these, the standard library's defaults would refuse 128-bit integers.
     func decode(_ type: Int128.Type) throws -> Int128 { try read(type) }
     func decode(_ type: UInt128.Type) throws -> UInt128 { try read(type) }
 

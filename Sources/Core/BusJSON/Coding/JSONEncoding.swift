@@ -56,7 +56,7 @@ final class JSONEncoding: Encoder {
 extension JSONEncoding: SingleValueEncodingContainer {
     func encodeNil() { take(.null) }
     func encode<Value: Encodable>(_ value: Value) throws { take(try Self.json(of: value, at: place)) }
-    // The standard library has answers of its own to these.
+    // Without these, the standard library's defaults would refuse 128-bit integers.
     func encode(_ value: Int128) throws { take(try Self.json(of: value, at: place)) }
     func encode(_ value: UInt128) throws { take(try Self.json(of: value, at: place)) }
 }

@@ -32,7 +32,7 @@ struct KeyedDecoding<Key: CodingKey>: KeyedDecodingContainerProtocol {
         try required(type, key)
     }
 
-    // The standard library has answers of its own to these.
+    // Without these, the standard library's defaults would refuse 128-bit integers.
     func decode(_ type: Int128.Type, forKey key: Key) throws -> Int128 { try required(type, key) }
     func decode(_ type: UInt128.Type, forKey key: Key) throws -> UInt128 { try required(type, key) }
 

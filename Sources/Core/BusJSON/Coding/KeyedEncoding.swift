@@ -12,7 +12,7 @@ struct KeyedEncoding<Key: CodingKey>: KeyedEncodingContainerProtocol {
 
     func encodeNil(forKey key: Key) { object.set(key.stringValue, to: .null) }
     func encode<Value: Encodable>(_ value: Value, forKey key: Key) throws { try set(key, value) }
-    // The standard library has answers of its own to these.
+    // Without these, the standard library's defaults would refuse 128-bit integers.
     func encode(_ value: Int128, forKey key: Key) throws { try set(key, value) }
     func encode(_ value: UInt128, forKey key: Key) throws { try set(key, value) }
 

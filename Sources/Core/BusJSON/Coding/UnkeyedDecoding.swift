@@ -22,7 +22,7 @@ struct UnkeyedDecoding: UnkeyedDecodingContainer {
     }
 
     mutating func decode<Value: Decodable>(_ type: Value.Type) throws -> Value { try next(type) }
-    // The standard library has answers of its own to these.
+    // Without these, the standard library's defaults would refuse 128-bit integers.
     mutating func decode(_ type: Int128.Type) throws -> Int128 { try next(type) }
     mutating func decode(_ type: UInt128.Type) throws -> UInt128 { try next(type) }
 

@@ -13,7 +13,7 @@ struct UnkeyedEncoding: UnkeyedEncodingContainer {
 
     func encodeNil() { array.append(.null) }
     func encode<Value: Encodable>(_ value: Value) throws { try append(value) }
-    // The standard library has answers of its own to these.
+    // Without these, the standard library's defaults would refuse 128-bit integers.
     func encode(_ value: Int128) throws { try append(value) }
     func encode(_ value: UInt128) throws { try append(value) }
 

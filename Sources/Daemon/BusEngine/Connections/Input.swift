@@ -2,7 +2,7 @@ import BusProtocol
 
 /// What a client sends: the lines that are not executed yet, and what is remembered of the last.
 ///
-/// An object of its own, because a line is executed while the buffer that holds it passes it on.
+/// A class, because the buffer is in use while one of its lines is executed.
 final class Input {
     /// How the line at hand has come to be executed.
     enum Attempt {

@@ -19,7 +19,7 @@ struct Turn {
         return !isQueued
     }
 
-    /// Adds an errand of its own to the queue; `work`: its cost, where that is known.
+    /// Queues an errand for this connection. `work` is its expected cost, if known.
     mutating func add(_ errand: Errand, of user: User, to queue: inout UserQueue, expecting work: Int?) {
         queue.add(errand, of: user, &share, expecting: work)
     }

@@ -178,7 +178,7 @@ final class LogWriter: @unchecked Sendable {
     /// Whether the sync under way takes longer than the interval.
     private var isSyncLate: Bool { syncBegan.map { MonotonicClock.milliseconds - $0 > Self.beat } ?? false }
 
-    /// Begins to sync what was written since the last time, if it is at least so many bytes and nothing else syncs it.
+    /// Starts a sync if at least `bytes` have been written since the last one began. While one is under way, another follows it.
     private func syncIfDue(from bytes: Int) {
         guard unsynced >= bytes, let syncer else { return }
         if syncBegan != nil {
