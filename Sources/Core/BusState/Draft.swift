@@ -72,7 +72,6 @@ package struct Draft: ~Copyable {
     /// Applies one write.
     package mutating func write(_ kind: WriteKind, _ path: StatePath, _ value: JSON) throws(WriteFailure) {
         undoLog._withUnsafeGuaranteedRef { $0.hold(path) }
-        if withUnsafePointer(to: value, { writeInPlace(kind, path.parts, $0) }) { return }
         try write(kind, path.parts, value)
     }
 
@@ -92,6 +91,21 @@ package struct Draft: ~Copyable {
             }
         }
         return true
+    }
+
+    /// Applies one write to a path of a type. False, with nothing changed, for a merge, which is many writes, and where it
+    /// fails: `write` says why.
+    package mutating func carryOut(
+        _ kind: WriteKind, _ path: UnsafePointer<StatePath.Parts>, _ value: UnsafePointer<JSON>
+    ) -> Bool {
+        if writeInPlace(kind, path, value) { return true }
+        if kind == .merge || !path.pointee.isOfType { return false }
+        do throws(WriteFailure) {
+            try write(kind, path, value.pointee)
+            return true
+        } catch {
+            return false
+        }
     }
 
     /// Rolls back what was written since the undo log had `mark` records and the state was `size` bytes long.

@@ -36,10 +36,18 @@ struct HintedWriteTests {
         let (hinted, plain) = (Outcome(before), Outcome(before))
         for write in writes {
             let known = StatePath(write.path, hints: Self.hints(write.path), isOfType: true)
-            let isDone = hinted.write(write.kind, known, write.value)
+            let isDone = hinted.write {
+                $0.carryOut(write.kind, known.parts, $1)
+            } value: {
+                write.value
+            }
             // Hints that never are right: every write goes the general way.
             let unknown = StatePath(write.path, hints: write.path.map { _ in 1000 }, isOfType: true)
-            let isDonePlainly = plain.write(write.kind, unknown, write.value)
+            let isDonePlainly = plain.write {
+                $0.carryOut(write.kind, unknown.parts, $1)
+            } value: {
+                write.value
+            }
             #expect(isDone == isDonePlainly)
             hinted.kept.append(known)
             plain.kept.append(unknown)
@@ -85,10 +93,12 @@ struct HintedWriteTests {
             size = state.encodedSize
         }
 
-        func write(_ kind: WriteKind, _ path: StatePath, _ value: JSON) -> Bool {
+        func write(
+            _ body: (inout Draft, UnsafePointer<JSON>) -> Bool, value: () -> JSON
+        ) -> Bool {
             withUnsafeMutablePointer(to: &state) { place in
                 var draft = Draft(place, size: size, undoLog: undoLog)
-                let isDone = (try? draft.write(kind, path, value)) != nil
+                let isDone = withUnsafePointer(to: value()) { body(&draft, $0) }
                 counts += [draft.work, draft.copied]
                 size = draft.size
                 return isDone

@@ -271,6 +271,7 @@ import Testing
         "BusLogic": [
             "CommitContext", "ComputedValues", "DeclaredType", "DeclaredType+Commit", "Evaluation",
             "ExpressionNode", "Migrations", "Operands", "PrecomputedWrites", "ReadNodes", "Scalar",
+            "WriteStep",
         ],
         "BusMachine": [
             "DeduplicationTable", "DispatchPlan", "SlotIndex", "StateMachine", "StateMachine+Apply",

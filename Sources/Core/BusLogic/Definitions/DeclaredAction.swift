@@ -29,6 +29,8 @@ final class DeclaredAction: Sendable {
     /// `when`, if there is one.
     let condition: Operands
     let steps: [WriteStep]
+    /// The steps again, as far as they are so.
+    let direct: [DirectWrite?]
     /// The values of `steps`.
     let values: Operands
     let timers: [TimerRule]
@@ -51,6 +53,7 @@ final class DeclaredAction: Sendable {
         conditions = Operands(requirements.map(\.condition))
         self.condition = Operands(condition.map { [$0] } ?? [])
         self.steps = steps
+        direct = steps.map { DirectWrite($0) }
         values = Operands(steps.map(\.value))
         self.timers = timers
         let operations = steps.compactMap(\.value.plainOperations)

