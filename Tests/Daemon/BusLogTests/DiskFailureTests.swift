@@ -1,5 +1,6 @@
 import BusLog
 import CSQLite
+import Glibc
 import Synchronization
 import TestStorage
 import TestSupport
@@ -86,6 +87,42 @@ import Testing
         let killed = disk.killed()
         let next = try LogFile(path: "log", sync: .interval, bootID: "boot", vfs: killed.name)
         #expect(next.mayHaveLost)
+    }
+
+    /// A sync that runs beside the writing vouches for what was written before it began, and for nothing else.
+    @Test func syncBesideTheWritingCoversWhatWasThere() throws {
+        let directory = Scratch()
+        let file = try directory.openCopy(.interval)
+        try file.append(Batch(3, "one"))
+        let sync = try #require(try file.beginSync())
+        try file.append(Batch(7, "two"))
+        #expect(file.sharedPlace() == 0)
+        try file.endSync(sync, error: sync.run())
+        #expect(file.sharedPlace() == 3)
+        let next = try #require(try file.beginSync())
+        try file.endSync(next, error: next.run())
+        #expect(file.sharedPlace() == 7)
+        #expect(try file.beginSync() == nil)
+        // A full transaction meanwhile has synced more than an older sync says.
+        try file.append(Batch(8, "three"))
+        let older = try #require(try file.beginSync())
+        try file.append(Batch(9, "four"))
+        try file.probe()
+        try file.endSync(older, error: 0)
+        #expect(file.sharedPlace() == 9)
+        #expect(try file.beginSync() == nil)
+    }
+
+    @Test func failureOfASyncBesideTheWritingEndsTheLog() throws {
+        let directory = Scratch()
+        let file = try directory.open(.interval)
+        try file.begin(epoch: "e")
+        try file.append("{\"revision\":1}", first: 1, last: 1, time: 1)
+        let sync = try #require(try file.beginSync())
+        let failure = #expect(throws: LogFailure.self) { try file.endSync(sync, error: EIO) }
+        #expect(failure?.kind == .lost)
+        #expect(throws: LogFailure.self) { try file.beginSync() }
+        #expect(throws: LogFailure.self) { try file.append("{}", first: 2, last: 2, time: 2) }
     }
 
     /// Nothing can be moved into the file, but the write-ahead log has room: the bus goes on.

@@ -31,14 +31,18 @@ final class LogWriter: @unchecked Sendable {
     // Under `fileLock`.
     /// The bytes of the batches that were written, and that no sync is under way for.
     private var unsynced = 0
-    /// When the sync began that is under way, in milliseconds; nil: none is.
-    private var syncBegan: Int?
+    /// When the first of them was written, in milliseconds.
+    private var unsyncedSince = 0
+    /// The same of the batches that are being synced; nil: no sync is under way.
+    private var syncingSince: Int?
     /// Another sync is due as soon as that one has ended.
     private var isSyncWanted = false
     private var isInTrouble = false
 
     /// How long it sleeps when nothing comes, in milliseconds: the interval of syncs and of attempts after a failure.
-    private static let beat = 1000
+    private static let beat = 500
+    /// With `interval`, the longest time after which a batch is on disk, in milliseconds, or nothing more is written.
+    private static let longestUnsynced = 1000
     /// So many bytes are synced before the beat: a sync takes as long as what it has to write.
     private static let mostUnsynced = 1 << 20
 
@@ -149,7 +153,6 @@ final class LogWriter: @unchecked Sendable {
     private func write(now group: SealedBatch) {
         fileLock.acquire()
         if isSyncLate {
-            // The disk can't keep up: a crash must not lose more than it may.
             fileLock.release()
             syncer?.drain()
             fileLock.acquire()
@@ -175,20 +178,22 @@ final class LogWriter: @unchecked Sendable {
         changeBeat()
     }
 
-    /// Whether the sync under way takes longer than the interval.
-    private var isSyncLate: Bool { syncBegan.map { MonotonicClock.milliseconds - $0 > Self.beat } ?? false }
+    /// Whether the sync under way takes too long: a crash of the machine would lose more than it may.
+    private var isSyncLate: Bool {
+        syncingSince.map { MonotonicClock.milliseconds - $0 > Self.longestUnsynced } ?? false
+    }
 
     /// Starts a sync if at least `bytes` have been written since the last one began. While one is under way, another follows it.
     private func syncIfDue(from bytes: Int) {
         guard unsynced >= bytes, let syncer else { return }
-        if syncBegan != nil {
+        if syncingSince != nil {
             isSyncWanted = true
             return
         }
         do throws(LogFailure) {
             unsynced = 0
             guard let sync = try file.beginSync() else { return }
-            syncBegan = MonotonicClock.milliseconds
+            syncingSince = unsyncedSince
             syncer.async { [self] in run(sync) }
         } catch {
             mailbox.put(.unsynced(error))
@@ -201,7 +206,7 @@ final class LogWriter: @unchecked Sendable {
         let result = sync.run()
         fileLock.acquire()
         defer { fileLock.release() }
-        syncBegan = nil
+        syncingSince = nil
         do throws(LogFailure) {
             try file.endSync(sync, error: result)
             mailbox.put(.synced(took: MonotonicClock.nanoseconds - began))
@@ -232,7 +237,10 @@ final class LogWriter: @unchecked Sendable {
             }
             let isFirst = unsynced == 0
             unsynced += max(1, group.entries.count)
-            if isFirst { changeBeat() }
+            if isFirst {
+                unsyncedSince = MonotonicClock.milliseconds
+                changeBeat()
+            }
             noteCheckpoint()
             return .written(took: MonotonicClock.nanoseconds - began)
         } catch {
