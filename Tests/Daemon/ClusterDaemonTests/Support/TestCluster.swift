@@ -122,14 +122,6 @@ final class TestMember: Sendable {
         return (try? JSON(parsing: reply))?["cluster"]
     }
 
-    /// Whether it answers a question about the past within so many seconds.
-    func tellsThePast(within seconds: Double) -> Bool {
-        (try? TestCluster.wait(until: "history of \(name)", seconds: seconds) {
-            let client = try? LineClient(address, isResetAnEnd: true, patience: 3)
-            return (try? client?.ask(#"{"op":"history","since":0,"limit":1}"#))?.isEmpty == false
-        }) != nil
-    }
-
     var isAttached: Bool { condition?["attached"] == true }
 
     func waitUntilAttached(seconds: Double = 30) throws {
