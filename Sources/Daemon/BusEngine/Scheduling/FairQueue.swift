@@ -19,8 +19,8 @@ struct FairQueue<Element> {
     private var heap: ContiguousArray<Entry> = []
     private var order = 0
 
-    /// Where the clock stands: the latest start of those served. Nothing begins before it, so waiting or
-    /// being absent saves nothing up.
+    /// Where the clock stands: the latest start of those served. Nothing begins before it, or before the next that waits, so
+    /// waiting or being absent saves nothing up.
     private(set) var clock = 0
 
     var isEmpty: Bool { heap.isEmpty }
@@ -33,7 +33,8 @@ struct FairQueue<Element> {
 
     /// Adds an element to the queue; `work`: its cost, where that is known.
     mutating func add(_ element: Element, _ share: inout Share, expecting work: Int? = nil) {
-        share.begin(at: clock)
+        // Those that wait may have begun before the clock: it shows the latest start, and the next one is as far as they are.
+        share.begin(at: min(clock, heap.first?.start ?? clock))
         order &+= 1
         insert(
             Entry(

@@ -162,17 +162,25 @@ final class FairShares {
         bytes <= DaemonLimits.smallOutput || isWithinShare(connection, and: bytes)
     }
 
-    /// Whether the connections of a user have no more waiting than their share, with this many more bytes. Who has how much is
-    /// found out now, where there is much at all.
+    /// Whether the connections of a user have no more waiting than their share, with this many more bytes. Where much waits at
+    /// all, it is summed up what the user has; from then on what is added counts as unread, until that would be too much.
     func isWithinShare(_ connection: Connection, and bytes: Int = 0) -> Bool {
         let total = waiting + bytes
         if total <= limits.memory / DaemonLimits.carefreePart { return true }
         let user = connection.user
         if user.holdsTooMuch { return false }
         if total <= waitingLimit / 4 { return true }
-        user.waitingBytes = 0
-        sumUp(user)
-        user.holdsTooMuch = user.waitingBytes + bytes > waitingShare(of: user)
+        // To sum up is to look at every connection: not again for each of many small additions.
+        let share = waitingShare(of: user)
+        let wanted = user.waitingBytes + bytes
+        if let summed = user.summedBytes {
+            if wanted > share, wanted - summed > share / 64 { sumUp(user) }
+        } else {
+            sumUp(user)
+        }
+        user.waitingBytes += bytes
+        judge(user)
+        if user.holdsTooMuch { user.waitingBytes -= bytes }
         return !user.holdsTooMuch
     }
 
@@ -187,13 +195,22 @@ final class FairShares {
 
     /// Finds out which users hold more than their share of what waits to be read or finished.
     func measure(_ users: Users) {
-        for user in users.all { user.waitingBytes = 0 }
-        if waiting > waitingLimit / 4 { sumUp() }
+        for user in users.all { user.forgetWaiting() }
+        if waiting > waitingLimit / 4 {
+            sumUp(of: nil)
+            for user in users.all { user.summedBytes = user.waitingBytes }
+        }
         for user in users.all { judge(user) }
     }
 
+    private func sumUp(_ user: User) {
+        user.forgetWaiting()
+        sumUp(of: user)
+        user.summedBytes = user.waitingBytes
+    }
+
     /// What several connections share counts once for each user, as the longest part of it.
-    private func sumUp(_ one: User? = nil) {
+    private func sumUp(of one: User?) {
         var shared: [ObjectIdentifier: Int] = [:]
         for case let connection? in connections.all where one == nil || connection.user === one {
             let user = connection.user

@@ -16,8 +16,10 @@ final class User {
     @exclusivity(unchecked) var shapes = 0
     @exclusivity(unchecked) var lingering = 0
     @exclusivity(unchecked) var willBytes = 0
-    /// What its connections have not read, and what they have sent in part, as measured last.
+    /// What its connections have not read, and what they have sent in part: what was summed up last, if it was since others
+    /// were measured, and what has been added since.
     @exclusivity(unchecked) var waitingBytes = 0
+    @exclusivity(unchecked) var summedBytes: Int?
     /// That is more than its share: its connections may hold little until it is less.
     @exclusivity(unchecked) var holdsTooMuch = false
 
@@ -44,6 +46,8 @@ final class User {
         self.number = number
         self.isOperator = isOperator
     }
+
+    func forgetWaiting() { (waitingBytes, summedBytes) = (0, nil) }
 
     /// Work was done for it.
     @inline(__always)

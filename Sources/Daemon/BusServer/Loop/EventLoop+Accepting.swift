@@ -30,9 +30,10 @@ extension EventLoop {
 
     private func accept(from listener: Listener) {
         // One that comes may take the place of another whose handshake has to be tried first.
-        let end = MonotonicClock.nanoseconds + LoopLimits.sharedTurnNanoseconds
-        for count in 0..<LoopLimits.acceptedPerTurn {
-            if count > 0, engine.isShared, MonotonicClock.nanoseconds > end { return }
+        let end =
+            MonotonicClock.nanoseconds
+            + (engine.isShared ? LoopLimits.sharedTurnNanoseconds : LoopLimits.acceptNanoseconds)
+        repeat {
             var address = sockaddr_storage()
             switch SystemCall.accept(listener.descriptor, address: &address) {
             case .connection(let descriptor):
@@ -48,7 +49,7 @@ extension EventLoop {
             case .failed(let error):
                 return pauseAccepting(error.reason)
             }
-        }
+        } while MonotonicClock.nanoseconds < end
     }
 
     private func welcome(_ descriptor: Int32, _ listener: Listener, _ address: sockaddr_storage) {

@@ -33,8 +33,9 @@ enum LoopLimits {
     static let heavyOutput = 32 << 10
     /// Pieces passed to the kernel at once: enough for a burst of shared events, little on the stack.
     static let pieces = 64
-    /// Connections accepted in one turn: each takes some thirty microseconds, because its client's unit is looked up.
-    static let acceptedPerTurn = 4
+    /// Nanoseconds in one turn for accepting connections, of which each takes some ten, or thirty where its client's unit is
+    /// looked up. They wait in one line, whoever's they are: the longer it takes, the longer a newcomer waits behind a thousand.
+    static let acceptNanoseconds = 250_000
     /// Turns in one wake-up: timers and signals share the queue and need their time.
     static let turnsPerWakeUp = 256
     /// Nanoseconds for which the loop polls for more before it sleeps: about what a client takes that has to be woken for its
