@@ -145,7 +145,7 @@ public final class StateMachine {
     /// Sets the time of the next entry: milliseconds since 1970. Time never goes back within a history.
     package func advance(to milliseconds: Int) { time = max(time, milliseconds) }
 
-    /// Sets the time back: where a new history begins.
+    /// Sets the time back: where a new history begins, and after what was only tried.
     package func turnBack(to milliseconds: Int) { time = milliseconds }
 
     /// Makes the next commit the one after `revision`, so that a recorded commit that is applied again gets the number

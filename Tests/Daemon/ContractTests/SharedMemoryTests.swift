@@ -59,6 +59,24 @@ import Testing
         #expect(reply["stores"]?.array?.first?["ttl"] == nil)
     }
 
+    /// A dry run tells what the action would do now, however long ago the last commit was.
+    @Test(arguments: [false, true]) func dryRunHasTheTimeOfNow(isShared: Bool) throws {
+        var setup = MemoryBus.Setup()
+        setup.isShared = isShared
+        setup.definitions = [
+            #"{"type":"clock","initial":{"at":0},"actions":{"look":{"set":{"at":{"var":"meta.time"}}}}}"#
+        ]
+        setup.stores = ["clock/hall"]
+        let bus = try MemoryBus(setup)
+        let client = bus.connect(uid: 1000)
+        bus.advance(milliseconds: 2500)
+        let look = #""op":"dispatch","store":"clock/hall","action":"look","dryRun":true"#
+        let tried = try #require(try client.ask("{\(look)}").last)
+        #expect(tried["changes"]?["clock/hall"]?["at"]?.double == Double(bus.now) / 1000)
+        let scheduled = try #require(try client.ask("{\(look),\"in\":5}").last)
+        #expect(scheduled["due"]?.double == Double(bus.now + 5000) / 1000)
+    }
+
     /// All that each client gets, in order.
     private func answers(isShared: Bool) throws -> [[JSON]] {
         var setup = MemoryBus.Setup()

@@ -16,6 +16,10 @@ extension Engine {
     func run(_ operation: Operation, _ connection: Connection) throws(RequestError) {
         let host = local.here(for: connection)
         defer { finish(operation, host) }
+        // Between entries, the time of a shared bus is that of the last one: a dry run has the time that an entry would have now.
+        let time = machine.time
+        if shared.isOn { machine.advance(to: clock.now) }
+        defer { if shared.isOn { machine.turnBack(to: time) } }
         guard let reply = try commands.execute(operation, by: caller(of: connection), host) else { return }
         let isAcknowledged = operation == .dispatch ? try request.flag(.ack, default: true) : true
         if reply.isRehearsal { return try answerDryRun(connection, reply.matched) }
