@@ -74,8 +74,8 @@ enum RandomAction {
         let member = members[kind]!.randomElement(using: &random)!
         let depth = Int.random(in: 0...2, using: &random)
         switch (kind, Int.random(in: 0..<6, using: &random)) {
-        case ("integer", 0...2): return ("increment", member, expressions.integer(depth, &random))
-        case ("integer", _): return ("set", member, expressions.integer(depth, &random))
+        case ("integer", 0...2): return ("increment", member, integer(expressions, depth, &random))
+        case ("integer", _): return ("set", member, integer(expressions, depth, &random))
         case ("number", 0...1): return ("increment", member, expressions.number(depth, &random))
         case ("number", _): return ("set", member, expressions.number(depth, &random))
         case ("text", _): return ("set", member, expressions.text(depth, &random))
@@ -89,11 +89,11 @@ enum RandomAction {
             return ("unset", "\(member).{payload.x}", nil)
         case ("list", _): return ("set", member, expressions.list(depth, &random))
         case ("map", 0...1):
-            return ("set", "\(member).{payload.k}", expressions.integer(depth, &random))
+            return ("set", "\(member).{payload.k}", integer(expressions, depth, &random))
         case ("map", 2):
             return ("unset", "\(member).{payload.k}", nil)
         case ("map", 3):
-            return ("increment", "\(member).{payload.k}", expressions.integer(depth, &random))
+            return ("increment", "\(member).{payload.k}", integer(expressions, depth, &random))
         case ("map", _):
             return ("merge", member, ["var": "payload.o"])
         case ("record", 0): return ("set", "\(member).p", expressions.integer(depth, &random))
@@ -108,6 +108,18 @@ enum RandomAction {
             return ("set", "{payload.k}", expressions.any(depth, &random))
         default: return ("set", member, expressions.any(depth, &random))
         }
+    }
+
+    /// An integer to be written. One that is constant and outside of every schema is added to something that is read: definitions
+    /// that write what never fits are refused.
+    private static func integer(
+        _ expressions: RandomExpressions, _ depth: Int, _ random: inout SeededGenerator
+    ) -> JSON {
+        let rule = expressions.integer(depth, &random)
+        guard let whole = (try? ModelExpression.evaluate(rule, on: .null))?.int, !(-50...90 ~= whole) else {
+            return rule
+        }
+        return ["+": [rule, ["*": [["var": "state.n"], 0]]]]
     }
 
     /// Actions of which some set timers for others.
