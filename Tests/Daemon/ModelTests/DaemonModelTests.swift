@@ -13,14 +13,8 @@ import Testing
     private static let requestsOfSeed = 400
 
     private func run(on ground: ModelRun.Ground) throws {
-        var requests = 0
-        var seed = Self.seed
-        while requests < Self.requests {
-            let figures = try ModelRun(seed: seed, on: ground).run(
-                requests: min(Self.requests, Self.requestsOfSeed))
-            requests += figures["requests"] ?? 0
-            seed += 1
-        }
+        _ = try ModelRun.figures(
+            from: Self.seed, requests: Self.requests, of: min(Self.requests, Self.requestsOfSeed), on: ground)
     }
 
     @Test func daemonAnswersAsTheModel() throws { try run(on: .daemon) }

@@ -12,12 +12,8 @@ import Testing
     private static let requestsOfSeed = 1000
 
     @Test func busAnswersAsTheModel() throws {
-        var figures: [String: Int] = [:]
-        var seed = Self.seed
-        while figures["requests", default: 0] < Self.requests {
-            figures.merge(try ModelRun(seed: seed).run(requests: Self.requestsOfSeed), uniquingKeysWith: +)
-            seed += 1
-        }
+        let figures = try ModelRun.figures(
+            from: Self.seed, requests: Self.requests, of: Self.requestsOfSeed, on: .memory)
         // It is worth something only if it drives the bus into its corners.
         for corner in [
             "change", "coalesced", "resumptions", "actions live", "actions resumed", "happened in time",
@@ -30,14 +26,8 @@ import Testing
 
     /// So does a member of a shared bus.
     @Test func sharedBusAnswersAsTheModel() throws {
-        var requests = 0
-        var seed = Self.seed
-        while requests < Self.requests / 3 {
-            requests +=
-                try ModelRun(seed: seed, on: .sharedMemory).run(requests: Self.requestsOfSeed)["requests"]
-                ?? 0
-            seed += 1
-        }
+        _ = try ModelRun.figures(
+            from: Self.seed, requests: Self.requests / 3, of: Self.requestsOfSeed, on: .sharedMemory)
     }
 
     /// What differs by one line is found, and told in few steps.

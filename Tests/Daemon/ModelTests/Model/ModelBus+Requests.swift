@@ -309,7 +309,7 @@ extension ModelType {
             if !mayHave(member.key) { throw refusal }
             plain[member.key] = member.value
         }
-        if violation(of: plain) != nil { throw refusal }
+        if !violations(of: plain).isEmpty { throw refusal }
         return plain
     }
 

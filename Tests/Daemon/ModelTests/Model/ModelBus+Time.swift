@@ -165,7 +165,7 @@ extension ModelType {
         for member in initial where old.initial[member.key] == nil && state[member.key] == nil {
             state[member.key] = member.value
         }
-        return violation(of: state) == nil ? state : nil
+        return violations(of: state).isEmpty ? state : nil
     }
 }
 

@@ -6,7 +6,9 @@ struct Refusal: Error {
     let codes: Set<String>
     /// Members of the error beside `code` and `message`.
     var members: JSONObject
-    /// Not promised: which of several writes that fail is named.
+    /// Where several writes fail, `path` is one of these: which of them is named is not promised.
+    var paths: Set<String> = []
+
     init(_ codes: String..., members: JSONObject = [:]) {
         self.codes = Set(codes)
         self.members = members
@@ -50,15 +52,15 @@ struct ModelType {
         return .object(state)
     }
 
-    /// The path of the first thing in a state that its schema does not allow.
-    func violation(of state: JSONObject) -> [String]? {
-        guard let schemas else { return nil }
-        for member in schemas where state[member.key] == nil { return [member.key] }
-        for member in state {
-            guard let schema = schemas[member.key].map(ModelSchema.init) else { return [member.key] }
-            if let found = schema.violation(of: member.value, at: [member.key]) { return found }
-        }
-        return nil
+    /// The paths of what the schema of the state does not allow, at most one in each member.
+    func violations(of state: JSONObject) -> [String] {
+        guard let schemas else { return [] }
+        let missing = schemas.filter { state[$0.key] == nil }.map(\.key)
+        return missing
+            + state.compactMap { member in
+                guard let schema = schemas[member.key].map(ModelSchema.init) else { return member.key }
+                return schema.violation(of: member.value, at: [member.key])?.joined(separator: ".")
+            }
     }
 
     // MARK: Actions
@@ -107,9 +109,6 @@ struct ModelType {
         }
         for requirement in definition["require"]?.array ?? []
         where !ModelExpression.isTrue(try value(requirement["if"] ?? .null)) { throw refusal() }
-        let timers = try (definition["timers"]?.object ?? [:]).map { member in
-            (member.key, try timer(member.value, refusal(), value: { try value($0) }))
-        }
         var writes: [ModelWrite] = []
         for kind in ModelWrite.kinds {
             for (path, rule) in Self.steps(definition[kind]) {
@@ -119,14 +118,25 @@ struct ModelType {
                         kind: kind, path: filled, value: try value(rule, path)))
             }
         }
-        var state = plain
-        for write in writes {
-            if computed[write.path[0]] != nil { throw refusal(write.path[0]) }
-            do { state = try write.apply(to: state) } catch let failure as ModelWrite.Failure {
-                throw refusal(failure.path)
-            }
+        let timers = try (definition["timers"]?.object ?? [:]).map { member in
+            (member.key, try timer(member.value, refusal(), value: { try value($0) }))
         }
-        if let path = violation(of: state) { throw refusal(path.joined(separator: ".")) }
+        var state = plain
+        var broken: Set<String> = []
+        func failure(at paths: [String]) -> Refusal {
+            var refusal = refusal(paths[0])
+            refusal.paths = broken.union(paths)
+            return refusal
+        }
+        for write in writes {
+            if computed[write.path[0]] != nil { throw failure(at: [write.path[0]]) }
+            do { state = try write.apply(to: state) } catch let found as ModelWrite.Failure {
+                throw failure(at: [found.path])
+            }
+            broken.formUnion(violations(of: state))
+        }
+        let violations = violations(of: state)
+        if !violations.isEmpty { throw failure(at: violations) }
         return (state, timers)
     }
 
@@ -204,6 +214,6 @@ struct ModelType {
         for member in initial where state[member.key] == nil {
             if old?.initial[member.key] == nil || schemas != nil { state[member.key] = member.value }
         }
-        return violation(of: state) == nil ? state : nil
+        return violations(of: state).isEmpty ? state : nil
     }
 }

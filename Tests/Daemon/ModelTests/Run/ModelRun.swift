@@ -1,5 +1,6 @@
 import BusJSON
 import TestSupport
+import Testing
 
 /// One seed: random types, and random steps until there were enough requests.
 struct ModelRun {
@@ -67,6 +68,26 @@ struct ModelRun {
         }
         var figures = execution.figures
         figures["requests"] = execution.requests
+        return figures
+    }
+
+    /// The figures of one seed after the other, until all of them have made this number of requests. A seed that finds a
+    /// difference is recorded as an issue, and the next one goes on, up to five.
+    static func figures(
+        from first: UInt64, requests: Int, of seed: Int, on ground: Ground
+    ) throws -> [String: Int] {
+        var figures: [String: Int] = [:]
+        var next = first
+        var found = 0
+        while figures["requests", default: 0] < requests, found < 5 {
+            do {
+                figures.merge(try ModelRun(seed: next, on: ground).run(requests: seed), uniquingKeysWith: +)
+            } catch {
+                Issue.record(error is Found ? "\(error)" : "Seed \(next): \(error)")
+                found += 1
+            }
+            next += 1
+        }
         return figures
     }
 

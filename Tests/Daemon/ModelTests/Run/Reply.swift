@@ -60,12 +60,15 @@ enum Reply {
         return .int(isOnWay ? next : last)
     }
 
-    /// A commit of the past without what the contract does not fix: the form of definitions.
+    /// A commit of the past without what the contract does not fix: the form of definitions, and in which order stores went.
     private static func commit(_ commit: JSON) -> JSON {
         guard var members = commit.object else { return commit }
         if members["definitions"] != nil {
             members["definitions"] = true
             members["states"] = nil
+        }
+        members["dropped"] = members["dropped"]?.array.map { dropped in
+            .array(dropped.compactMap(\.string).sorted().map(JSON.string))
         }
         return .object(members)
     }
