@@ -187,8 +187,10 @@ package final class Engine {
     package func tick() {
         hub.tick()
         scheduler.openGateIfDue()
+        // As on a shared bus, what a session leaves is done before timers fire that are due at the same time.
+        endLingeringSessions(dueBy: min(clock.now, machine.nextDue))
         queueDueTimers()
-        endLingeringSessions()
+        endLingeringSessions(dueBy: clock.now)
     }
 
     // MARK: - Questions and settings for the owner

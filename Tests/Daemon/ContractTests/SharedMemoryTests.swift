@@ -77,6 +77,22 @@ import Testing
         #expect(scheduled["due"]?.double == Double(bus.now + 5000) / 1000)
     }
 
+    /// What a session leaves is done before timers fire that are due when its `linger` is over.
+    @Test(arguments: [false, true]) func sessionEndsBeforeTimersOfItsTime(isShared: Bool) throws {
+        var setup = MemoryBus.Setup()
+        setup.isShared = isShared
+        setup.stores = ["counter/main"]
+        let bus = try MemoryBus(setup)
+        let (leaver, other) = (bus.connect(uid: 1000), bus.connect(uid: 1001))
+        _ = try leaver.ask(#"{"op":"hello","session":"desk","linger":3}"#)
+        _ = try leaver.ask(#"{"op":"will","actions":[{"store":"counter/main","action":"reset"}]}"#)
+        _ = try other.ask(#"{"op":"dispatch","store":"counter/main","action":"increment","in":3}"#)
+        leaver.close()
+        bus.advance(milliseconds: 3000)
+        let reply = try #require(try other.ask(#"{"op":"get","store":"counter/main"}"#).last)
+        #expect(reply["states"]?["counter/main"]?["count"] == 1, "Reset before it is incremented.")
+    }
+
     /// All that each client gets, in order.
     private func answers(isShared: Bool) throws -> [[JSON]] {
         var setup = MemoryBus.Setup()

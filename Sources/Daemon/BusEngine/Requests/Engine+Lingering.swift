@@ -106,10 +106,10 @@ extension Engine {
     /// A session no longer waits for its client.
     private func noteLeft(_ session: Session) { users.user(session.principal.identity).lingering -= 1 }
 
-    /// Ends the sessions whose clients did not come back.
-    func endLingeringSessions() {
-        guard lingering.hasDue(at: clock.now) else { return }
-        for due in lingering.takeDue(at: clock.now) {
+    /// Ends the sessions whose clients did not come back by a time.
+    func endLingeringSessions(dueBy time: Int) {
+        guard lingering.hasDue(at: time) else { return }
+        for due in lingering.takeDue(at: time) {
             noteLeft(due.session)
             if let connection = due.connection { endInTurn(connection) } else { end(due.session) }
         }
