@@ -162,7 +162,7 @@ extension ModelBus {
             if due < now - 60_000 { throw Refusal("invalid_request", members: ["member": "at"]) }
         }
         due = max(due, now + 10)
-        if due > now + 10 * 366 * 86_400_000 { throw Refusal("limit") }
+        if due > now + ModelType.farthest { throw Refusal("limit") }
         let name = request["timer"]?.string ?? "@\(revision + 1)"
         let own = world.timers.filter { $0.action.target == action.target && $0.name != name }
         if own.count >= (action.kind == "store" ? 64 : 1024) { throw Refusal("limit") }

@@ -173,8 +173,17 @@ struct ModelExpression {
         case "some": return .bool(try elements.indices.contains { Self.isTrue(try at($0)) })
         case "none": return .bool(!(try elements.indices.contains { Self.isTrue(try at($0)) }))
         case "sort":
-            // Only integers are sorted here: all that the random types sort.
-            return .array(elements.compactMap(\.int).sorted().map(JSON.int))
+            guard subject.isNull || subject.array != nil else { throw ModelError.arguments }
+            let hasKey = list.count > 1 && !list[1].isNull
+            let keys = try elements.indices.map { hasKey ? try at($0) : elements[$0] }
+            if keys.contains(where: { Self.rank($0) == nil }) { throw ModelError.arguments }
+            let isDescending = list.count > 2 && list[2] == "descending"
+            let order = elements.indices.sorted { one, other in
+                if Self.precedes(keys[one], keys[other]) { return !isDescending }
+                if Self.precedes(keys[other], keys[one]) { return isDescending }
+                return one < other
+            }
+            return .array(order.map { elements[$0] })
         default:
             var accumulator = list.count > 2 ? try value(list[2]) : .null
             for (index, element) in elements.enumerated() {
@@ -184,6 +193,24 @@ struct ModelExpression {
             }
             return accumulator
         }
+    }
+
+    /// Null comes first, then false, true, numbers, texts; nothing else has an order.
+    private static func rank(_ key: JSON) -> Int? {
+        switch key {
+        case .null: 0
+        case .bool(let flag): flag ? 2 : 1
+        case .int, .double: 3
+        case .string: 4
+        default: nil
+        }
+    }
+
+    private static func precedes(_ one: JSON, _ other: JSON) -> Bool {
+        guard let left = rank(one), let right = rank(other), left == right else {
+            return rank(one) ?? 0 < rank(other) ?? 0
+        }
+        return left > 2 && (try? holds("<", one, other)) == true
     }
 
     // MARK: Comparisons

@@ -144,7 +144,9 @@ struct ModelType {
     private func timer(_ rule: JSON, _ refusal: Refusal, value: (JSON) throws -> JSON) throws -> JSON? {
         if rule.isNull { return nil }
         let delay = try value(rule["in"] ?? .null)
-        guard let milliseconds = Self.milliseconds(delay) else { throw refusal }
+        guard let milliseconds = Self.milliseconds(delay), milliseconds <= Self.farthest else {
+            throw refusal
+        }
         let action = rule["action"]?.string ?? ""
         let payload: JSONObject
         do {
@@ -155,9 +157,12 @@ struct ModelType {
         return ["in": .int(milliseconds), "action": .string(action), "payload": .object(payload)]
     }
 
+    /// Ten years, as far ahead as a timer may be.
+    static let farthest = 10 * 366 * 86_400_000
+
     /// A length of time in milliseconds.
     static func milliseconds(_ length: JSON) -> Int? {
-        if let seconds = length.double { return seconds < 0 ? nil : Int((seconds * 1000).rounded()) }
+        if let seconds = length.double { return seconds < 0 ? nil : Int(exactly: (seconds * 1000).rounded()) }
         guard let text = length.string, let unit = text.last.map(String.init),
             let scale = ["s": 1000, "m": 60_000, "h": 3_600_000][unit], let count = Int(text.dropLast())
         else { return nil }
