@@ -8,7 +8,9 @@ extension ModelExpression {
         case .int, .double: return value
         case .null: return 0
         case .bool(let flag): return flag ? 1 : 0
-        case .string(let text):
+        case .string(let given):
+            let text = String(given.drop(while: isSpace).reversed().drop(while: isSpace).reversed())
+            if text.isEmpty { return 0 }
             if let whole = Int(text) { return .int(whole) }
             guard let number = Double(text) else { throw ModelError.notANumber }
             return .double(number)
@@ -16,11 +18,13 @@ extension ModelExpression {
         }
     }
 
+    private static func isSpace(_ letter: Character) -> Bool { letter.isASCII && letter.isWhitespace }
+
     /// The number with which a text begins, for sums and products.
     private static func leadingNumber(_ value: JSON) throws -> JSON {
-        guard let text = value.string, let match = text.prefixMatch(of: /-?[0-9]+(\.[0-9]+)?/) else {
-            return try number(value)
-        }
+        guard let text = value.string?.drop(while: isSpace),
+            let match = text.prefixMatch(of: /[-+]?[0-9]+(\.[0-9]+)?([eE][-+]?[0-9]+)?/)
+        else { return try number(value) }
         return try number(.string(String(match.0)))
     }
 
