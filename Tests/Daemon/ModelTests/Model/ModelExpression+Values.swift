@@ -28,6 +28,13 @@ extension ModelExpression {
         return try number(.string(String(match.0)))
     }
 
+    /// A number, for which an array stands that has no other element; an empty one is 0.
+    private static func onlyNumber(_ value: JSON) throws -> JSON {
+        guard let elements = value.array else { return try number(value) }
+        if elements.count > 1 || elements.first?.bool != nil { throw ModelError.notANumber }
+        return try onlyNumber(elements.first ?? 0)
+    }
+
     private static func finite(_ number: Double) throws -> JSON {
         if !number.isFinite { throw ModelError.overflow }
         return .double(number)
@@ -77,11 +84,8 @@ extension ModelExpression {
         case "+", "-", "*", "/", "%", "max", "min":
             let numbers = try operands.map { operand in
                 if ["+", "*"].contains(name) { return try leadingNumber(operand) }
-                // An array among several counts as its only element, an empty one as 0.
-                if let elements = operand.array, operands.count > 1, elements.count < 2 {
-                    return try number(elements.first ?? 0)
-                }
-                return try number(operand)
+                let isOfSeveral = ["max", "min"].contains(name) && operands.count > 1
+                return try isOfSeveral ? onlyNumber(operand) : number(operand)
             }
             guard let first = numbers.first else {
                 if name == "+" { return 0 }
@@ -145,11 +149,34 @@ extension ModelExpression {
         switch value {
         case .null: return ""
         case .string(let text): return text
-        case .double(let number) where number == number.rounded() && abs(number) < 1e15:
-            return "\(Int(number))"
+        case .double(let number): return text(of: number)
         case .array(let elements): return try elements.map { try text($0) }.joined(separator: ",")
         case .object: return "[object Object]"
         default: return value.encoded
+        }
+    }
+
+    /// As JavaScript prints it: without an exponent from a millionth up to 21 digits.
+    private static func text(of number: Double) -> String {
+        if number == 0 { return "0" }
+        let parts = "\(abs(number))".split(separator: "e")
+        let halves = parts[0].split(separator: ".")
+        let zeros = { (count: Int) in String(repeating: "0", count: count) }
+        var digits = halves.joined()
+        var point = halves[0].count + (parts.count > 1 ? Int(parts[1])! : 0)
+        while digits.hasSuffix("0") { digits.removeLast() }
+        while digits.hasPrefix("0") {
+            digits.removeFirst()
+            point -= 1
+        }
+        let sign = number < 0 ? "-" : ""
+        switch point {
+        case digits.count...21: return sign + digits + zeros(point - digits.count)
+        case 1...21: return sign + digits.prefix(point) + "." + digits.dropFirst(point)
+        case -5...0: return sign + "0." + zeros(-point) + digits
+        default:
+            let rest = digits.count > 1 ? "." + digits.dropFirst() : ""
+            return sign + digits.prefix(1) + rest + "e" + (point > 0 ? "+" : "-") + "\(abs(point - 1))"
         }
     }
 
