@@ -38,6 +38,8 @@ package protocol CommandHost: CommandSink {
 
 /// How far a command has come when its host is asked whether it goes on.
 package enum CommandStage {
+    /// All that needs no state is checked: from here on a command of a shared bus is executed by all members alike.
+    case proposal(Claim = .none)
     /// It is no repetition of an earlier one, and would commit.
     case commit
     /// The machine's plan has what a dispatch reaches.
@@ -54,6 +56,15 @@ package enum CommandStage {
     case readWill([JSON])
     /// The machine's plan has what a timer reaches.
     case firing
+}
+
+/// What a command that is proposed will take, so that the member that is asked can refuse it for lack of room.
+package enum Claim {
+    case none
+    /// Its actions have to fit into events.
+    case events
+    case timer, store
+    case will([JSON])
 }
 
 /// What operators want to read of a command, besides its commit.

@@ -1,8 +1,20 @@
 import BusMachine
 import BusProtocol
 
-/// What a command came to.
+/// What a command came to, and what of that its client is told.
 package struct CommandReply: Equatable, Sendable {
+    /// What the reply holds besides `created`, `due` and `migrations`, which are told where they are known.
+    package enum Contents: Sendable {
+        case nothing, revision
+        /// How many stores a dispatch matched and changed.
+        case outcome
+        /// All that is said to a client that has named its session.
+        case greeting
+    }
+
+    package var contents: Contents
+    /// False: a client that has asked for no acknowledgement is told only what is refused.
+    package var isAcknowledged = true
     /// Of the commit; of what is no commit, the revision behind which it took effect.
     package var revision: Int
     package var matched = 0
@@ -10,7 +22,7 @@ package struct CommandReply: Equatable, Sendable {
     /// Both counts for the stores that the caller sees; nil: all stores, or no longer known.
     package var seen: Seen?
     /// Of a create: whether the store is new.
-    package var created = false
+    package var created: Bool?
     /// It repeats an earlier request, whose reply this is.
     package var isDuplicate = false
     /// Of a dispatch that comes later: its timer, and when that is due.
@@ -23,7 +35,9 @@ package struct CommandReply: Equatable, Sendable {
     /// Of new definitions: the types whose stores have changed from one version to another.
     package var migrations: [Redefinition.Migration] = []
 
-    package init(revision: Int) { self.revision = revision }
+    package init(_ contents: Contents = .revision, revision: Int) {
+        (self.contents, self.revision) = (contents, revision)
+    }
 
     package struct Seen: Equatable, Sendable {
         package let matched: Int

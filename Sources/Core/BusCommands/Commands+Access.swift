@@ -20,16 +20,22 @@ extension Commands {
                 String(decoding: request.action, as: UTF8.self), isStore: isStore,
                 String(decoding: isStore ? request.store : request.type, as: UTF8.self), grants)
         }
+        try authorize(actions, grants)
+    }
+
+    /// Throws unless each of these is an action, and may be dispatched.
+    package func authorize(_ actions: [JSON], _ grants: Grants?) throws(RequestError) {
         for (index, element) in actions.enumerated() {
             do throws(RequestError) {
-                try authorize(try BatchElement(element, place: "actions[\(index)]"), grants)
+                let element = try BatchElement(element, place: "actions[\(index)]")
+                if let grants { try authorize(element, grants) }
             } catch {
                 throw error.at(index)
             }
         }
     }
 
-    package func authorize(_ element: BatchElement, _ grants: Grants) throws(RequestError) {
+    func authorize(_ element: BatchElement, _ grants: Grants) throws(RequestError) {
         try authorize(element.action, isStore: element.isStore, element.target, grants)
     }
 

@@ -7,11 +7,18 @@ import BusProtocol
 extension Commands {
     func dispatch(by caller: Caller, _ host: any CommandHost) throws(RequestError) -> CommandReply? {
         if let grants = caller.grants, !isEarlier { try authorizeDispatch(grants) }
-        // Whether there is a reply is up to the host; what is no answer to that is refused.
-        _ = try request.flag(.ack, default: true)
-        if request.present.contains(.in) || request.present.contains(.at) {
-            return try schedule(by: caller, host)
-        }
+        var isAcknowledged = try request.flag(.ack, default: true)
+        let isLater = request.present.contains(.in) || request.present.contains(.at)
+        guard try host.admit(.proposal(isLater ? .timer : .events)) else { return nil }
+        var reply = isLater ? try schedule(by: caller, host) : try dispatchNow(by: caller, host)
+        if isLater, try request.flag(.dryRun, default: false) { isAcknowledged = true }
+        reply?.isAcknowledged = isAcknowledged
+        return reply
+    }
+
+    private func dispatchNow(
+        by caller: Caller, _ host: any CommandHost
+    ) throws(RequestError) -> CommandReply? {
         let isDryRun = try request.flag(.dryRun, default: false)
         guard !request.present.contains(.timer) else {
             throw .invalid("timer", "`timer` names a dispatch that comes later; say when with `in` or `at`.")
@@ -19,7 +26,10 @@ extension Commands {
         let expected = try request.integer(.ifRevision)
         let key = try machine.keyed(request, by: caller.principal)
         if !isDryRun {
-            if let earlier = try earlier(key) { return earlier }
+            if var earlier = try earlier(key, .outcome) {
+                if !maySeeOutcome(caller.grants) { earlier.seen = .init(matched: 0, changed: 0) }
+                return earlier
+            }
             guard try host.admit(.commit) else { return nil }
         }
         machine.plan.clear()
@@ -35,11 +45,24 @@ extension Commands {
             return reply
         }
         host.commit(by: caller.principal, actions: true, key: key, nil)
-        var reply = remember(key, matched: matched, changed: machine.changed)
+        var reply = remember(key, .outcome, matched: matched, changed: machine.changed)
         reply.seen = seen.map {
             .init(matched: $0.count, changed: machine.changed(of: $0, seenBy: caller.grants))
         }
         return reply
+    }
+
+    /// Whether a client that repeats a dispatch may know what it did: only where it sees all that the dispatch names.
+    private func maySeeOutcome(_ grants: Grants?) -> Bool {
+        guard let grants, !grants.readsEverything else { return true }
+        machine.plan.clear()
+        defer { machine.plan.clear() }
+        guard (try? machine.planDispatch(request, expecting: nil)) != nil else { return false }
+        return machine.plan.steps.elements.allSatisfy { step in
+            if step.store < 0 { return grants.showsAll(ofType: step.type.name) }
+            if case .whole = machine.visibility(of: step.store, to: grants) { return true }
+            return false
+        }
     }
 
     /// Sets a timer: the dispatch is checked now, and committed when it is due.

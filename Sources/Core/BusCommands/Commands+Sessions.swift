@@ -9,6 +9,7 @@ extension Commands {
         guard let actions = try request.array(.actions) else {
             throw .invalid("actions", "Give the will's `actions`; an empty list clears it.")
         }
+        guard try host.admit(.proposal(.will(actions))) else { return nil }
         guard actions.count <= machine.limits.batch else {
             throw RequestError(.limit, "A will takes at most \(machine.limits.batch) actions; give fewer.")
         }
@@ -29,7 +30,7 @@ extension Commands {
             machine.setWill(will, of: session)
             host.note(session)
         }
-        return CommandReply(revision: machine.revision)
+        return CommandReply(.nothing, revision: machine.revision)
     }
 
     /// Ends a session: applies its will, then drops its ephemeral stores, as one commit.

@@ -12,6 +12,7 @@ extension Commands {
         let parts = try machine.requireAddress(request.store)
         let address = String(decoding: request.store, as: UTF8.self)
         try require(.create, address, caller.grants, "create")
+        guard try host.admit(.proposal(.store)) else { return nil }
         let entry = try machine.requireType(parts.type)
         var wanted = isEarlier ? nil : try requestedState()
         let isEphemeral = try request.flag(.ephemeral, default: false)
@@ -23,7 +24,9 @@ extension Commands {
             return earlier
         }
         if ifMissing, machine.stores.find(type: entry.index, name: parts.name) != nil {
-            return CommandReply(revision: machine.revision)
+            var reply = CommandReply(revision: machine.revision)
+            reply.created = false
+            return reply
         }
         try machine.requireFree(address, parts, entry)
         guard try host.admit(.creation) else { return nil }
@@ -74,6 +77,7 @@ extension Commands {
         }
         let address = String(decoding: request.store, as: UTF8.self)
         try require(.drop, address, caller.grants, "drop")
+        guard try host.admit(.proposal()) else { return nil }
         let key = try machine.keyed(request, by: caller.principal)
         if let earlier = try earlier(key) { return earlier }
         let (_, index) = try machine.requireStore(request.store)

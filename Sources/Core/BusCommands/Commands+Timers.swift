@@ -13,6 +13,7 @@ extension Commands {
         guard isStore != request.present.contains(.type) else {
             throw .target(isGivenTwice: isStore)
         }
+        guard try host.admit(.proposal()) else { return nil }
         let key = try machine.keyed(request, by: caller.principal)
         if let earlier = try earlier(key) { return earlier }
         if !isEarlier { try requireOwnTimer(name, by: caller) }

@@ -13,6 +13,7 @@ package final class Commands {
     package let request: RequestReader
     /// Whether a repeated key is answered as before. Only a test turns it off.
     private let remembersKeys: Bool
+    private var isProposal = false
 
     package init(_ machine: StateMachine, _ request: RequestReader, remembersKeys: Bool = true) {
         self.machine = machine
@@ -24,41 +25,49 @@ package final class Commands {
     ///
     /// - Returns: nil where the host postpones the command.
     package func execute(
-        _ operation: Operation, by caller: Caller, _ host: any CommandHost
+        _ command: Operation.Command, by caller: Caller, _ host: any CommandHost
     ) throws(RequestError) -> CommandReply? {
-        switch operation {
-        case .dispatch: return try dispatch(by: caller, host)
-        case .create: return try create(by: caller, host)
-        case .drop: return try drop(by: caller, host)
-        case .cancel: return try cancel(by: caller, host)
-        case .will: return try setWill(by: caller, host)
-        // These change nothing, or only their own connection; or, as `revert` and `reload`, they need what is not in
-        // the request and are commands of their own.
-        case .ping, .get, .hello, .stores, .types, .subscribe, .unsubscribe, .sync, .history, .revert, .stats,
-            .reload, .timers, .cluster, .clients, .kick:
-            throw RequestError(
-                .unknownOp,
-                "This request changes nothing on the bus; ask the member that you are connected to.")
+        switch command {
+        case .dispatch: try dispatch(by: caller, host)
+        case .create: try create(by: caller, host)
+        case .drop: try drop(by: caller, host)
+        case .cancel: try cancel(by: caller, host)
+        case .will: try setWill(by: caller, host)
         }
     }
 
+    /// Checks what needs no state of the request that was read last: for the member of a shared bus that is asked, before
+    /// it proposes the request to all. The host says so by postponing it at the stage of the proposal.
+    package func check(
+        _ command: Operation.Command, by caller: Caller, _ host: any CommandHost
+    ) throws(RequestError) {
+        isProposal = true
+        defer { isProposal = false }
+        let reply = try execute(command, by: caller, host)
+        precondition(reply == nil, "A command is proposed before it is executed.")
+    }
+
     /// Entries of a shared log that were proposed by earlier rules keep the order of checks that these had.
-    var isEarlier: Bool { machine.rules < BusLimits.rulesOfOneMeaning }
+    var isEarlier: Bool { machine.rules < BusLimits.rulesOfOneMeaning && !isProposal }
 
     // MARK: - Keys
 
     /// The reply to a request with a key that was committed before.
-    func earlier(_ key: KeyedRequest?) throws(RequestError) -> CommandReply? {
+    func earlier(
+        _ key: KeyedRequest?, _ contents: CommandReply.Contents = .revision
+    ) throws(RequestError) -> CommandReply? {
         guard let key, remembersKeys, let earlier = try machine.duplicate(of: key) else { return nil }
-        var reply = CommandReply(revision: earlier.revision)
+        var reply = CommandReply(contents, revision: earlier.revision)
         (reply.matched, reply.changed, reply.isDuplicate) = (earlier.matched, earlier.changed, true)
         return reply
     }
 
     /// The reply to what was just committed, which its key is remembered with.
-    func remember(_ key: KeyedRequest?, matched: Int, changed: Int) -> CommandReply {
+    func remember(
+        _ key: KeyedRequest?, _ contents: CommandReply.Contents = .revision, matched: Int, changed: Int
+    ) -> CommandReply {
         if let key { machine.remember(key, matched: matched, changed: changed) }
-        var reply = CommandReply(revision: machine.revision)
+        var reply = CommandReply(contents, revision: machine.revision)
         (reply.matched, reply.changed) = (matched, changed)
         return reply
     }

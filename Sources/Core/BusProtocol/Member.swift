@@ -44,53 +44,72 @@ public struct MemberSet: Sendable {
 }
 
 /// The operation of a request.
-package enum Operation: String, CaseIterable, Sendable {
-    case dispatch, ping, get, hello, create, drop, stores, types, subscribe, unsubscribe, sync, history,
-        revert
-    case will, stats, reload, timers, cancel, cluster, clients, kick
+package enum Operation: Hashable, CaseIterable, Sendable {
+    case command(Command)
+    case local(Local)
+
+    /// It changes the bus and means what `BusCommands` says, on a shared bus for all members.
+    package enum Command: String, CaseIterable, Sendable {
+        case dispatch, create, drop, cancel, will
+    }
+
+    /// The daemon that is asked does it: it reads, or is about a connection or this daemon. `revert` and `reload` need what
+    /// is not in the request.
+    package enum Local: String, CaseIterable, Sendable {
+        case ping, get, hello, stores, types, subscribe, unsubscribe, sync, history, revert, stats, reload
+        case timers, cluster, clients, kick
+    }
+
+    package static let allCases = Command.allCases.map(Self.command) + Local.allCases.map(Self.local)
+
+    /// As `op` has it.
+    package var rawValue: String {
+        switch self {
+        case .command(let command): command.rawValue
+        case .local(let local): local.rawValue
+        }
+    }
 
     /// Whether it changes nothing that outlives its connection: once no client reads the answer, it can be skipped.
-    package var isRead: Bool {
-        switch self {
-        case .get, .stores, .types, .history, .subscribe, .unsubscribe, .sync, .stats, .ping, .timers,
-            .clients:
-            true
-        // Of these one may ask the daemon to leave.
-        case .cluster: false
-        case .dispatch, .hello, .create, .drop, .revert, .will, .reload, .cancel, .kick: false
-        }
+    package var isRead: Bool { Self.reads.contains(self) }
+
+    // By `cluster` one may ask the daemon to leave.
+    private static let reads: Set<Operation> = [
+        .local(.get), .local(.stores), .local(.types), .local(.history), .local(.subscribe),
+        .local(.unsubscribe), .local(.sync), .local(.stats), .local(.ping), .local(.timers), .local(.clients),
+    ]
+
+    /// The members it may have.
+    package var members: MemberSet {
+        var members = Self.members[self] ?? MemberSet()
+        members.insert(.op)
+        members.insert(.id)
+        return members
     }
 
-    /// The members it may have, besides `op` and `id`.
-    package var members: MemberSet {
-        switch self {
-        case .hello: MemberSet(.op, .id, .protocol, .client, .token, .session, .linger)
-        case .dispatch:
-            MemberSet(
-                .op, .id, .type, .store, .action, .payload, .actions, .ifRevision, .key, .after, .epoch,
-                .dryRun, .ack, .in, .at, .timer)
-        case .create:
-            MemberSet(
-                .op, .id, .store, .state, .version, .ephemeral, .ifMissing, .ttl, .key, .after, .epoch)
-        case .drop: MemberSet(.op, .id, .store, .key, .after, .epoch)
-        case .get:
-            MemberSet(.op, .id, .store, .type, .match, .select, .revision, .time, .limit, .after, .fresh)
-        case .stores: MemberSet(.op, .id, .match, .limit, .after)
-        case .types: MemberSet(.op, .id, .type, .revision, .time)
-        case .subscribe:
-            MemberSet(
-                .op, .id, .store, .type, .match, .select, .format, .initial, .since, .epoch, .cause, .actions)
-        case .unsubscribe: MemberSet(.op, .id, .sub)
-        case .history: MemberSet(.op, .id, .since, .time, .until, .limit, .type, .store)
-        case .revert: MemberSet(.op, .id, .store, .revision, .ifRevision)
-        case .will: MemberSet(.op, .id, .actions)
-        case .timers: MemberSet(.op, .id, .match, .limit, .after)
-        case .cancel: MemberSet(.op, .id, .store, .type, .timer, .key, .after, .epoch)
-        case .reload: MemberSet(.op, .id, .dryRun)
-        case .cluster: MemberSet(.op, .id, .leave, .offset)
-        case .clients: MemberSet(.op, .id, .limit, .after)
-        case .kick: MemberSet(.op, .id, .client, .reason)
-        case .sync, .stats, .ping: MemberSet(.op, .id)
-        }
-    }
+    private static let members: [Operation: MemberSet] = [
+        .command(.dispatch): MemberSet(
+            .type, .store, .action, .payload, .actions, .ifRevision, .key, .after, .epoch, .dryRun, .ack, .in,
+            .at, .timer),
+        .command(.create): MemberSet(
+            .store, .state, .version, .ephemeral, .ifMissing, .ttl, .key, .after, .epoch),
+        .command(.drop): MemberSet(.store, .key, .after, .epoch),
+        .command(.cancel): MemberSet(.store, .type, .timer, .key, .after, .epoch),
+        .command(.will): MemberSet(.actions),
+        .local(.hello): MemberSet(.protocol, .client, .token, .session, .linger),
+        .local(.get): MemberSet(
+            .store, .type, .match, .select, .revision, .time, .limit, .after, .fresh),
+        .local(.stores): MemberSet(.match, .limit, .after),
+        .local(.types): MemberSet(.type, .revision, .time),
+        .local(.subscribe): MemberSet(
+            .store, .type, .match, .select, .format, .initial, .since, .epoch, .cause, .actions),
+        .local(.unsubscribe): MemberSet(.sub),
+        .local(.history): MemberSet(.since, .time, .until, .limit, .type, .store),
+        .local(.revert): MemberSet(.store, .revision, .ifRevision),
+        .local(.timers): MemberSet(.match, .limit, .after),
+        .local(.reload): MemberSet(.dryRun),
+        .local(.cluster): MemberSet(.leave, .offset),
+        .local(.clients): MemberSet(.limit, .after),
+        .local(.kick): MemberSet(.client, .reason),
+    ]
 }

@@ -170,7 +170,7 @@ public final class RequestReader {
 
     /// The operation of the request, once its members have proved to be those it may have.
     package func operation() throws(RequestError) -> Operation {
-        if matchesTemplate { return .dispatch }
+        if matchesTemplate { return .command(.dispatch) }
         if let complaint { throw complaint }
         guard present.contains(.op) else {
             throw .invalid("op", "Say in `op` what is asked for, for example \"dispatch\".")

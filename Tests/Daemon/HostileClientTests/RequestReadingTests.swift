@@ -79,7 +79,8 @@ import Testing
                 request.values[member.key] = member.value
             }
         }
-        guard let name = request.texts["op"], let operation = Operation(rawValue: name),
+        guard let name = request.texts["op"],
+            let operation = Operation.allCases.first(where: { $0.rawValue == name }),
             object.members.allSatisfy({ member in
                 Member.allCases.contains { $0.name == member.key && operation.members.contains($0) }
             })

@@ -97,7 +97,7 @@ import Testing
         let named = Set(cell.matches(of: /`([A-Za-z]+)`/).map { String($0.1) })
         let shown = try members(ofRepliesTo: operation)
         // A line would have to be full.
-        #expect(named.subtracting(operation == .reload ? ["more"] : []) == shown)
+        #expect(named.subtracting(operation == .local(.reload) ? ["more"] : []) == shown)
     }
 
     @Test(arguments: ErrorCode.allCases) func everyErrorCodeStandsInTheTable(_ code: ErrorCode) throws {

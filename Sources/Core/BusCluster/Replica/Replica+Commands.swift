@@ -11,11 +11,15 @@ extension Replica {
         _ line: [UInt8], of key: SessionKey, by caller: Caller
     ) throws(RequestError) -> CommandReply {
         try read(line) { () throws(RequestError) in
-            let operation = try commands.request.operation()
-            if operation == .dispatch, try commands.request.flag(.dryRun, default: false) {
+            guard case .command(let command) = try commands.request.operation() else {
+                throw RequestError(
+                    .unknownOp,
+                    "This request changes nothing on the bus; ask the member that you are connected to.")
+            }
+            if try commands.request.flag(.dryRun, default: false) {
                 throw .invalid("dryRun", "A dry run commits nothing, so it is no entry of the log.")
             }
-            return try commands.execute(operation, by: caller, host(of: key, caller.principal))
+            return try commands.execute(command, by: caller, host(of: key, caller.principal))
         }
     }
 
@@ -25,7 +29,7 @@ extension Replica {
     ) throws(RequestError) -> CommandReply {
         try read(line) { () throws(RequestError) in
             let request = commands.request
-            guard try request.operation() == .revert, request.present.contains(.store),
+            guard try request.operation() == .local(.revert), request.present.contains(.store),
                 let revision = try request.integer(.revision)
             else { throw .invalid("revision", "Say in `store` and `revision` what to revert to.") }
             let expected = try request.integer(.ifRevision)

@@ -129,7 +129,7 @@ extension Replica {
         case .revert(let line, let past):
             return try revert(line, to: past, by: caller)
         case .sessionNamed(let name, let linger):
-            var reply = CommandReply(revision: machine.revision)
+            var reply = CommandReply(.greeting, revision: machine.revision)
             reply.isResumed = try self.name(key, name, linger: linger, principal)
             return reply
         case .sessionEnded:

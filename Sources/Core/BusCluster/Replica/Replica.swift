@@ -156,7 +156,7 @@ package final class Replica {
                     for number in [reply.revision, reply.matched, reply.changed, reply.due ?? -1] {
                         digest.add(number)
                     }
-                    digest.add((reply.created ? 1 : 0) + (reply.isDuplicate ? 2 : 0))
+                    digest.add((reply.created == true ? 1 : 0) + (reply.isDuplicate ? 2 : 0))
                 case .refused(let error): digest.add(Array(error.code.rawValue.utf8))
                 }
             }

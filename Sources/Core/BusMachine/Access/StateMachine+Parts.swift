@@ -4,6 +4,11 @@ import BusState
 
 /// What somebody who sees only parts of states learns of their changes: the same as if there were nothing else in them.
 extension StateMachine {
+    package func visibility(of store: Int32, to grants: Grants) -> Grants.Visibility {
+        let record = stores.pointer(store)
+        return grants.visibility(of: record.pointee.name, ofType: types[Int(record.pointee.type)].name)
+    }
+
     /// The revision of the last change of a store that somebody has seen; nil grants see everything.
     package func revision(of store: Int32, seenBy grants: Grants?) -> Int {
         let record = stores.pointer(store)

@@ -14,9 +14,9 @@ package struct RehearsedChanges {
 
 extension StateMachine {
     /// The changes that are applied and not committed, as long as they take no more than `room` bytes, as far as
-    /// the stores are shown.
+    /// somebody sees the stores.
     package func rehearsedChanges(
-        room: Int, shown: (Int32) -> Grants.Visibility
+        room: Int, seenBy grants: Grants?
     ) -> RehearsedChanges {
         var found = RehearsedChanges()
         let restricted = Stack<DeltaEntry>()
@@ -28,7 +28,7 @@ extension StateMachine {
             let state = stores.pointer(store).pointee.state
             var changes = entries.elements[...]
             var parts: Selection?
-            switch shown(store) {
+            switch grants.map({ visibility(of: store, to: $0) }) ?? .whole {
             case .nothing: continue
             case .whole: break
             case .parts(let selection):

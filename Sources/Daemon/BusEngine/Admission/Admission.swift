@@ -40,7 +40,7 @@ final class Admission {
     /// Before a client is identified, it may only send a hello, unless it has shown a certificate.
     @inline(__always)
     func admit(_ operation: Operation, from connection: Connection) throws(RequestError) {
-        if connection.access.principal == nil, operation != .hello { try identify(connection) }
+        if connection.access.principal == nil, operation != .local(.hello) { try identify(connection) }
     }
 
     /// The first request of a client decides who it is: by a token in its hello, or else by its certificate.

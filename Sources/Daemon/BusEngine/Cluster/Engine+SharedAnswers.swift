@@ -75,7 +75,7 @@ extension Engine {
         _ entry: PendingEntry, _ id: UnsafeRawBufferPointer, _ connection: Connection
     ) {
         switch entry.outcome {
-        case .outcome(.done(let reply)): answer(entry.kind, reply, id, connection)
+        case .outcome(.done(let reply)): answer(reply, id, connection)
         case .outcome(.refused(let error)): refuse(error, for: connection, id: id)
         case .failed(let failure):
             // A subscription that can't go on from where its client was begins anew.
@@ -102,45 +102,29 @@ extension Engine {
     }
 
     /// Writes the reply of a command, on one machine and on a shared bus alike.
-    func answer(
-        _ kind: PendingEntry.Kind, _ reply: CommandReply, _ id: UnsafeRawBufferPointer,
-        _ connection: Connection
-    ) {
+    func answer(_ reply: CommandReply, _ id: UnsafeRawBufferPointer, _ connection: Connection) {
         if reply.isDuplicate { totals.duplicates += 1 }
-        switch kind {
-        case .dispatch(let isAcknowledged, let seesOutcome):
-            guard isAcknowledged else { return }
+        if reply.contents == .outcome { connection.input.noteDispatch() }
+        if !reply.isAcknowledged { return }
+        switch reply.contents {
+        case .outcome:
             connections.reply(to: connection) { writer in
                 writer.append(
                     outcomeOf: id, revision: reply.revision, kept: hub.revisionDigits,
-                    matched: reply.seen?.matched ?? (seesOutcome ? reply.matched : 0),
-                    changed: reply.seen?.changed ?? (seesOutcome ? reply.changed : 0),
-                    isDuplicate: reply.isDuplicate)
+                    matched: reply.seen?.matched ?? reply.matched,
+                    changed: reply.seen?.changed ?? reply.changed, isDuplicate: reply.isDuplicate)
             }
-        case .schedule(let isAcknowledged):
-            guard isAcknowledged else { return }
+        case .revision:
             answer(connection, id: id) { writer in
                 writer.append(revision: reply.revision)
-                if let timer = reply.timer {
-                    writer.append(",\"timer\":", quoted: timer)
-                }
-                writer.append(",\"due\":", json: DurationText.seconds(reply.due ?? 0))
-                if reply.isDuplicate { writer.appendDuplicate() }
-            }
-        case .create:
-            answer(connection, id: id) { writer in
-                writer.append(revision: reply.revision)
-                writer.append(created: reply.created)
-                if reply.isDuplicate { writer.appendDuplicate() }
-            }
-        case .commit, .sync, .read, .resumption:
-            answer(connection, id: id) { writer in
-                writer.append(revision: reply.revision)
+                if let timer = reply.timer { writer.append(",\"timer\":", quoted: timer) }
+                if let due = reply.due { writer.append(",\"due\":", json: DurationText.seconds(due)) }
+                if let created = reply.created { writer.append(created: created) }
                 Self.append(reply.migrations, to: writer)
                 if reply.isDuplicate { writer.appendDuplicate() }
             }
-        case .will, .refused: answer(connection, id: id) { _ in }
-        case .hello: answerHello(connection, id: id, isResumed: reply.isResumed)
+        case .greeting: answerHello(connection, id: id, isResumed: reply.isResumed)
+        case .nothing: answer(connection, id: id) { _ in }
         }
     }
 

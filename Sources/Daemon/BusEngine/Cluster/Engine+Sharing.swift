@@ -28,38 +28,23 @@ extension Engine {
     func share(_ operation: Operation, _ connection: Connection) throws(RequestError) -> Bool {
         if connection.input.attempt == .behindBarrier { return false }
         switch operation {
-        case .dispatch:
-            if try request.flag(.dryRun, default: false) { break }
-            try shareDispatch(connection)
+        // What commits nothing is this member's to answer.
+        case .command where try request.flag(.dryRun, default: false): break
+        case .command(let command):
+            try propose(command, connection)
             return true
-        case .create:
-            try shareCreate(connection)
-            return true
-        case .drop:
-            try require(.drop, ofStoreIn: connection.access.grants, "drop")
-            try submit(.commit, connection)
-            return true
-        case .cancel:
-            try submit(.commit, connection)
-            return true
-        case .will:
-            try shareWill(connection)
-            return true
-        case .sync:
+        case .local(.sync):
             awaitBarrier(.sync, connection)
             return true
-        case .get where try request.flag(.fresh, default: false):
+        case .local(.get) where try request.flag(.fresh, default: false):
             awaitBarrier(.read(line: Array(currentLine)), connection)
             connection.wait(for: .barrier)
             return true
-        case .subscribe where try goesOnFromLater():
+        case .local(.subscribe) where try goesOnFromLater():
             awaitBarrier(.resumption(line: Array(currentLine)), connection)
             connection.wait(for: .barrier)
             return true
-        case .get, .subscribe, .ping, .hello, .stores, .types, .unsubscribe, .history, .revert, .stats,
-            .reload,
-            .timers, .cluster, .clients, .kick:
-            break
+        case .local: break
         }
         return waitsForEntries(connection)
     }
@@ -81,58 +66,14 @@ extension Engine {
 
     // MARK: - Requests
 
-    private func shareDispatch(_ connection: Connection) throws(RequestError) {
-        totals.dispatches &+= 1
-        let isPlain = !request.hasMembersBeyondPlainDispatch
-        if let grants = connection.access.grants { try commands.authorizeDispatch(grants) }
-        let isAcknowledged = isPlain ? true : try request.flag(.ack, default: true)
-        let seesOutcome = maySeeOutcome(connection.access.grants)
-        if isLineLong { try requireEventRoom() }
-        guard !isPlain, request.present.contains(.in) || request.present.contains(.at) else {
-            try submit(.dispatch(isAcknowledged: isAcknowledged, seesOutcome: seesOutcome), connection)
-            connection.input.noteDispatch()
-            return
-        }
-        try shares.requireTimer(connection.user)
-        try submit(.schedule(isAcknowledged: isAcknowledged), connection)
-    }
-
-    /// Whether the actions can be told to subscribers does not depend on states, where they can be planned at all.
-    private func requireEventRoom() throws(RequestError) {
-        machine.plan.clear()
-        defer { machine.plan.clear() }
-        guard (try? machine.planDispatch(request, expecting: nil)) != nil else { return }
-        try admission.requireEventRoom()
-    }
-
-    private func shareCreate(_ connection: Connection) throws(RequestError) {
-        guard request.present.contains(.store) else {
-            throw .invalid("store", "Say in `store` which address the new store has.")
-        }
-        try require(.create, ofStoreIn: connection.access.grants, "create")
-        try shares.requireStore(connection.user)
-        try admission.requireMemory(for: currentLine.count)
-        let isEphemeral = try request.flag(.ephemeral, default: false)
-        try submit(.create, connection)
-        if isEphemeral { connection.hold.noteLeft() }
-    }
-
-    private func shareWill(_ connection: Connection) throws(RequestError) {
-        guard let actions = try request.array(.actions) else {
-            throw .invalid("actions", "Give the will's `actions`; an empty list clears it.")
-        }
-        for (index, element) in actions.enumerated() {
-            do throws(RequestError) {
-                let element = try BatchElement(element, place: "actions[\(index)]")
-                if let grants = connection.access.grants { try commands.authorize(element, grants) }
-            } catch {
-                throw error.at(index)
-            }
-        }
-        let size = try admission.requireMemory(forWill: actions, of: connection)
-        try submit(.will, connection)
-        connections.countWill(size, of: connection)
-        connection.hold.noteLeft()
+    /// Proposes the present request to all members, if it is one as far as this member can tell.
+    private func propose(_ command: Operation.Command, _ connection: Connection) throws(RequestError) {
+        if command == .dispatch { totals.dispatches &+= 1 }
+        let host = local.here(for: connection, isProposing: true)
+        try commands.check(command, by: caller(of: connection), host)
+        try submit(.command, connection)
+        if let bytes = host.willBytes { connections.countWill(bytes, of: connection) }
+        if host.leavesSession { connection.hold.noteLeft() }
     }
 
     /// A client wants a session with a name, which another member may have.
@@ -145,7 +86,7 @@ extension Engine {
         }
         connection.hold.name(name, linger: linger)
         connection.hold.noteLeft()
-        try submit(.hello, connection, .sessionNamed(name, linger: linger))
+        try submit(.command, connection, .sessionNamed(name, linger: linger))
     }
 
     /// The state that a store is to be reverted to has been found in the history of this member.
@@ -160,7 +101,7 @@ extension Engine {
         var line: JSONObject = ["op": "revert", "store": .string(store), "revision": .int(past)]
         if let expected { line["ifRevision"] = .int(expected) }
         try submit(
-            .commit, connection,
+            .command, connection,
             .revert(Array(line.encoded.utf8), past: Array(old.json.encoded.utf8)), id: id)
     }
 
@@ -171,7 +112,7 @@ extension Engine {
             return submitOwn(.configure(text), "what is configured")
         }
         do throws(RequestError) {
-            try submit(.commit, connection, .configure(text), id: id)
+            try submit(.command, connection, .configure(text), id: id)
         } catch {
             id.withUnsafeBytes { refuse(error, for: connection, id: $0) }
         }

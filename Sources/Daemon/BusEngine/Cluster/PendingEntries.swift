@@ -52,14 +52,8 @@ struct PendingEntries {
 /// A request on its way through the shared log.
 struct PendingEntry {
     enum Kind {
-        /// `seesOutcome`: whether its client may know how many stores it reached.
-        case dispatch(isAcknowledged: Bool, seesOutcome: Bool)
-        case schedule(isAcknowledged: Bool)
-        case create
-        /// Drop, cancel, revert, reload: the reply has the revision.
-        case commit
-        case will
-        case hello
+        /// It changes the bus: the outcome says what its client is told.
+        case command
         case sync
         /// A read behind a barrier.
         case read(line: [UInt8])

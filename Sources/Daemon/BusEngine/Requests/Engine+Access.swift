@@ -7,27 +7,6 @@ import BusProtocol
 /// What the access rules say of a request. Names are judged before anything is looked up, so that a refusal says nothing
 /// of what there is.
 extension Engine {
-    // MARK: What a dispatch tells
-
-    func visibility(of store: Int32, to grants: Grants) -> Grants.Visibility {
-        let record = machine.stores.pointer(store)
-        return grants.visibility(
-            of: record.pointee.name, ofType: machine.types[Int(record.pointee.type)].name)
-    }
-
-    /// Whether a repeated dispatch may be told what it did: only where all that it names can be seen.
-    func maySeeOutcome(_ grants: Grants?) -> Bool {
-        guard let grants, !grants.readsEverything else { return true }
-        machine.plan.clear()
-        defer { machine.plan.clear() }
-        guard (try? machine.planDispatch(request, expecting: nil)) != nil else { return false }
-        return machine.plan.steps.elements.allSatisfy { step in
-            if step.store < 0 { return grants.showsAll(ofType: step.type.name) }
-            if case .whole = visibility(of: step.store, to: grants) { return true }
-            return false
-        }
-    }
-
     // MARK: One store
 
     func require(

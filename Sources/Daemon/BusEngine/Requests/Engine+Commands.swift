@@ -13,44 +13,24 @@ extension Engine {
     }
 
     /// Executes the present request, and answers it. One that has to wait for its turn is kept.
-    func run(_ operation: Operation, _ connection: Connection) throws(RequestError) {
+    func run(_ command: Operation.Command, _ connection: Connection) throws(RequestError) {
         let host = local.here(for: connection)
-        defer { finish(operation, host) }
+        defer { finish(host) }
         // Between entries, the time of a shared bus is that of the last one: a dry run has the time that an entry would have now.
         let time = machine.time
         if shared.isOn { machine.advance(to: clock.now) }
         defer { if shared.isOn { machine.turnBack(to: time) } }
-        guard let reply = try commands.execute(operation, by: caller(of: connection), host) else { return }
-        let isAcknowledged = operation == .dispatch ? try request.flag(.ack, default: true) : true
+        guard let reply = try commands.execute(command, by: caller(of: connection), host) else { return }
         if reply.isRehearsal { return try answerDryRun(connection, reply.matched) }
-        let kind: PendingEntry.Kind
-        switch operation {
-        case .dispatch where reply.due != nil:
-            let isDryRun = try request.flag(.dryRun, default: false)
-            kind = .schedule(isAcknowledged: isAcknowledged || isDryRun)
-        case .dispatch:
-            connection.input.noteDispatch()
-            if reportsCommits, !reply.isDuplicate { reportCommit(by: connection, matched: reply.matched) }
-            kind = .dispatch(
-                isAcknowledged: isAcknowledged,
-                seesOutcome: !reply.isDuplicate || maySeeOutcome(connection.access.grants))
-        case .create: kind = .create
-        case .will:
-            if connection.hold.session != nil { connections.countWill(host.willBytes, of: connection) }
-            kind = .will
-        case .drop, .cancel: kind = .commit
-        // No commands: `Commands` has refused them.
-        case .ping, .get, .hello, .stores, .types, .subscribe, .unsubscribe, .sync, .history, .revert, .stats,
-            .reload, .timers, .cluster, .clients, .kick:
-            kind = .commit
+        if !reply.isAcknowledged {
+            log.noteUnacknowledged(connection, committedAt: reply.revision, id: request.id)
         }
-        if !isAcknowledged { log.noteUnacknowledged(connection, committedAt: reply.revision, id: request.id) }
-        answer(kind, reply, request.id, connection)
+        answer(reply, request.id, connection)
     }
 
     /// What was planned or computed for a command costs work, also where it came to nothing.
-    private func finish(_ operation: Operation, _ host: LocalHost) {
-        if operation == .dispatch, request.present.contains(.actions) {
+    private func finish(_ host: LocalHost) {
+        if request.present.contains(.actions) {
             clock.work += Work.batchAction * machine.plan.actions.count
         }
         if host.isCreating, let connection = host.connection {
@@ -70,13 +50,20 @@ final class LocalHost: CommandHost {
     /// The present command has begun to make a store.
     private(set) var isCreating = false
     /// What the will that was read counts as.
-    private(set) var willBytes = 0
+    private(set) var willBytes: Int?
+    /// The bus is shared: the command is taken as far as this member can tell what comes of it.
+    private(set) var isProposing = false
+    /// What is proposed ends with its client.
+    private(set) var leavesSession = false
+    /// How many stores the last dispatch reached.
+    private var matched = 0
 
     init(_ engine: Engine) { self.engine = engine }
 
     /// The host of the next command.
-    func here(for connection: Connection?) -> LocalHost {
-        (self.connection, isCreating, willBytes) = (connection, false, 0)
+    func here(for connection: Connection?, isProposing: Bool = false) -> LocalHost {
+        (self.connection, self.isProposing) = (connection, isProposing)
+        (isCreating, willBytes, leavesSession) = (false, nil, false)
         return self
     }
 
@@ -87,6 +74,9 @@ final class LocalHost: CommandHost {
     func admit(_ stage: CommandStage) throws(RequestError) -> Bool {
         let admission = engine.admission
         switch stage {
+        case .proposal(let claim):
+            if isProposing { try admit(claim) }
+            return !isProposing
         case .commit: try admission.requireCommits()
         case .plan(let isDryRun): return try admitPlan(isDryRun: isDryRun)
         case .creation:
@@ -119,6 +109,35 @@ final class LocalHost: CommandHost {
         return true
     }
 
+    /// Whether there is room here for what is proposed. What depends on states is for all members to say.
+    private func admit(_ claim: Claim) throws(RequestError) {
+        let (connection, admission) = (connection!, engine.admission)
+        switch claim {
+        case .none: break
+        case .events: try requireEventRoom()
+        case .timer:
+            try requireEventRoom()
+            try engine.shares.requireTimer(connection.user)
+        case .store:
+            try engine.shares.requireStore(connection.user)
+            try admission.requireMemory(for: engine.currentLine.count)
+            leavesSession = try engine.request.flag(.ephemeral, default: false)
+        case .will(let actions):
+            try engine.commands.authorize(actions, connection.access.grants)
+            willBytes = try admission.requireMemory(forWill: actions, of: connection)
+            leavesSession = true
+        }
+    }
+
+    /// Whether the actions can be told to subscribers does not depend on states, where they can be planned at all.
+    private func requireEventRoom() throws(RequestError) {
+        if !engine.isLineLong { return }
+        engine.machine.plan.clear()
+        defer { engine.machine.plan.clear() }
+        guard (try? engine.machine.planDispatch(engine.request, expecting: nil)) != nil else { return }
+        try engine.admission.requireEventRoom()
+    }
+
     private func admitPlan(isDryRun: Bool) throws(RequestError) -> Bool {
         if engine.isLineLong { try engine.admission.requireEventRoom() }
         guard engine.machine.isPlanWide || engine.knowsExpensive else { return true }
@@ -126,14 +145,21 @@ final class LocalHost: CommandHost {
     }
 
     func apply(by principal: Principal, spending operations: Int) throws(RequestError) -> Int {
-        try engine.apply(by: principal, for: connection, spending: operations)
+        matched = try engine.apply(by: principal, for: connection, spending: operations)
+        return matched
     }
 
     func commit(by principal: Principal, actions: Bool, key: KeyedRequest?, _ details: CommitDetails?) {
         engine.commit(by: principal, actions: actions, key: key, details)
+        if actions, engine.reportsCommits, let connection {
+            engine.reportCommit(by: connection, matched: matched)
+        }
     }
 
-    func note(_ session: Session) { engine.log.appendWill(of: session, engine.machine) }
+    func note(_ session: Session) {
+        engine.log.appendWill(of: session, engine.machine)
+        if let connection, let willBytes { engine.connections.countWill(willBytes, of: connection) }
+    }
     func note(endOf session: SessionID) { engine.log.appendEnd(of: session, engine.machine) }
     func report(_ report: CommandReport) { engine.report(report) }
 }

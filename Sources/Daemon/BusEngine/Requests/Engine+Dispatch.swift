@@ -110,10 +110,7 @@ extension Engine {
     /// The reply to a dry run: what would have changed. Everything is rolled back.
     func answerDryRun(_ connection: Connection, _ matched: Int) throws(RequestError) {
         let longest = limits.daemon.line
-        let grants = connection.access.grants
-        let changes = machine.rehearsedChanges(room: longest) { store in
-            grants.map { visibility(of: store, to: $0) } ?? .whole
-        }
+        let changes = machine.rehearsedChanges(room: longest, seenBy: connection.access.grants)
         clock.work += Work.dryRunStore * changes.looked
         machine.rollback()
         noteStorage()

@@ -26,36 +26,43 @@ extension Engine {
                     RequestError(.tooLarge, "`id` leaves no room for a reply on its line; make it shorter."),
                     for: connection)
             }
-            let operation = request.matchesTemplate ? .dispatch : try request.operation()
+            let operation = request.matchesTemplate ? .command(.dispatch) : try request.operation()
             try admission.admit(operation, from: connection)
             if connection.isLost, operation.isRead { return }
             if shared.isOn, try share(operation, connection) { return }
             switch operation {
-            case .dispatch: try dispatch(connection)
-            case .ping: answerPing(connection)
-            case .get: try get(connection)
-            case .hello: try hello(connection)
-            case .create, .drop, .will, .cancel: try run(operation, connection)
-            case .stores: try listStores(connection)
-            case .types: try listTypes(connection)
-            case .subscribe: try subscribe(connection)
-            case .unsubscribe: try unsubscribe(connection)
-            case .sync: answer(connection) { $0.append(revision: machine.revision) }
-            case .stats:
-                try answerWithinLine(connection, id: request.id) {
-                    appendStatistics(to: $0, for: connection.access.grants)
-                    return true
-                }
-            case .clients: try listClients(connection)
-            case .kick: try kick(connection)
-            case .reload: try reload(connection)
-            case .history: try history(connection)
-            case .revert: try revert(connection)
-            case .timers: try listTimers(connection)
-            case .cluster: try askCluster(connection)
+            case .command(.dispatch): try dispatch(connection)
+            case .command(let command): try run(command, connection)
+            case .local(let operation): try perform(operation, connection)
             }
         } catch {
             refuseInTurn(error, for: connection, isKnown: true)
+        }
+    }
+
+    /// What the daemon that is asked does itself.
+    private func perform(_ operation: Operation.Local, _ connection: Connection) throws(RequestError) {
+        switch operation {
+        case .ping: answerPing(connection)
+        case .get: try get(connection)
+        case .hello: try hello(connection)
+        case .stores: try listStores(connection)
+        case .types: try listTypes(connection)
+        case .subscribe: try subscribe(connection)
+        case .unsubscribe: try unsubscribe(connection)
+        case .sync: answer(connection) { $0.append(revision: machine.revision) }
+        case .stats:
+            try answerWithinLine(connection, id: request.id) {
+                appendStatistics(to: $0, for: connection.access.grants)
+                return true
+            }
+        case .clients: try listClients(connection)
+        case .kick: try kick(connection)
+        case .reload: try reload(connection)
+        case .history: try history(connection)
+        case .revert: try revert(connection)
+        case .timers: try listTimers(connection)
+        case .cluster: try askCluster(connection)
         }
     }
 
