@@ -64,7 +64,7 @@ struct FuzzedBus {
     /// The client goes, and nothing of it stays.
     func end() {
         engine.disconnect(client)
-        engine.finishEnds()
+        engine.sessions.finishEnds()
         demand(
             engine.connectionCount == 0 && engine.subscriberCount == 0,
             "Something stays of a client that went.")
@@ -133,7 +133,7 @@ struct FuzzedBus {
         }
         let engine = Engine(configuration, machine)
         engine.beginLogging()
-        engine.endOrphanedSessions()
+        engine.sessions.endOrphaned()
         _ = engine.stateDigest
     }
 }

@@ -26,6 +26,22 @@ extension Engine {
         return connection.id
     }
 
+    /// The socket is closed, by either side: the will and the drops of ephemeral stores are applied
+    /// as soon as it is their turn.
+    package func disconnect(_ id: ConnectionID) {
+        let connection = connections[id]
+        connection.end()
+        forgetRead(of: connection)
+        long.forgetLine(of: connection)
+        connection.endQuery()
+        hub.removeAll(of: connection)
+        connections.remove(connection)
+        connections.release(number: id)
+        // Each ends what the connection has there.
+        shared.leave(connection)
+        sessions.leave(connection)
+    }
+
     /// Executes the complete lines among new bytes, which are only borrowed. Call it while the status is `.reading`.
     package func receive(_ id: ConnectionID, _ bytes: UnsafeRawBufferPointer) {
         let connection = connections[id]
@@ -145,13 +161,13 @@ extension Engine {
                 execute(line, for: connection)
             }
         case .tooLong:
-            refuseInTurn(
+            replies.refuseInTurn(
                 RequestError(
                     .tooLarge,
                     "This line is longer than \(limits.daemon.line) bytes; send less at a time."),
                 for: connection)
         case .tooDeep:
-            refuseInTurn(
+            replies.refuseInTurn(
                 RequestError(
                     .tooLarge,
                     "This line is nested deeper than \(limits.daemon.depth) levels; flatten it."),
@@ -162,8 +178,7 @@ extension Engine {
         if clock.isSliceUsedUp {
             connection.pause()
             // The request took longer than a slice may.
-            let done = clock.work &- start
-            if done >= DaemonLimits.longRequest { scheduler.closeGate(after: done) }
+            long.noteTime(clock.work &- start)
         }
         return connection.waits.isEmpty && !connection.isClosing
     }
@@ -173,7 +188,7 @@ extension Engine {
     private func weigh(_ line: UnsafeRawBufferPointer, for connection: Connection) -> Bool {
         let weight = LineWeight(line)
         guard weight.containers <= DaemonLimits.containers else {
-            refuseInTurn(
+            replies.refuseInTurn(
                 RequestError(
                     .tooLarge,
                     "This line holds more than \(DaemonLimits.containers) arrays and objects; send less at a time."
@@ -182,7 +197,7 @@ extension Engine {
             return false
         }
         let cost = Work.container * weight.containers + Work.value * weight.commas
-        if mustWait(for: cost + Work.byte * line.count, connection, line) { return false }
+        if long.mustWait(for: cost + Work.byte * line.count, connection, line) { return false }
         clock.work += cost
         return true
     }
@@ -228,6 +243,14 @@ extension Engine {
         return true
     }
 
+    /// Executes the request that waited, if it may pass the gate.
+    private func executeDeferredLine(of connection: Connection) {
+        guard let line = long.takeLine(of: connection) else { return }
+        connection.input.retry(.deferred) {
+            line.withUnsafeBytes { _ = execute(.line($0), for: connection) }
+        }
+    }
+
     private func continueSearching(for connection: Connection) -> Bool {
         guard hub.groups.continueSearching(for: connection) else { return false }
         if memory.isOver, connection.delivery.subscriptions.contains(where: { !$0.group.members.isEmpty }) {
@@ -240,6 +263,18 @@ extension Engine {
     }
 
     // MARK: Output
+
+    /// A connection's socket accepts nothing more, because its client has not read what it was sent.
+    package func noteFull(_ id: ConnectionID) { connections[id].output.noteFull(at: clock.now) }
+
+    /// A connection's socket accepts bytes again, whether or not any have been sent yet.
+    package func noteRoom(_ id: ConnectionID) { connections[id].output.noteRoom() }
+
+    /// Whether it has not said so since it was full.
+    package func isFull(_ id: ConnectionID) -> Bool { connections[id].output.stuckSince != nil }
+
+    /// Whether a connection's output is to be discarded, because it was closed for not reading.
+    package func isDiscarding(_ id: ConnectionID) -> Bool { connections[id].output.isDiscarding }
 
     /// Passes on the connections that have new output or a new status since the last call.
     package func takeReady(_ body: (ConnectionID) -> Void) {

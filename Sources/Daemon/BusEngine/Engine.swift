@@ -10,9 +10,11 @@ import BusProtocol
 /// it returns as outputs. The same calls give the same bytes, so a whole bus with many clients runs in a test. It
 /// belongs to one serial owner.
 ///
-/// A request passes from folder to folder: `Connections` splits the input into lines, `Requests` parses one and asks
-/// `Admission` and the state machine, which applies it; `commit` has `Subscriptions` deliver it and `Log` write it;
-/// once it is on disk, the output of the connections is sent.
+/// Each job has a part that owns what it needs, and the engine is the way between them. A request passes from folder to
+/// folder: `Connections` splits the input into lines, `Requests` parses one and asks `Admission`; what would change the
+/// bus is executed by `Commands`, or proposed to the members of a shared bus (`Cluster`). `Commits` has `Subscriptions`
+/// deliver what was committed and `Log` write it; `Replies` answers; once it is on disk, the output of the connections is
+/// sent.
 package final class Engine {
     let configuration: EngineConfiguration
     @exclusivity(unchecked) package private(set) var limits: Limits
@@ -35,55 +37,32 @@ package final class Engine {
     /// What is refused before it is a commit.
     let memory: MemoryMeter
     let admission: Admission
+    /// Who gives way where memory is short.
+    private let relief: MemoryRelief
     /// Reads of many stores.
     let reads = PendingReads()
     /// The bytes of all lines that were executed, with their ends.
     @exclusivity(unchecked) var bytesExecuted = 0
-    /// Which actions of single stores were expensive lately, and whether any was.
-    let expensive = ExpensiveActions()
-    @exclusivity(unchecked) var knowsExpensive = false
+    /// What requests cost, and which of them wait.
+    let long: LongRequests
+    /// What becomes of commits.
+    let commits: LiveCommits
     /// The requests on their way through the log that several machines share, where they do.
-    let shared = SharedRequests()
+    package let shared: SharedRequests
     let outputs: Outputs
-    /// How long things take, as the owner measures it.
-    package let timings = Timings()
-    /// What only the owner knows of the process and its files, for `stats`.
-    package var ownersStatistics: () -> JSONObject = { [:] }
+    package let statistics: Statistics
 
     // The request being executed.
     let request: RequestReader
     /// What requests that change the bus mean.
     let commands: Commands
     /// Where they run.
-    private(set) lazy var local = LocalHost(self)
-    /// Its line; valid while it is executed.
-    @exclusivity(unchecked) var currentLine = UnsafeRawBufferPointer(start: nil, count: 0)
-    /// From this length on, a line may bring values that make an event longer than a line.
-    @exclusivity(unchecked) private(set) var longLine: Int
-    /// Scratch space for a reply that may prove too long.
-    let scratch = ByteWriter(capacity: 4096)
-
-    /// Sessions that ended while nothing could be committed.
-    @exclusivity(unchecked) var unendedSessions: [Session] = []
-    /// Sessions that wait for their clients to come back.
-    @exclusivity(unchecked) var lingering = LingeringSessions()
-    /// The connections that have named a session.
-    @exclusivity(unchecked) var sessionHolders: [SessionHolder: ConnectionID] = [:]
-    /// When readers were last disconnected because memory was short.
-    @exclusivity(unchecked) var relievedAt = 0
-    @exclusivity(unchecked) var largeWriteSetsSeen = 0
-    @exclusivity(unchecked) var totals = Totals()
-    /// Whether the operator's log reports every commit.
-    let reportsCommits: Bool
-
-    /// What has been done since the start, for `stats`.
-    struct Totals {
-        var requests = 0
-        var commits = 0
-        var dispatches = 0
-        var duplicates = 0
-        var errors: [String: Int] = [:]
-    }
+    let local: LocalHost
+    let replies: Replies
+    /// What clients leave behind.
+    package let sessions: Sessions
+    /// What happens because it is due.
+    let timers: Timers
 
     /// An engine for a new bus.
     package convenience init(_ configuration: EngineConfiguration, types: [any StateType]) {
@@ -107,58 +86,29 @@ package final class Engine {
         scheduler = Scheduler(clock, users)
         connections = Connections(clock, users, configuration.limits.daemon)
         log = LogGate(connections)
-        reportsCommits = configuration.reportsFrom == .debug
         outputs = Outputs(reportsFrom: configuration.reportsFrom)
         queries = LogQueries(machine, connections, outputs)
         hub = SubscriptionHub(machine, connections, scheduler, clock, log, outputs, queries)
         memory = MemoryMeter(machine, connections, hub, reads)
         shares = FairShares(machine, connections, hub, memory)
         hub.limitOutput { [unowned shares] in shares.mayHold($0, for: $1) }
-        access = AccessControl(machine, clock, connections, lookUp: configuration.lookUp)
+        relief = MemoryRelief(clock, connections, hub, memory, users, shares)
+        access = AccessControl(machine, clock, connections, outputs, lookUp: configuration.lookUp)
         admission = Admission(
             machine, connections, hub, log, memory, access, users, shares, ownUID: configuration.ownUID)
-        longLine = configuration.limits.daemon.line / 4
+        long = LongRequests(machine, clock, scheduler, connections)
+        commits = LiveCommits(machine, clock, hub, log, reads, admission, shares, long)
+        shared = SharedRequests(admission, connections, outputs)
+        statistics = Statistics(
+            machine, clock, users, connections, hub, memory, access, shared, version: configuration.version)
         request = RequestReader(depth: configuration.limits.daemon.depth)
         commands = Commands(machine, request)
-    }
-
-    // MARK: - Commits
-
-    /// Applies the plan; if that takes more memory than there is, or leaves the user of `connection` with more timers than
-    /// its share, it is rolled back and refused. Returns how many stores matched.
-    @inline(__always)
-    func apply(
-        by principal: Principal, for connection: Connection? = nil, spending most: Int = .max
-    ) throws(RequestError) -> Int {
-        let (before, timersSet) = (machine.stateBytes, machine.timersSet)
-        do throws(RequestError) {
-            let matched = try machine.apply(by: principal, spending: most)
-            if machine.stateBytes > before { try admission.requireMemory() }
-            // What fires sets itself anew, whatever others have taken meanwhile.
-            if machine.timersSet != timersSet, let connection { try shares.requireTimers(connection.user) }
-            noteOperations(machine.operationsSpent)
-            return matched
-        } catch {
-            noteOperations(machine.operationsSpent)
-            machine.rollback()
-            noteStorage()
-            throw error
-        }
-    }
-
-    /// Commits what was applied, together with `details`; subscribers are notified, and the log gets its entry.
-    @inline(__always)
-    func commit(
-        by principal: Principal, actions: Bool, key: KeyedRequest? = nil, _ details: CommitDetails? = nil
-    ) {
-        if machine.commit(by: principal, actions: actions, key: key, details, to: self) { hub.scheduleTrim() }
-    }
-
-    /// What was rolled back may have been large: the storage it needed is released some time later.
-    func noteStorage() {
-        if machine.largeWriteSets == largeWriteSetsSeen { return }
-        largeWriteSetsSeen = machine.largeWriteSets
-        hub.scheduleTrim()
+        local = LocalHost(
+            commands, commits, admission, shares, users, clock, long, log, connections, outputs)
+        replies = Replies(machine, request, clock, connections, hub, shares, access, statistics)
+        sessions = Sessions(
+            machine, clock, scheduler, connections, users, shares, log, access, long, commands, local)
+        timers = Timers(machine, clock, scheduler, users, log, access, long, commands, local)
     }
 
     // MARK: - Outputs
@@ -173,9 +123,12 @@ package final class Engine {
 
     /// When `tick` has to be called even if nothing else happens, in milliseconds since 1970; nil: never.
     package var nextDeadline: Int? {
-        let due = min(hub.nextDeadline, scheduler.gateDeadline ?? .max, lingering.nextDeadline ?? .max)
+        let due = min(hub.nextDeadline, scheduler.gateDeadline ?? .max, sessions.nextDeadline ?? .max)
         return due == .max ? nil : due
     }
+
+    /// When timers are due next, in milliseconds since 1970; nil while none is, or while they wait for something else.
+    package var nextTimer: Int? { timers.next }
 
     /// Does what is due by now, if anything is.
     @inline(__always)
@@ -188,24 +141,44 @@ package final class Engine {
         hub.tick()
         scheduler.openGateIfDue()
         // As on a shared bus, what a session leaves is done before timers fire that are due at the same time.
-        endLingeringSessions(dueBy: min(clock.now, machine.nextDue))
-        queueDueTimers()
-        endLingeringSessions(dueBy: clock.now)
+        sessions.endLingering(dueBy: min(clock.now, machine.nextDue))
+        timers.queueDue()
+        sessions.endLingering(dueBy: clock.now)
     }
+
+    // MARK: - Memory
+
+    /// The owner of the process reports how much memory it takes beyond what it took at its start, in bytes.
+    package func noteMemory(_ bytes: Int) { memory.measured = bytes }
+
+    /// What the memory limit counts: all that clients can make the daemon hold.
+    package var accountedMemory: Int { memory.accounted }
+
+    /// Returns unused memory to the kernel, for moments when nothing else is to be done.
+    package func giveBackMemory() { machine.giveBackMemory() }
+
+    /// While memory is short: disconnects clients that do not read until it is enough.
+    package func relieveMemory() { relief.relieve() }
+
+    /// What of it was counted wrong; empty while all is right.
+    package var miscounts: [String] { memory.miscounts(of: users) }
 
     // MARK: - Questions and settings for the owner
 
-    /// Applies other limits from now on; what exists already stays.
-    package func adopt(_ limits: Limits) {
+    /// Applies this daemon's limits from now on; what exists already stays.
+    func adopt(_ limits: Limits) {
         hub.endMulticasts()
         self.limits = limits
-        // Those of a shared bus stand in its log.
-        if !shared.isOn { machine.limits = limits.effective }
         clock.limits = limits.daemon
-        longLine = limits.daemon.line / 4
         connections.adopt(limits.daemon)
         request.limit(depth: limits.daemon.depth)
     }
+
+    /// In what the files of a member of a shared bus differ from what is in force there.
+    package func differences(from loaded: LoadedDefinitions) -> [String] { loaded.differences(from: machine) }
+
+    /// One thing took this many nanoseconds, whatever work was counted for it.
+    package func noteTime(_ nanoseconds: Int) { long.noteTime(nanoseconds) }
 
     /// The UUID of this history.
     package var epoch: String {

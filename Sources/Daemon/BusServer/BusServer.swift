@@ -207,8 +207,8 @@ extension BusServer {
     /// From now on the engine's times are measured, and `stats` is complete.
     func measure(_ loop: EventLoop) {
         let began = MonotonicClock.milliseconds
-        loop.engine.timings.stopwatch = { MonotonicClock.nanoseconds }
-        loop.engine.ownersStatistics = { [weak loop] in
+        loop.engine.statistics.timings.stopwatch = { MonotonicClock.nanoseconds }
+        loop.engine.statistics.owners = { [weak loop] in
             var statistics: JSONObject = [
                 "uptime": .double(Double(MonotonicClock.milliseconds - began) / 1000)
             ]

@@ -30,7 +30,7 @@ import Testing
         _ = try? withExtendedLifetime(again) { try copy.restore(again.bytes) }
         let engine = Engine(EngineConfiguration(epoch: "e", ownUID: 0, version: "test"), machine)
         engine.beginLogging()
-        engine.endOrphanedSessions()
+        engine.sessions.endOrphaned()
         _ = engine.stateDigest
         return true
     }
@@ -168,7 +168,7 @@ import Testing
             guard let machine = try? bus.replay().restored(9, from: log) else { continue }
             let engine = Engine(EngineConfiguration(epoch: "e", ownUID: 0, version: "test"), machine)
             engine.beginLogging()
-            engine.endOrphanedSessions()
+            engine.sessions.endOrphaned()
             _ = engine.snapshot()
         }
         // Unsealed, every alteration is seen, and an older snapshot serves.

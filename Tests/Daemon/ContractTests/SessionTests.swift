@@ -57,7 +57,7 @@ import Testing
         #expect(engine.state(at: "counter/mine") != nil)
         #expect(engine.state(at: "counter/a")?["count"] == 0)
         engine.disconnect(connection)
-        engine.finishEnds()
+        engine.sessions.finishEnds()
         #expect(engine.state(at: "counter/mine") == nil)
         #expect(engine.state(at: "counter/a")?["count"] == 1)
     }

@@ -99,7 +99,7 @@ struct BusLife {
         now = max(now, engine.lastTime) + 1
         engine.beginTurn(at: now)
         engine.beginLogging()
-        engine.endOrphanedSessions()
+        engine.sessions.endOrphaned()
         try engine.begin(with: types)
         try engine.createConfigured("counter/main")
         for store in Self.aging { try engine.createConfigured(store) }

@@ -62,7 +62,7 @@ import Testing
 
     /// Those that have more, and how many: the numbers only go down.
     private static let larger = [
-        "ClientSession": 43, "StateMachine": 38, "ClusterMember": 37, "EventLoop": 36, "Engine": 35,
+        "ClientSession": 43, "StateMachine": 38, "ClusterMember": 37, "EventLoop": 36,
     ]
 
     @Test func typesHoldAtMostThirtyProperties() throws {

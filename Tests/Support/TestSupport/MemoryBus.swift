@@ -80,10 +80,10 @@ package final class MemoryBus {
             engine.beginLogging()
             member.serve(with: engine)
             replayer = Self.replayer(setup.natives)
-            for store in setup.stores { engine.submitConfigured(store) }
+            for store in setup.stores { engine.shared.submitConfigured(store) }
         } else if setup.log != nil {
             engine.beginLogging()
-            engine.endOrphanedSessions()
+            engine.sessions.endOrphaned()
             try engine.begin(with: types)
             replayer = Self.replayer(setup.natives)
         }
@@ -286,7 +286,7 @@ package final class MemoryBus {
         queries = []
         _ = follower.takeOutputs()
         follower.beginLogging()
-        follower.endOrphanedSessions()
+        follower.sessions.endOrphaned()
         try follower.begin(with: types)
         return follower
     }

@@ -38,7 +38,7 @@ final class MemoryMember {
         submit(
             ClusterEntry(
                 session: 0, by: ClusterEntry.daemon, isOperator: true,
-                .configure(Engine.configuration(loaded, beginning: beginning))), ticket: 0)
+                .configure(loaded.entry(beginning: beginning))), ticket: 0)
         settle { !self.member.replica.hasBegun }
     }
 

@@ -19,9 +19,9 @@ import Testing
         client.send(#"{"op":"dispatch","store":"door/front","action":"rang"}"#)
         client.send(#"{"op":"dispatch","store":"door/none","action":"rang"}"#)
         for value in [0, 1, 3, 900, 5_000, 5_000, 70_000, 2_000_000_000] {
-            bus.engine.timings.turn.record(value)
+            bus.engine.statistics.timings.turn.record(value)
         }
-        bus.engine.timings.group.record(7)
+        bus.engine.statistics.timings.group.record(7)
         client.send(#"{"id":9,"op":"stats"}"#)
         var last: JSON?
         for line in try client.all() { last = line }

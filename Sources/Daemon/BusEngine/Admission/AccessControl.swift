@@ -9,6 +9,7 @@ final class AccessControl {
     private let machine: StateMachine
     private let clock: TurnClock
     private let connections: Connections
+    private let outputs: Outputs
     /// The user name of a uid, and the groups of that user.
     private let lookUp: (Int) -> (user: String?, groups: [String])
 
@@ -22,12 +23,13 @@ final class AccessControl {
     private var unreported = 0
 
     init(
-        _ machine: StateMachine, _ clock: TurnClock, _ connections: Connections,
+        _ machine: StateMachine, _ clock: TurnClock, _ connections: Connections, _ outputs: Outputs,
         lookUp: @escaping (Int) -> (user: String?, groups: [String])
     ) {
         self.machine = machine
         self.clock = clock
         self.connections = connections
+        self.outputs = outputs
         self.lookUp = lookUp
     }
 
@@ -50,8 +52,17 @@ final class AccessControl {
     /// What a principal may do; nil where there are no rules, and for the daemon itself.
     func grants(of principal: Principal?) -> Grants? { known(of: principal)?.grants }
 
-    /// Types may have changed: what was worked out for their actions is worked out again.
-    func forgetPermits() { for (_, permits) in known.values { permits.clear() } }
+    /// The rules have changed, or what they are about: every connection is judged again.
+    func reassess(_ hub: SubscriptionHub) {
+        // Types may have changed: what was worked out for their actions is worked out again.
+        for (_, permits) in known.values { permits.clear() }
+        for case let connection? in connections.all {
+            guard let principal = connection.access.principal else { continue }
+            identify(connection, as: principal)
+            hub.reassess(connection)
+            connections.markReady(connection)
+        }
+    }
 
     private func known(of principal: Principal?) -> (grants: Grants, permits: Permits)? {
         guard let rules = machine.access, let principal, principal.identity != nil else { return nil }
@@ -101,14 +112,24 @@ final class AccessControl {
 
     // MARK: Denials
 
-    /// Counts a denial; true if it is to be reported, with the number of those that were not since the last report.
-    func noteDenial(of grants: Grants) -> Int? {
-        for role in grants.roles.isEmpty ? [""] : grants.roles { denials[role, default: 0] += 1 }
-        guard clock.now - reportedAt >= DaemonLimits.denialInterval else {
-            unreported += 1
-            return nil
-        }
-        defer { (reportedAt, unreported) = (clock.now, 0) }
-        return unreported
+    /// Counts a refusal by the rules; some are reported, so that a client can't fill the operator's log.
+    func noteDenial(_ error: RequestError, of connection: Connection) {
+        guard let roles = connection.access.grants?.roles else { return }
+        for role in roles.isEmpty ? [""] : roles { denials[role, default: 0] += 1 }
+        guard clock.now - reportedAt >= DaemonLimits.denialInterval else { return unreported += 1 }
+        let who = roles.isEmpty ? "no role" : "role \(roles.joined(separator: ", "))"
+        let more =
+            unreported == 0 ? "" : " \(unreported) more were refused since the last entry of this kind."
+        (reportedAt, unreported) = (clock.now, 0)
+        outputs.report(
+            Diagnostic(
+                kind: .denied, level: .warning,
+                message: "A client with \(who) was refused: \(error.message)\(more)", peer: connection.peer,
+                store: error.detail("store"), action: error.detail("action")))
     }
+}
+
+extension DaemonLimits {
+    /// At most one denial is reported in so many milliseconds.
+    static let denialInterval = 1000
 }

@@ -6,10 +6,10 @@ import BusMachine
 /// The meter counts from below what clients make the daemon hold: values take more memory than their encoding. So the
 /// owner of the process also measures what it really takes, and the greater of the two counts.
 final class MemoryMeter {
-    private let machine: StateMachine
-    private let connections: Connections
-    private let hub: SubscriptionHub
-    private let reads: PendingReads
+    let machine: StateMachine
+    let connections: Connections
+    let hub: SubscriptionHub
+    let reads: PendingReads
 
     /// What the process really takes, as measured by its owner; 0 where nothing was measured.
     var measured = 0

@@ -43,7 +43,7 @@ package final class SharedCommits: CommitSink {
     }
 
     /// Every member says so: its operator may be the one who reads it.
-    package func report(_ report: CommandReport) { engine?.report(report) }
+    package func report(_ report: CommandReport) { engine?.outputs.report(report, of: machine) }
 
     package func takeOutput(_ body: (UnsafeRawBufferPointer) -> Void) { plain.takeOutput(body) }
 }

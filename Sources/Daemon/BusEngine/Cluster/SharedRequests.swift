@@ -5,11 +5,15 @@ import BusProtocol
 
 /// A bus that several machines share, as the engine of one member sees it: nothing is committed because a client asks, but
 /// because the shared log delivers what some member has proposed.
-final class SharedRequests {
+package final class SharedRequests {
+    private let admission: Admission
+    private let connections: Connections
+    private let outputs: Outputs
+
     /// Whether the bus is shared.
     @exclusivity(unchecked) private(set) var isOn = false
-    /// What replies tell of the member: its bus, its name, and whether it reaches the log.
-    var condition: JSONObject = [:]
+    /// What replies tell of the member of a shared bus: its bus, its name, and whether it reaches the log.
+    private(set) var condition: JSONObject?
 
     private var lastTicket = 0
     private var lastSession = 0
@@ -21,39 +25,137 @@ final class SharedRequests {
     private var failedEnds: [ClusterEntry] = []
     /// What the daemon itself has asked for, by ticket.
     private var own: [Int: String] = [:]
-    private var queries: [Int: ConnectionID] = [:]
 
-    func begin() { isOn = true }
+    init(_ admission: Admission, _ connections: Connections, _ outputs: Outputs) {
+        self.admission = admission
+        self.connections = connections
+        self.outputs = outputs
+    }
 
-    func nextTicket() -> Int {
+    func begin(_ condition: JSONObject) { (isOn, self.condition) = (true, condition) }
+
+    /// What replies tell of the member has changed.
+    package func note(_ condition: JSONObject) { self.condition = condition }
+
+    private func takeTicket() -> Int {
         lastTicket += 1
         return lastTicket
     }
 
-    /// The number of a session, unlike a connection's never used again.
-    func nextSession() -> Int {
-        lastSession += 1
-        return lastSession
+    // MARK: Clients
+
+    /// Proposes a command to all members; its client is answered when the log has come to it.
+    func submit(
+        _ command: ClusterEntry.Command, for connection: Connection, id: [UInt8]
+    ) throws(RequestError) {
+        try admission.requireCommits()
+        let principal = connection.access.principal!
+        // The number of a session, unlike a connection's, is never used again.
+        connection.hold.begin {
+            lastSession += 1
+            return lastSession
+        }
+        let entry = ClusterEntry(
+            session: connection.hold.number, by: principal.by,
+            isOperator: admission.isOperator(principal), command)
+        guard entry.size + ClusterEntry.overhead <= ClusterLimits.proposal else {
+            throw RequestError(
+                .tooLarge,
+                "A request to a bus of several machines has at most \(ClusterLimits.proposal - ClusterEntry.overhead) bytes with what says who asks; send less at once."
+            )
+        }
+        outputs.add(.entry(entry, ticket: wait(for: .command, connection, id: id, bytes: entry.size)))
     }
 
-    func own(_ ticket: Int, by connection: Connection) { owners[ticket] = connection.id }
-    func takeOwner(of ticket: Int) -> ConnectionID? { owners.removeValue(forKey: ticket) }
-    func forget(_ connection: Connection) {
+    /// Answers a request when everything that anybody was answered before is applied here.
+    func awaitBarrier(_ kind: PendingEntry.Kind, _ connection: Connection, _ request: RequestReader) {
+        let ticket = wait(for: kind, connection, id: Array(request.id), bytes: request.line.count)
+        outputs.add(.barrier(ticket: ticket))
+    }
+
+    private func wait(
+        for kind: PendingEntry.Kind, _ connection: Connection, id: [UInt8], bytes: Int
+    ) -> Int {
+        let ticket = takeTicket()
+        owners[ticket] = connection.id
+        connection.add(PendingEntry(ticket: ticket, id: id, kind: kind, bytes: bytes))
+        return ticket
+    }
+
+    /// A connection has ended: so does its session, if it has left something there.
+    func leave(_ connection: Connection) {
         for ticket in connection.entries.tickets { owners[ticket] = nil }
+        guard connection.hold.hasLeft, let principal = connection.access.principal else { return }
+        connections.countWill(0, of: connection)
+        submitEnd(ClusterEntry(session: connection.hold.number, by: principal.by, .sessionEnded))
     }
 
-    func awaitEnd(_ ticket: Int, _ entry: ClusterEntry) { ends[ticket] = entry }
-    func takeEnd(_ ticket: Int) -> ClusterEntry? { ends.removeValue(forKey: ticket) }
-    func keep(failed end: ClusterEntry) { failedEnds.append(end) }
-    func takeFailedEnds() -> [ClusterEntry] {
-        defer { failedEnds = [] }
-        return failedEnds
+    private func submitEnd(_ entry: ClusterEntry) {
+        let ticket = takeTicket()
+        ends[ticket] = entry
+        outputs.add(.entry(entry, ticket: ticket))
     }
 
-    func awaitOwn(_ ticket: Int, _ what: String) { own[ticket] = what }
-    func takeOwn(_ ticket: Int) -> String? { own.removeValue(forKey: ticket) }
-    /// Whether the daemon itself waits for something that it has asked for.
-    var awaitsOwn: Bool { !own.isEmpty }
+    /// Asks again for ends of sessions that have not come through. Not at once: while the shared log takes nothing, they
+    /// would fail again in the same turn, for ever.
+    package func submitFailedEnds() {
+        let failed = failedEnds
+        failedEnds = []
+        for end in failed { submitEnd(end) }
+    }
+
+    // MARK: The daemon itself
+
+    /// The daemon itself wants something: a configured store, types.
+    package func submitOwn(_ command: ClusterEntry.Command, _ what: String) {
+        let ticket = takeTicket()
+        own[ticket] = what
+        outputs.add(
+            .entry(
+                ClusterEntry(session: 0, by: ClusterEntry.daemon, isOperator: true, command), ticket: ticket))
+    }
+
+    /// Creates a store of the configuration where it is missing. It stays, also where its type gives stores a lease.
+    package func submitConfigured(_ store: String) {
+        let request: JSONObject = [
+            "op": "create", "store": .string(store), "ifMissing": true, "ttl": .null,
+        ]
+        submitOwn(.request(Array(request.encoded.utf8)), "the store \(store)")
+    }
+
+    /// Whether something that the daemon itself has asked for is still on its way.
+    package var awaitsOwn: Bool { !own.isEmpty }
+
+    // MARK: Outcomes
+
+    /// Something has come of a request, by the ticket that it had. Returns the connection whose next answer is known now.
+    func resolve(_ ticket: Int, _ outcome: EntryResolution) -> Connection? {
+        if let id = owners.removeValue(forKey: ticket) {
+            guard let connection = connections.find(id) else { return nil }
+            connection.resolve(ticket, outcome)
+            return connection.entries.hasAnswer ? connection : nil
+        } else if let end = ends.removeValue(forKey: ticket) {
+            // Where it is not known whether it came through, once more does no harm.
+            if case .failed = outcome { failedEnds.append(end) }
+        } else if let what = own.removeValue(forKey: ticket) {
+            noteOwn(what, outcome)
+        }
+        return nil
+    }
+
+    private func noteOwn(_ what: String, _ outcome: EntryResolution) {
+        let reason: String
+        switch outcome {
+        case .outcome(.done), .synced: return
+        // Another member was first.
+        case .outcome(.refused(let error)) where error.code == .conflict: return
+        case .outcome(.refused(let error)): reason = error.message
+        case .failed(let failure): reason = failure.message
+        }
+        outputs.report(
+            Diagnostic(
+                kind: .reloadRefused, level: .error, message: "The bus does not take \(what): \(reason)"))
+    }
 }
 
 /// A question about the members of the bus, for the owner of the engine: `answer(_:with:)` brings the answer.

@@ -1,4 +1,6 @@
+import BusJSON
 import BusMachine
+import BusProtocol
 
 /// The session that a connection has, or will have when it needs one.
 struct SessionHold {
@@ -23,6 +25,14 @@ struct SessionHold {
 
     mutating func name(_ name: String?, linger: Int) { (self.name, self.linger) = (name, linger) }
     mutating func loseName() { name = nil }
+
+    /// Throws if the connection has a session with another name.
+    func requireName(_ wanted: String) throws(RequestError) {
+        if let name, !UTF8Order.equal(name, wanted) {
+            throw .invalid(
+                "session", "This connection has the session \(name); open another one for \(wanted).")
+        }
+    }
 
     /// Sets what the will counts as; returns by how many bytes that is more.
     mutating func count(will bytes: Int) -> Int {

@@ -28,26 +28,6 @@ package struct ReloadRequest: Sendable {
     package let isDryRun: Bool
 }
 
-/// What a reload has read.
-package struct LoadedDefinitions: Sendable {
-    package let types: [any StateType]
-    package let limits: Limits
-    /// Who may do what; nil: everybody may do all but what is kept for operators.
-    package let access: AccessRules?
-
-    package init(types: [any StateType], limits: Limits, access: AccessRules? = nil) {
-        self.types = types
-        self.limits = limits
-        self.access = access
-    }
-}
-
-/// Why definitions could not be reloaded; the old ones stay.
-package struct ReloadFailure: Error {
-    package var message: String
-    package init(message: String) { self.message = message }
-}
-
 /// Something for the operator's log.
 package struct Diagnostic: Sendable {
     package enum Level: Sendable, Comparable { case debug, info, notice, warning, error }

@@ -31,22 +31,22 @@ extension Engine {
     /// holds what is no longer needed.
     package func rewind(to past: StateMachine) {
         hub.endMulticasts()
-        let waiting = takeWaitingSessions()
-        let ended = log.fail(at: past.revision) + waiting + unendedSessions
+        sessions.keep(ended: log.fail(at: past.revision))
         reads.restart()
         machine.become(past)
-        for case let connection? in connections.all {
-            access.adopt(connection)
-            connection.hold.take(connection.hold.session.map { machine.adopt($0) })
-        }
-        lingering.adopt { machine.adopt($0) }
-        unendedSessions = ended.map { machine.adopt($0) }
+        for case let connection? in connections.all { access.adopt(connection) }
+        sessions.adopt()
         hub.rejoin()
         // The rules may have been rolled back, too.
         if machine.access != nil || connections.all.contains(where: { $0?.access.isRestricted == true }) {
-            reassess()
+            access.reassess(hub)
         }
-        for case let connection? in connections.all { retract(connection) }
+        for case let connection? in connections.all {
+            let retraction = Retraction(
+                from: connection, connections, to: machine.revision, because: log.unavailableReason ?? "")
+            statistics.count(.unavailable, times: retraction.refusals)
+            hub.rewind(connection, retraction)
+        }
         for case let connection? in connections.all {
             log.hold(connection)
             connections.markReady(connection)
@@ -57,14 +57,8 @@ extension Engine {
     /// The log accepts commits again: sessions that had to wait are ended.
     package func resumeCommits() {
         guard log.resume() else { return }
-        let ended = unendedSessions
-        unendedSessions = []
-        for session in ended { end(session) }
-        queueDueTimers()
-        // Also a will that was cleared is logged: the log may have kept it.
-        for case let connection? in connections.all {
-            if let session = connection.hold.session { log.appendWill(of: session, machine) }
-        }
-        for waiting in lingering.inOrder { log.appendWill(of: waiting.session, machine) }
+        sessions.endUnended()
+        timers.queueDue()
+        sessions.appendWills()
     }
 }

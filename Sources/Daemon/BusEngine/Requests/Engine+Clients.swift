@@ -21,7 +21,7 @@ extension Engine {
             .filter { $0.serial > after && (seesAll || $0.user === connection.user) }
             .sorted { $0.serial < $1.serial }
         var isCut = listed.count > limit
-        try answerWithinLine(connection, id: request.id) { writer in
+        try replies.answerWithinLine(connection, id: request.id) { writer in
             // Room for one more client, and for `next`.
             let room = limits.daemon.line - 64
             var last: Int?
@@ -101,7 +101,7 @@ extension Engine {
                 .forbidden,
                 "Client \(serial) is another user's; only who manages the bus may disconnect it.")
         }
-        answer(connection) { _ in }
+        replies.answer(connection, id: request.id) { _ in }
         outputs.report(
             Diagnostic(
                 kind: .kicked, level: .notice,

@@ -6,7 +6,7 @@ import BusProtocol
 /// Dispatch: planned, applied, committed, answered.
 extension Engine {
     func dispatch(_ connection: Connection) throws(RequestError) {
-        totals.dispatches &+= 1
+        statistics.noteDispatch()
         if request.hasOptions { return try run(.dispatch, connection) }
         if try !dispatchPlainly(connection) { try run(.dispatch, connection) }
     }
@@ -15,7 +15,7 @@ extension Engine {
     @inline(__always)
     private func dispatchPlainly(_ connection: Connection) throws(RequestError) -> Bool {
         defer { machine.endPlain(request) }
-        let isLong = isLineLong
+        let isLong = admission.isLong(request.line)
         var isWide = false
         var key: KeyedRequest?
         var refusal: RequestError?
@@ -28,9 +28,9 @@ extension Engine {
             do throws(RequestError) { isWide = try plan(mayRepeat: !isLong) } catch { refusal = error }
             if let key, let earlier = try duplicate(of: key) {
                 connection.input.noteDispatch()
-                answerDispatch(
-                    connection, revision: earlier.revision, earlier.matched, earlier.changed,
-                    isDuplicate: true)
+                replies.answer(
+                    connection, id: request.id, revision: earlier.revision, matched: earlier.matched,
+                    changed: earlier.changed, isDuplicate: true)
                 return true
             }
             try admission.requireCommits()
@@ -42,19 +42,22 @@ extension Engine {
         }
         if connection.access.isRestricted, !connection.access.permits!.isFree(machine) { return false }
         if isLong, !request.hasBatch { try admission.requireEventRoom() }
-        if isWide || knowsExpensive, try mustWaitForPlan(connection) { return true }
+        if isWide || long.knowsExpensive, try long.mustWaitForPlan(connection, request.line) { return true }
         let outcome = connection.access.lentPrincipal!._withUnsafeGuaranteedRef { principal in
             Result { () throws(RequestError) in
-                let matched = try self.apply(by: principal, for: connection)
-                self.commit(by: principal, actions: true, key: key)
+                let matched = try self.commits.apply(by: principal, for: connection)
+                self.commits.commit(by: principal, actions: true, key: key)
                 return matched
             }
         }
         let matched = try outcome.get()
-        if reportsCommits { reportCommit(by: connection, matched: matched) }
+        if outputs.reportsCommits { outputs.reportCommit(by: connection, matched: matched, of: machine) }
         connection.input.noteDispatch()
         if let key { machine.remember(new: key, matched: matched, changed: machine.changed) }
-        answerDispatch(connection, revision: machine.revision, matched, machine.changed, isDuplicate: false)
+        replies.answer(
+            connection, id: request.id, revision: machine.revision, matched: matched,
+            changed: machine.changed,
+            isDuplicate: false)
         return true
     }
 
@@ -81,46 +84,14 @@ extension Engine {
     /// The earlier commit of a repeated request, if there was one.
     func duplicate(of key: KeyedRequest) throws(RequestError) -> DeduplicationTable.Entry? {
         guard let earlier = try machine.duplicate(of: key) else { return nil }
-        totals.duplicates += 1
+        statistics.noteDuplicate()
         return earlier
-    }
-
-    @inline(__always)
-    private func answerDispatch(
-        _ connection: Connection, revision: Int, _ matched: Int, _ changed: Int, isDuplicate: Bool
-    ) {
-        connections.reply(to: connection) { writer in
-            writer.append(
-                outcomeOf: request.id, revision: revision, kept: hub.revisionDigits, matched: matched,
-                changed: changed, isDuplicate: isDuplicate)
-        }
     }
 
     private func planBatch() throws(RequestError) {
         // What was planned before a refusal costs work, too.
         defer { clock.work += Work.batchAction * machine.plan.actions.count }
         try machine.planDispatch(request, expecting: nil)
-        if isLineLong { try admission.requireEventRoom() }
-    }
-
-    /// Whether the values in the line may make an event longer than a line.
-    @inline(__always)
-    var isLineLong: Bool { currentLine.count >= longLine }
-
-    /// The reply to a dry run: what would have changed. Everything is rolled back.
-    func answerDryRun(_ connection: Connection, _ matched: Int) throws(RequestError) {
-        let longest = limits.daemon.line
-        let changes = machine.rehearsedChanges(room: longest, seenBy: connection.access.grants)
-        clock.work += Work.dryRunStore * changes.looked
-        machine.rollback()
-        noteStorage()
-        try answerWithinLine(connection, id: request.id) { writer in
-            writer.append(revision: machine.revision)
-            writer.append(",\"matched\":", decimal: matched)
-            writer.append(",\"changed\":", decimal: changes.changed)
-            writer.append(.changes, changes.merges.bytes)
-            if !changes.states.isEmpty { writer.append(.states, changes.states.bytes) }
-            return writer.count <= longest
-        }
+        if admission.isLong(request.line) { try admission.requireEventRoom() }
     }
 }

@@ -24,7 +24,7 @@ extension Engine {
         if request.present.contains(.store) {
             _ = try machine.requireAddress(request.store)
             guard subject == nil else { throw .invalid("type", "Give one of `type` and `store`, not both.") }
-            try require(.history, ofStoreIn: connection.access.grants, "read the history of")
+            try commands.require(.history, ofStoreIn: connection.access.grants, "read the history of")
             let store = String(decoding: request.store, as: UTF8.self)
             subject = historySubject(String(store.prefix { $0 != "/" }), store)
         }
@@ -68,10 +68,10 @@ extension Engine {
         }
         if let grants, request.present.contains(.store) {
             let address = String(decoding: request.store, as: UTF8.self)
-            if let (type, name) = Self.parts(of: address),
+            if let (type, name) = Commands.parts(of: address),
                 case .nothing = grants.pastVisibility(of: name, ofType: type)
             {
-                throw Self.forbidden("read the past of", address)
+                throw Commands.forbidden("read the past of", address)
             }
         }
         if case .revision(let revision) = past { try requireHappened(revision) }
@@ -96,8 +96,8 @@ extension Engine {
             throw .invalid("revision", "Say in `revision` to which one to go back.")
         }
         let expected = try request.integer(.ifRevision)
-        try require(.revert, ofStoreIn: connection.access.grants, "revert")
-        if expected != nil { try require(.read, ofStoreIn: connection.access.grants, "read") }
+        try commands.require(.revert, ofStoreIn: connection.access.grants, "revert")
+        if expected != nil { try commands.require(.read, ofStoreIn: connection.access.grants, "read") }
         try admission.requireLog()
         try admission.requireCommits()
         let (_, index) = try machine.requireStore(request.store)
@@ -125,17 +125,12 @@ extension Engine {
         guard let (connection, pending) = queries.take(query.number, of: query.connection) else { return }
         switch pending.purpose {
         case .reply: reply(answer, pending.id, connection)
-        case .revert(let store, let to, let expected):
-            if shared.isOn {
-                do throws(RequestError) {
-                    try shareRevert(store, to: to, expected, answer, pending.id, connection)
-                } catch {
-                    pending.id.withUnsafeBytes { refuse(error, for: connection, id: $0) }
-                }
-                break
-            }
-            finish(pending.id, connection) { () throws(RequestError) in
-                try self.revert(store, to: to, expected, answer, for: connection)
+        case .revert(let store, let revision, let expected):
+            respond(pending.id, connection) { _ throws(RequestError) in
+                guard case .state(let state) = answer else { throw Self.refusal(answer) }
+                return try make(
+                    .revert(store, to: revision, expecting: expected, state),
+                    by: connection.access.principal!, for: connection, id: pending.id)
             }
         case .actions(let after): hub.takePast(answer, after: after, for: connection)
         case .reload: break
@@ -147,57 +142,43 @@ extension Engine {
     /// Whether a connection still waits for the answer to a query.
     package func isAwaited(_ query: LogQuery) -> Bool { queries.isAwaited(query) }
 
-    /// Does what a connection waited for, and replies with the revision that made, or with the error.
-    func finish(
-        _ id: [UInt8], _ connection: Connection, _ body: () throws(RequestError) -> Void
+    /// Answers a request that has waited; with nil it still does.
+    func respond(
+        _ id: [UInt8], _ connection: Connection,
+        _ body: (UnsafeRawBufferPointer) throws(RequestError) -> CommandReply?
     ) {
-        do throws(RequestError) {
-            try body()
-            id.withUnsafeBytes { id in
-                answer(connection, id: id) { $0.append(revision: machine.revision) }
+        id.withUnsafeBytes { id in
+            do throws(RequestError) {
+                if let reply = try body(id) { answer(reply, id, connection) }
+            } catch {
+                replies.refuse(error, for: connection, id: id)
             }
-        } catch {
-            id.withUnsafeBytes { refuse(error, for: connection, id: $0) }
         }
     }
 
     private func reply(_ answer: LogAnswer, _ id: [UInt8], _ connection: Connection) {
         id.withUnsafeBytes { id in
-            switch answer {
-            case .members(let members):
-                do throws(RequestError) {
-                    try shares.requireOutput(members.count, for: connection)
-                } catch {
-                    return refuse(error, for: connection, id: id)
+            do throws(RequestError) {
+                guard case .members(let members) = answer else { throw Self.refusal(answer) }
+                try shares.requireOutput(members.count, for: connection)
+                replies.answer(connection, id: id) { writer in
+                    members.withUnsafeBytes { writer.append($0) }
                 }
-                self.answer(connection, id: id) { writer in members.withUnsafeBytes { writer.append($0) } }
-            case .refused(let code, let message, let details):
-                refuse(Self.error(code, message, details), for: connection, id: id)
-            case .state, .entries, .gap:
-                refuse(
-                    RequestError(
-                        .internal, "The log gave another answer than was asked for; report this."),
-                    for: connection, id: id)
+            } catch {
+                replies.refuse(error, for: connection, id: id)
             }
         }
     }
 
-    static func error(_ code: String, _ message: String, _ details: JSONObject) -> RequestError {
+    /// Why the log has not given what it was asked for.
+    private static func refusal(_ answer: LogAnswer) -> RequestError {
+        guard case .refused(let code, let message, let details) = answer else {
+            return RequestError(
+                .internal, "The log gave another answer than was asked for; report this.")
+        }
         var error = RequestError(ErrorCode(rawValue: code) ?? .internal, message)
         for member in details.members { error = error.with(member.key, member.value) }
         return error
-    }
-
-    private func revert(
-        _ store: String, to past: Int, _ expected: Int?, _ answer: LogAnswer, for connection: Connection
-    ) throws(RequestError) {
-        guard case .state(let old) = answer else {
-            guard case .refused(let code, let message, let details) = answer else { return }
-            throw Self.error(code, message, details)
-        }
-        _ = try commands.revert(
-            store, to: past, old, expecting: expected, by: caller(of: connection),
-            local.here(for: connection))
     }
 
     /// There will be no more answers: connections that wait for one get a refusal, before the daemon exits. True if
@@ -211,9 +192,8 @@ extension Engine {
                 if case .actions = query.purpose { break }
                 connection.endQuery()
                 isAny = true
-                query.id.withUnsafeBytes {
-                    refuse(
-                        RequestError(.unavailable, "The bus restarts; ask again."), for: connection, id: $0)
+                respond(query.id, connection) { _ throws(RequestError) in
+                    throw RequestError(.unavailable, "The bus restarts; ask again.")
                 }
                 connections.markReady(connection)
                 serve(connection)

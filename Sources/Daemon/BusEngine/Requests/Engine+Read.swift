@@ -2,7 +2,6 @@ import BusJSON
 import BusLogic
 import BusMachine
 import BusProtocol
-import BusState
 
 /// Requests that only read: states, lists, definitions, counters.
 extension Engine {
@@ -18,15 +17,15 @@ extension Engine {
         _ = try request.flag(.fresh, default: false)
         let past = try requestedPast(grants)
         if past == nil {
-            try require(.read, ofStoreIn: grants, "read")
+            try commands.require(.read, ofStoreIn: grants, "read")
             clock.work += Work.read
         }
-        let pattern = try requestedPattern(required: true, ofPast: past != nil)!
-        try requireKnown(pattern, grants)
+        let pattern = try request.requiredPattern(in: machine, ofPast: past != nil)
+        try grants?.requireKnown(pattern)
         let required =
             request.present.contains(.store) ? String(decoding: request.store, as: UTF8.self) : nil
         if past == nil, required == nil { try machine.requireTypes(of: pattern) }
-        let selected = try requestedSelection()
+        let selected = try request.selection(clock)
         let limit = try request.integer(.limit, least: 1) ?? 1000
         let after = try requestedAfter()
         let selection = StoreSelection(
@@ -66,7 +65,7 @@ extension Engine {
     }
 
     func listStores(_ connection: Connection) throws(RequestError) {
-        let pattern = try requestedPattern(required: false) ?? AddressPattern(type: "*")
+        let pattern = try request.pattern(in: machine) ?? AddressPattern(type: "*")
         let limit = try request.integer(.limit, least: 1) ?? 1000
         let after = try requestedAfter()
         let view = StoreView(connection.access.grants, isPast: false)
@@ -84,12 +83,12 @@ extension Engine {
     func listTypes(_ connection: Connection) throws(RequestError) {
         let grants = connection.access.grants
         let name = request.present.contains(.type) ? String(decoding: request.type, as: UTF8.self) : nil
-        if let name, let grants, !grants.knows(type: name) { throw Self.unknown(name) }
+        if let name, let grants, !grants.knows(type: name) { throw .unknown(type: name) }
         if let past = try requestedPast(grants) {
             return ask(.types(past, name, view: grants), connection)
         }
         let wanted = name == nil ? nil : try machine.requireType(request.type)
-        try answerWithinLine(connection, id: request.id) { writer in
+        try replies.answerWithinLine(connection, id: request.id) { writer in
             machine.appendTypes(wanted, seenBy: grants, to: writer, room: limits.daemon.line)
         }
     }
@@ -104,7 +103,7 @@ extension Engine {
     func read(_ query: some SlicedQuery, _ connection: Connection) throws(RequestError) {
         if advance(query) { return try finish(query, connection, id: request.id) }
         try admission.requireMemoryForRead()
-        let read = PendingRead(query, line: Array(currentLine), id: Array(request.id))
+        let read = PendingRead(query, line: Array(request.line), id: Array(request.id))
         connection.begin(read)
         reads.add(read)
     }
@@ -121,7 +120,7 @@ extension Engine {
             do throws(RequestError) {
                 try finish(read.query, connection, id: id)
             } catch {
-                refuse(error, for: connection, id: id)
+                replies.refuse(error, for: connection, id: id)
             }
         }
         return true
@@ -145,6 +144,8 @@ extension Engine {
     private func finish(
         _ query: some SlicedQuery, _ connection: Connection, id: UnsafeRawBufferPointer
     ) throws(RequestError) {
-        try answerWithinLine(connection, id: id) { query.appendAnswer(to: $0, room: limits.daemon.line) }
+        try replies.answerWithinLine(connection, id: id) {
+            query.appendAnswer(to: $0, room: limits.daemon.line)
+        }
     }
 }

@@ -3,7 +3,7 @@ import BusLogic
 import BusMachine
 import BusProtocol
 
-/// What belongs to one connection: its hello and its will.
+/// Clients say who they are.
 extension Engine {
     func hello(_ connection: Connection) throws(RequestError) {
         let wanted = try request.integer(.protocol) ?? 1
@@ -15,7 +15,7 @@ extension Engine {
             connection.access.introduce(as: String(String.UnicodeScalarView(scalars)))
         }
         let token = try request.string(.token)
-        let wantedSession = try requestedSession()
+        let session = try request.session()
         if case .tcp(_, .some) = connection.peer, connection.access.principal == nil, token == nil {
             try admission.identify(connection)
         } else if case .tcp(let address, _) = connection.peer, connection.access.principal == nil {
@@ -25,34 +25,31 @@ extension Engine {
             }
             try admission.admit(connection, as: machine.principal(token: name, address: address))
         }
-        var isResumed: Bool?
-        if let (name, linger) = wantedSession {
-            if shared.isOn { return try shareSession(named: name, linger: linger, connection) }
-            isResumed = try attach(connection, to: name, linger: linger)
+        guard let session else {
+            return replies.answer(connection, id: request.id) { greet(connection, isResumed: nil, $0) }
         }
-        answerHello(connection, id: request.id, isResumed: isResumed)
+        let reply = try make(
+            .session(session.name, linger: session.linger), by: connection.access.principal!, for: connection,
+            id: Array(request.id))
+        if let reply { answer(reply, request.id, connection) }
     }
 
-    func answerHello(_ connection: Connection, id: UnsafeRawBufferPointer, isResumed: Bool?) {
-        answer(connection, id: id) { writer in
-            writer.append(",\"protocol\":1,\"server\":\"fluxbusd\",\"version\":")
-            writer.append(quoted: configuration.version)
-            writer.append(",\"epoch\":", quoted: machine.epoch)
-            writer.append(revision: machine.revision)
-            writer.append(",\"identity\":")
-            connection.access.principal?.by.withUnsafeBytes { writer.append($0) }
-            writer.append(",\"limits\":", jsonObject: limits.object)
-            if let isResumed { writer.append(isResumed ? ",\"resumed\":true" : ",\"resumed\":false") }
-            appendCondition(to: writer)
-        }
+    /// Appends what is said to a client that says hello.
+    func greet(_ connection: Connection, isResumed: Bool?, _ writer: ByteWriter) {
+        writer.append(",\"protocol\":1,\"server\":\"fluxbusd\",\"version\":")
+        writer.append(quoted: configuration.version)
+        writer.append(",\"epoch\":", quoted: machine.epoch)
+        writer.append(revision: machine.revision)
+        writer.append(",\"identity\":")
+        connection.access.principal?.by.withUnsafeBytes { writer.append($0) }
+        writer.append(",\"limits\":", jsonObject: limits.object)
+        if let isResumed { writer.append(isResumed ? ",\"resumed\":true" : ",\"resumed\":false") }
+        appendCondition(to: writer)
     }
-
-    func answerPing(_ connection: Connection) { answer(connection) { appendCondition(to: $0) } }
 
     /// Of a shared bus: which member this is, and whether it reaches the others.
     func appendCondition(to writer: ByteWriter) {
-        if !shared.isOn { return }
-        writer.append(",\"cluster\":", jsonObject: shared.condition)
+        if let condition = shared.condition { writer.append(",\"cluster\":", jsonObject: condition) }
     }
 }
 

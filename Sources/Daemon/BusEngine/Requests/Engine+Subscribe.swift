@@ -1,23 +1,23 @@
+import BusCommands
 import BusJSON
 import BusMachine
 import BusProtocol
-import BusState
 
-/// `subscribe` and `unsubscribe`, and how requests name stores.
+/// `subscribe` and `unsubscribe`.
 extension Engine {
     func subscribe(_ connection: Connection) throws(RequestError) {
         try admission.requireSubscription(connection)
         let grants = connection.access.grants
         let actions = try request.flag(.actions, default: false)
-        try require(
+        try commands.require(
             actions ? .history : .read, ofStoreIn: grants, actions ? "read the history of" : "read")
-        let pattern = try requestedPattern(required: true)!
-        try requireKnown(pattern, grants)
+        let pattern = try request.requiredPattern(in: machine)
+        try grants?.requireKnown(pattern)
         if actions, let grants, !grants.mayKnowHistory(of: pattern) {
-            throw Self.forbidden("subscribe to actions of", pattern.text)
+            throw Commands.forbidden("subscribe to actions of", pattern.text)
         }
         try machine.requireTypes(of: pattern)
-        let pointers = try requestedSelection()?.pointers
+        let pointers = try request.selection(clock)?.pointers
         let format = try requestedFormat()
         let initial = try request.flag(.initial, default: true)
         let cause = try request.flag(.cause, default: false)
@@ -35,7 +35,7 @@ extension Engine {
         }
         let wanted = SubscriptionFilter(
             pattern: pattern, pointers: pointers, format: format, cause: cause, actions: actions)
-        let filter = granted(wanted, to: grants)
+        let filter = wanted.granted(to: grants)
         try admission.require(filter, connection)
         let group = hub.group(filter, for: connection.user)
         if group.subscribers.isEmpty, memory.isOver {
@@ -44,7 +44,7 @@ extension Engine {
         }
         let subscription = hub.add(to: group, wanted: wanted, for: connection)
         clock.work += Work.subscription
-        answer(connection) { writer in
+        replies.answer(connection, id: request.id) { writer in
             writer.append(",\"sub\":", decimal: subscription.number)
             writer.append(revision: machine.revision)
             writer.append(",\"epoch\":", quoted: machine.epoch)
@@ -80,76 +80,7 @@ extension Engine {
         }
         connection.delivery.remove { $0 === subscription }
         hub.detach(subscription)
-        answer(connection) { _ in }
-    }
-
-    // MARK: What a request names
-
-    /// The stores named by `store`, `type` or `match`. For the past, the types that existed then are not known here.
-    func requestedPattern(required: Bool, ofPast: Bool = false) throws(RequestError) -> AddressPattern? {
-        let match = try request.string(.match)
-        let given = [request.present.contains(.store), request.present.contains(.type), match != nil]
-        guard given.filter({ $0 }).count <= 1 else {
-            throw .invalid("match", "Give one of `store`, `type` and `match`, not several.")
-        }
-        if request.present.contains(.store) {
-            _ = try machine.requireAddress(request.store)
-            return AddressPattern(request.store)
-        }
-        if request.present.contains(.type) {
-            if ofPast, Names.isTypeName(request.type) {
-                return AddressPattern(type: String(decoding: request.type, as: UTF8.self))
-            }
-            return AddressPattern(type: try machine.requireType(request.type).name)
-        }
-        if let match {
-            var text = match
-            guard let pattern = text.withUTF8({ AddressPattern(UnsafeRawBufferPointer($0)) }) else {
-                throw .invalid(
-                    "match",
-                    "`\(match.shortened(to: 200))` is not a pattern of addresses; it has exactly one slash, as counter/* has."
-                )
-            }
-            return pattern
-        }
-        if required { throw .invalid("store", "Name what is meant with one of `store`, `type` and `match`.") }
-        return nil
-    }
-
-    /// The parts of states that a request wants; nil: all of them. What it costs is counted before anything is done.
-    func requestedSelection() throws(RequestError) -> Selection? {
-        guard let list = try request.array(.select) else { return nil }
-        guard !list.isEmpty else {
-            throw .invalid("select", "`select` is empty; leave it out to get whole states.")
-        }
-        guard list.count <= DaemonLimits.pointers else {
-            throw RequestError(
-                .limit, "`select` takes at most \(DaemonLimits.pointers) pointers; select their parent.")
-        }
-        var pointers: [[String]] = []
-        for element in list {
-            guard case .string(let text) = element else { throw Self.noPointer(element) }
-            guard text.utf8.count <= DaemonLimits.pointerBytes else { throw pointerTooLong }
-            clock.work += Work.pointer + Work.pointerByte * text.utf8.count
-            guard let pointer = try? JSONPointer(text) else { throw Self.noPointer(element) }
-            guard pointer.tokens.count <= limits.daemon.depth else { throw pointerTooLong }
-            pointers.append(pointer.tokens)
-        }
-        return Selection(pointers)
-    }
-
-    private static func noPointer(_ element: JSON) -> RequestError {
-        let shown =
-            if case .string(let text) = element { "`\(text.shortened(to: 80))`" } else { element.phrase }
-        return .invalid(
-            "select", "`select` holds JSON Pointers such as \"/target\"; \(shown) is not one.")
-    }
-
-    private var pointerTooLong: RequestError {
-        RequestError(
-            .tooLarge,
-            "A pointer of `select` has at most \(DaemonLimits.pointerBytes) bytes and \(limits.daemon.depth) segments; select a parent of what you want."
-        ).with("member", "select")
+        replies.answer(connection, id: request.id) { _ in }
     }
 
     private func requestedFormat() throws(RequestError) -> SubscriptionFilter.Format {

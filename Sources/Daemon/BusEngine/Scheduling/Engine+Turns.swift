@@ -8,8 +8,7 @@ extension Engine {
     package func beginTurn(at milliseconds: Int) {
         clock.begin(at: milliseconds)
         clock.makeRoom(for: hub.groups.mostPublishing)
-        // The time of a shared bus is what its members' proposals show.
-        if !shared.isOn { machine.advance(to: clock.now) }
+        timers.advance()
         hub.endMulticasts()
         connections.recycleRuns()
     }
@@ -62,8 +61,8 @@ extension Engine {
             let toRead = connection.flatMap { serveQueued($0) }
             scheduler.queueNext(of: turn, user)
             return toRead
-        case .end(let connection): end(connection)
-        case .timers: fireTimers()
+        case .end(let connection): sessions.end(connection)
+        case .timers: timers.fire()
         case .sweep:
             let start = scheduler.beginSlice()
             hub.groups.sweep()

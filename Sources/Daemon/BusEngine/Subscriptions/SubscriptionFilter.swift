@@ -26,6 +26,17 @@ struct SubscriptionFilter: Hashable {
         self.actions = actions
     }
 
+    /// What of a wanted subscription is delivered under the access rules.
+    func granted(to grants: Grants?) -> SubscriptionFilter {
+        guard let grants else { return self }
+        var filter = self
+        if filter.cause, !grants.knowsEverything { filter.cause = false }
+        // Actions that are not shown count in no batch, so even who is shown all of a pattern has a view of them.
+        let isWhole = actions ? grants.knowsEverything : grants.showsAll(of: pattern)
+        if !isWhole { filter.view = grants }
+        return filter
+    }
+
     /// The selection, as tokens.
     var selected: [[String]]? {
         pointers?.map { $0.map { String(decoding: $0, as: UTF8.self) } }

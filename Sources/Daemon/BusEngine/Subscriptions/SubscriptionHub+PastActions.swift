@@ -1,3 +1,4 @@
+import BusCommands
 import BusJSON
 import BusMachine
 import BusProtocol
@@ -186,7 +187,7 @@ extension SubscriptionHub {
             guard let type = action["type"]?.string else { return false }
             return type == "*" ? view.knowsEverything : view.knowsHistory(ofAll: type)
         }
-        return Engine.parts(of: store).map { view.knowsHistory(of: $0.name, ofType: $0.type) } ?? false
+        return Commands.parts(of: store).map { view.knowsHistory(of: $0.name, ofType: $0.type) } ?? false
     }
 
     private func wants(_ group: SubscriberGroup, _ action: JSONObject) -> Bool {

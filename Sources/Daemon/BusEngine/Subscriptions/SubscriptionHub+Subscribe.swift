@@ -47,6 +47,33 @@ extension SubscriptionHub {
         count(subscription, 1)
     }
 
+    /// What a client may see has changed: its subscriptions deliver what they may.
+    func reassess(_ connection: Connection) {
+        for place in connection.delivery.subscriptions.indices {
+            let subscription = connection.delivery.subscriptions[place]
+            let filter = subscription.wanted.granted(to: connection.access.grants)
+            if filter != subscription.group.key { replace(subscription, at: place, by: filter) }
+        }
+    }
+
+    /// Subscriptions that began in what was rolled back end, others begin again where they missed something of it.
+    func rewind(_ connection: Connection, _ retraction: Retraction) {
+        for subscription in connection.delivery.subscriptions
+        where retraction.made.contains(subscription.number) {
+            detach(subscription)
+        }
+        connection.delivery.remove { retraction.made.contains($0.number) }
+        retraction.write(to: connection, connections)
+        for subscription in connection.delivery.subscriptions {
+            let unheard = retraction.firstUnheard(by: subscription)
+            if subscription.group.key.actions {
+                rewindActions(subscription, from: unheard)
+            } else {
+                restart(subscription, hasMissed: unheard != nil)
+            }
+        }
+    }
+
     /// Begins delivery to a subscription.
     func begin(_ subscription: Subscription, _ start: Start) {
         let connection = subscription.connection

@@ -20,7 +20,7 @@ extension Engine {
 
     /// Lists timers in the order in which they are due.
     func listTimers(_ connection: Connection) throws(RequestError) {
-        let pattern = try requestedPattern(required: false) ?? AddressPattern(type: "*")
+        let pattern = try request.pattern(in: machine) ?? AddressPattern(type: "*")
         let limit = try request.integer(.limit, least: 1) ?? DaemonLimits.timersListed
         guard limit <= DaemonLimits.timersListed else {
             throw .invalid(

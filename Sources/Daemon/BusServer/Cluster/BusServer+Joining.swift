@@ -72,13 +72,13 @@ extension BusServer {
     ) throws(StartFailure) {
         let engine = loop.engine
         for store in setup.configuration.stores where engine.state(at: store.value) == nil {
-            engine.submitConfigured(store.value)
+            engine.shared.submitConfigured(store.value)
         }
         let patience = MonotonicClock.milliseconds + Self.patience
         try ClusterWait(coordinator, service, bell) { [ending] in ending.hasBegun }.until {
             loop.coordinator?.hear()
             loop.flush(all: true)
-            return !engine.awaitsOwnEntries || MonotonicClock.milliseconds > patience
+            return !engine.shared.awaitsOwn || MonotonicClock.milliseconds > patience
         }
     }
 

@@ -91,7 +91,7 @@ final class ClusterCoordinator {
         guard now >= nextTick else { return }
         member.tick(now: WallClock.now)
         carryOut()
-        engine?.submitFailedEnds()
+        engine?.shared.submitFailedEnds()
         // A timer of the bus that is due is pointed out within a tenth of a second.
         let wait = min(1000, max(10, member.replica.nextDue - WallClock.now))
         nextTick = now + (member.isWaiting ? min(wait, 100) : wait)
@@ -320,7 +320,7 @@ final class ClusterCoordinator {
         condition["attached"] = .bool(attached)
         condition["since"] = DurationText.seconds(WallClock.now)
         condition["reason"] = reason.map(JSON.string)
-        engine?.noteCondition(condition)
+        engine?.shared.note(condition)
         noteTrouble(reason.map { "detached since \(WallClock.timeOfDay(WallClock.now)): \($0)" })
     }
 }

@@ -75,6 +75,6 @@ final class ClusterBeginning {
         coordinator.submitAtStart(
             ClusterEntry(
                 session: 0, by: ClusterEntry.daemon, isOperator: true,
-                .configure(Engine.configuration(loaded, beginning: beginning))))
+                .configure(loaded.entry(beginning: beginning))))
     }
 }

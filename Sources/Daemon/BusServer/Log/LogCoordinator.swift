@@ -84,7 +84,7 @@ final class LogCoordinator {
     func turnEnded(atOnce standIn: StandIn? = nil) -> Bool {
         guard !isWriting, !hasGivenUp, let group = engine.sealBatch() else { return false }
         isWriting = true
-        engine.timings.group.record(group.last - group.first + 1)
+        engine.statistics.timings.group.record(group.last - group.first + 1)
         bytesSince += group.entries.count
         sharedInFlight = group.shared
         if let standIn, group.entries.count <= LoopLimits.writtenAtOnce,
@@ -129,10 +129,10 @@ final class LogCoordinator {
 
     private func handle(_ news: LogFileEvent) {
         switch news {
-        case .synced(let took): engine.timings.fsync.record(took)
+        case .synced(let took): engine.statistics.timings.fsync.record(took)
         case .written(let took):
             isWriting = false
-            engine.timings.logWrite.record(took)
+            engine.statistics.timings.logWrite.record(took)
             engine.confirmBatch()
             if let shared = sharedInFlight { noteStored?(shared.place, shared.bytes.count) }
             askWaiting()

@@ -165,7 +165,7 @@ struct LogStart {
         engine.beginLogging()
         // What ends, ends now, and what lingers does so from now on.
         engine.beginTurn(at: WallClock.now)
-        engine.endOrphanedSessions()
+        engine.sessions.endOrphaned()
         return Outcome(
             engine: engine, writer: writer, mailbox: mailbox, recipe: start.recipe,
             lastSnapshot: lastSnapshot, hasTakenOver: hasTakenOver)

@@ -19,7 +19,7 @@ extension EventLoop {
         // does so from the next daemon.
         for id in connections.ids where connections[id]?.output == .lost { close(id, .peerLost) }
         flush(all: true)
-        engine.finishEnds()
+        engine.sessions.finishEnds()
         repeat {
             flush(all: true)
             _ = coordinator?.drain()

@@ -83,7 +83,7 @@ extension EventLoop: SocketWriter {
     private func noteReply(_ id: ConnectionID) {
         let sent = engine.outputProgress(of: id).sent
         if let took = probe.sent(sent, now: MonotonicClock.nanoseconds) {
-            engine.timings.reply.record(took)
+            engine.statistics.timings.reply.record(took)
         }
     }
 

@@ -130,7 +130,7 @@ final class EventLoop {
             pulse?.turnEnded(now: now)
             measureMemory(now: now)
             let end = MonotonicClock.nanoseconds
-            engine.timings.turn.record(end - turnBegan)
+            engine.statistics.timings.turn.record(end - turnBegan)
             busyPoll.somethingCame(now: end)
             turns += 1
             if end - groupBegan > LoopLimits.groupNanoseconds {

@@ -60,7 +60,7 @@ final class MemoryBusUnderTest: BusUnderTest {
         bus.advance(milliseconds: Self.start - bus.now)
         for store in stores {
             if isShared {
-                bus.engine.submitConfigured(store)
+                bus.engine.shared.submitConfigured(store)
             } else {
                 try bus.engine.createConfigured(store)
             }

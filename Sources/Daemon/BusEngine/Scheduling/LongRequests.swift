@@ -1,9 +1,26 @@
 import BusMachine
 import BusProtocol
 
-/// The cost of a request is estimated in advance: the values in its line, the stores that a dispatch reaches, and what
-/// the action cost there the last time. A request that will take long waits.
-extension Engine {
+/// Requests that take long wait until others have had their time. What one costs is estimated in advance: the values in its
+/// line, the stores that a dispatch reaches, and what the action cost there the last time.
+final class LongRequests {
+    private let machine: StateMachine
+    private let clock: TurnClock
+    private let scheduler: Scheduler
+    private let connections: Connections
+    /// Which actions of single stores were expensive lately, and whether any was.
+    private let expensive = ExpensiveActions()
+    @exclusivity(unchecked) private(set) var knowsExpensive = false
+
+    init(_ machine: StateMachine, _ clock: TurnClock, _ scheduler: Scheduler, _ connections: Connections) {
+        self.machine = machine
+        self.clock = clock
+        self.scheduler = scheduler
+        self.connections = connections
+    }
+
+    // MARK: Costs
+
     /// What the planned dispatch will cost, about.
     func plannedWork(isDryRun: Bool = false) -> Int {
         var work = 0
@@ -44,9 +61,16 @@ extension Engine {
         for step in machine.plan.steps.elements { step.type.noteWork(cost / reached, of: step.action) }
     }
 
-    /// One thing took this many nanoseconds, whatever work was counted for it.
-    package func noteTime(_ nanoseconds: Int) {
+    /// Something took this many nanoseconds, or this much work: if that was long, it closes the gate.
+    func noteTime(_ nanoseconds: Int) {
         if nanoseconds >= DaemonLimits.longRequest { scheduler.closeGate(after: nanoseconds) }
+    }
+
+    // MARK: Waiting
+
+    /// Whether something of this cost that no client waits for has to wait at the gate.
+    func mustWaitAtGate(for cost: Int) -> Bool {
+        cost >= DaemonLimits.longRequest && scheduler.isGateClosed(to: -1)
     }
 
     /// Whether a request of this cost has to wait, because others are served first; then its line is kept.
@@ -80,27 +104,27 @@ extension Engine {
     }
 
     /// The same for a planned dispatch. One that reaches more stores than a commit may is refused.
-    func mustWaitForPlan(_ connection: Connection, isDryRun: Bool = false) throws(RequestError) -> Bool {
-        try machine.requireBudget(limits.bus.commit)
-        return mustWait(for: plannedWork(isDryRun: isDryRun), connection, currentLine)
+    func mustWaitForPlan(
+        _ connection: Connection, _ line: UnsafeRawBufferPointer, isDryRun: Bool = false
+    ) throws(RequestError) -> Bool {
+        try machine.requireBudget(machine.limits.commit)
+        return mustWait(for: plannedWork(isDryRun: isDryRun), connection, line)
     }
 
+    /// A request is executed later.
     func keep(_ line: UnsafeRawBufferPointer, of connection: Connection) {
         connection.keep(line)
         connections.countKept(line.count)
     }
 
-    /// Executes the request that waited, if it may pass the gate.
-    func executeDeferredLine(of connection: Connection) {
-        guard let line = connection.deferredLine else { return }
-        if connection.waits.contains(.gate), scheduler.isGateClosed(to: connection.id) { return }
-        forgetDeferredLine(of: connection)
-        connection.input.retry(.deferred) {
-            line.withUnsafeBytes { _ = execute(.line($0), for: connection) }
-        }
+    /// The request that waited, if it may pass the gate; it is kept no longer.
+    func takeLine(of connection: Connection) -> [UInt8]? {
+        if connection.waits.contains(.gate), scheduler.isGateClosed(to: connection.id) { return nil }
+        defer { forgetLine(of: connection) }
+        return connection.deferredLine
     }
 
-    func forgetDeferredLine(of connection: Connection) {
+    func forgetLine(of connection: Connection) {
         guard let line = connection.deferredLine else { return }
         connections.countKept(-line.count)
         connection.forgetLine()

@@ -3,10 +3,57 @@ import BusLogic
 import BusMachine
 import BusProtocol
 
-/// What `stats` tells of the bus and of the daemon.
-extension Engine {
+/// What has been done since the start, and what `stats` tells of the bus and of the daemon.
+package final class Statistics {
+    private let machine: StateMachine
+    private let clock: TurnClock
+    private let users: Users
+    private let connections: Connections
+    private let hub: SubscriptionHub
+    private let memory: MemoryMeter
+    private let access: AccessControl
+    private let shared: SharedRequests
+    private let version: String
+
+    // Since the start.
+    @exclusivity(unchecked) private(set) var requests = 0
+    @exclusivity(unchecked) private var dispatches = 0
+    @exclusivity(unchecked) private var duplicates = 0
+    private var errors: [String: Int] = [:]
+    /// How long things take, as the owner measures it.
+    package let timings = Timings()
+    /// What only the owner knows of the process and its files.
+    package var owners: () -> JSONObject = { [:] }
+
+    init(
+        _ machine: StateMachine, _ clock: TurnClock, _ users: Users, _ connections: Connections,
+        _ hub: SubscriptionHub, _ memory: MemoryMeter, _ access: AccessControl, _ shared: SharedRequests,
+        version: String
+    ) {
+        self.machine = machine
+        self.clock = clock
+        self.users = users
+        self.connections = connections
+        self.hub = hub
+        self.memory = memory
+        self.access = access
+        self.shared = shared
+        self.version = version
+    }
+
+    @inline(__always)
+    func noteRequest() { requests &+= 1 }
+    @inline(__always)
+    func noteDispatch() { dispatches &+= 1 }
+    func noteDuplicate() { duplicates &+= 1 }
+
+    /// Requests were refused.
+    func count(_ code: ErrorCode, times: Int = 1) {
+        if times > 0 { errors[code.rawValue, default: 0] += times }
+    }
+
     /// Who does not manage the bus is told only where it stands: counts tell what others have and do.
-    func appendStatistics(to writer: ByteWriter, for grants: Grants?) {
+    func append(to writer: ByteWriter, for grants: Grants?, commits: Int) {
         if let grants, !grants.mayManage {
             writer.append(",\"stats\":")
             return writer.append(
@@ -23,28 +70,28 @@ extension Engine {
             "nextDue": machine.nextDue == .max ? .null : DurationText.seconds(machine.nextDue),
             "accountedMemory": .int(memory.accounted), "rememberedKeys": .int(machine.keys.count),
             "totals": .object([
-                "connections": .int(connections.totalCount), "requests": .int(totals.requests),
-                "commits": .int(totals.commits), "dispatches": .int(totals.dispatches),
-                "duplicates": .int(totals.duplicates), "events": .int(hub.totals.events),
+                "connections": .int(connections.totalCount), "requests": .int(requests),
+                "commits": .int(commits), "dispatches": .int(dispatches),
+                "duplicates": .int(duplicates), "events": .int(hub.totals.events),
                 "coalesced": .int(hub.totals.coalesced), "bookmarks": .int(hub.totals.bookmarks),
                 "slowConsumers": .int(hub.totals.slowConsumers), "bytesIn": .int(connections.bytesIn),
                 "bytesOut": .int(connections.bytesOut), "work": .int(clock.totalWork),
             ]),
-            "errors": .object(totals.errors.reduce(into: JSONObject()) { $0[$1.key] = .int($1.value) }),
+            "errors": .object(errors.reduce(into: JSONObject()) { $0[$1.key] = .int($1.value) }),
         ]
         if machine.access != nil {
             counters["denials"] = .object(
                 access.denials.reduce(into: JSONObject()) { $0[$1.key] = .int($1.value) })
         }
-        if shared.isOn { counters["cluster"] = .object(shared.condition) }
-        counters["version"] = .string(configuration.version)
+        counters["cluster"] = shared.condition.map(JSON.object)
+        counters["version"] = .string(version)
         counters["memory"] = .object(memory.parts)
-        for member in ownersStatistics().members { counters[member.key] = member.value }
+        for member in owners().members { counters[member.key] = member.value }
         counters["histograms"] = timings.json
         counters["users"] = .array(users.all.compactMap(statistics(of:)))
         // However many types and actions there are, the reply fits into a line.
         counters["actions"] = .object(
-            committedActions(room: limits.daemon.line / 2 - JSON.object(counters).encodedSize))
+            committedActions(room: connections.limits.line / 2 - JSON.object(counters).encodedSize))
         writer.append(",\"stats\":", jsonObject: counters)
     }
 

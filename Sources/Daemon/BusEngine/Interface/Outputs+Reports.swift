@@ -4,20 +4,24 @@ import BusProtocol
 
 /// What the operator's log says of commands: stores that come and go, timers and wills that are refused, and, at level
 /// debug, commits.
-extension Engine {
-    func report(_ report: CommandReport) {
+extension Outputs {
+    func report(_ report: CommandReport, of machine: StateMachine) {
         switch report {
         case .created(let address, let isEphemeral, let principal):
-            reportStore(.storeCreated, "\(address) was created.", address, isEphemeral, principal.peer)
+            reportStore(
+                .storeCreated, "\(address) was created.", address, isEphemeral, principal.peer,
+                machine.revision)
         case .dropped(let address, let isEphemeral, let principal):
-            reportStore(.storeDropped, "\(address) was dropped.", address, isEphemeral, principal.peer)
+            reportStore(
+                .storeDropped, "\(address) was dropped.", address, isEphemeral, principal.peer,
+                machine.revision)
         case .expired(let address, let length):
             reportStore(
                 .storeDropped,
                 "\(address) was dropped: no dispatch reached it for \(DurationText.seconds(length)) s.",
-                address, false, nil)
+                address, false, nil, machine.revision)
         case .timerRejected(let timer, let action, let asker, let error):
-            outputs.report(
+            self.report(
                 Diagnostic(
                     kind: .timerRejected, level: .warning,
                     message:
@@ -26,7 +30,7 @@ extension Engine {
                     peer: asker.peer, store: error.detail("store"), action: action,
                     revision: machine.revision))
         case .willRejected(let session, let error):
-            outputs.report(
+            self.report(
                 Diagnostic(
                     kind: .willRejected, level: .warning,
                     message: "A will was not committed: \(error.message)", peer: session.principal.peer,
@@ -37,22 +41,26 @@ extension Engine {
     /// Ephemeral stores come and go all the time, so they are reported at level debug only.
     private func reportStore(
         _ kind: Diagnostic.Kind, _ message: @autoclosure () -> String, _ address: String,
-        _ isEphemeral: Bool, _ peer: Peer?
+        _ isEphemeral: Bool, _ peer: Peer?, _ revision: Int
     ) {
         let level: Diagnostic.Level = isEphemeral ? .debug : .info
-        guard level >= outputs.reportsFrom else { return }
-        outputs.report(
+        guard level >= reportsFrom else { return }
+        report(
             Diagnostic(
                 kind: kind, level: level, message: message(), peer: peer, store: address,
-                revision: machine.revision))
+                revision: revision))
     }
 
+    /// Whether every commit is reported.
+    var reportsCommits: Bool { reportsFrom == .debug }
+
     /// A dispatch was committed: one diagnostic for each action and type.
-    func reportCommit(by connection: Connection, matched: Int) {
+    func reportCommit(by connection: Connection, matched: Int, of machine: StateMachine) {
+        if !reportsCommits { return }
         for step in machine.plan.steps.elements {
             let store = step.store >= 0 ? machine.address(of: Int(step.store)) : nil
             let action = step.type.actionName(step.action)
-            outputs.report(
+            self.report(
                 Diagnostic(
                     kind: .committed, level: .debug,
                     message:
@@ -61,5 +69,15 @@ extension Engine {
                     peer: connection.peer, type: step.type.name, store: store, action: action,
                     revision: machine.revision))
         }
+    }
+
+    /// A type keeps its old definition, because the new one does not fit.
+    func reportKept(_ type: String) {
+        report(
+            Diagnostic(
+                kind: .definitionKept, level: .error,
+                message:
+                    "The definition of \(type) does not fit its stores, or is gone: the old one stays until a reload brings one that fits.",
+                type: type))
     }
 }

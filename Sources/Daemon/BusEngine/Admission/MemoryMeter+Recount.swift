@@ -2,14 +2,14 @@ import BusMachine
 
 /// What the memory limit and the shares of users count is kept as it changes: what is added has to be what is taken off.
 /// Simulations compare it with a recount after every step.
-extension Engine {
+extension MemoryMeter {
     /// What was counted wrong, or is less than nothing; empty while all is right.
-    package var miscounts: [String] {
-        (machineRecount + connections.recount + hub.recount + readRecount + users.all.flatMap(recount))
-            .filter { !$0.isRight }.map { "\($0.name): \($0.kept) instead of \($0.counted)" }
+    func miscounts(of users: Users) -> [String] {
+        (recount + users.all.flatMap(recount)).filter { !$0.isRight }
+            .map { "\($0.name): \($0.kept) instead of \($0.counted)" }
     }
 
-    private var machineRecount: [MemoryCount] {
+    private var recount: [MemoryCount] {
         var (states, timers) = (0, 0)
         for type in machine.types {
             for index in type.members where index >= 0 {
@@ -20,11 +20,8 @@ extension Engine {
         return [
             MemoryCount("states", machine.stateBytes, states),
             MemoryCount("timers", machine.timers.bytes, timers),
-        ]
-    }
-
-    private var readRecount: [MemoryCount] {
-        [MemoryCount("reads", reads.bytes, reads.recount)]
+            MemoryCount("reads", reads.bytes, reads.recount),
+        ] + connections.recount + hub.recount
     }
 
     private func recount(of user: User) -> [MemoryCount] {

@@ -1,18 +1,30 @@
 /// Which clients give way when memory becomes short: beyond the limit, requests that would grow it are refused; but
 /// before one is refused because of output that others do not read, those others are disconnected.
-extension Engine {
-    /// The owner of the process reports how much memory it takes beyond what it took at its start, in bytes.
-    package func noteMemory(_ bytes: Int) { memory.measured = bytes }
+final class MemoryRelief {
+    private let clock: TurnClock
+    private let connections: Connections
+    private let hub: SubscriptionHub
+    private let memory: MemoryMeter
+    private let users: Users
+    private let shares: FairShares
+    /// When readers were last disconnected because memory was short.
+    private var relievedAt = 0
 
-    /// What the memory limit counts: all that clients can make the daemon hold.
-    package var accountedMemory: Int { memory.accounted }
-
-    /// Returns unused memory to the kernel, for moments when nothing else is to be done.
-    package func giveBackMemory() { machine.giveBackMemory() }
+    init(
+        _ clock: TurnClock, _ connections: Connections, _ hub: SubscriptionHub, _ memory: MemoryMeter,
+        _ users: Users, _ shares: FairShares
+    ) {
+        self.clock = clock
+        self.connections = connections
+        self.hub = hub
+        self.memory = memory
+        self.users = users
+        self.shares = shares
+    }
 
     /// While memory is short, or output takes more than its share of it, or that of one user more than that user's:
     /// disconnects clients that do not read until it is enough.
-    package func relieveMemory() {
+    func relieve() {
         guard clock.now - relievedAt >= DaemonLimits.reliefInterval else { return }
         relievedAt = clock.now
         shares.measure(users)
@@ -43,18 +55,4 @@ extension Engine {
             return $0.output.outbox.count > $1.output.outbox.count
         }
     }
-
-    /// A connection's socket accepts nothing more, because its client has not read what it was sent.
-    package func noteFull(_ id: ConnectionID) {
-        connections[id].output.noteFull(at: clock.now)
-    }
-
-    /// A connection's socket accepts bytes again, whether or not any have been sent yet.
-    package func noteRoom(_ id: ConnectionID) { connections[id].output.noteRoom() }
-
-    /// Whether it has not said so since it was full.
-    package func isFull(_ id: ConnectionID) -> Bool { connections[id].output.stuckSince != nil }
-
-    /// Whether a connection's output is to be discarded, because it was closed for not reading.
-    package func isDiscarding(_ id: ConnectionID) -> Bool { connections[id].output.isDiscarding }
 }

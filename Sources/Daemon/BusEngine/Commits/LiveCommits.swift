@@ -1,0 +1,124 @@
+import BusJSON
+import BusMachine
+import BusProtocol
+
+/// Makes commits: what is planned is applied, subscribers are notified, and the log gets its entry.
+final class LiveCommits {
+    private let machine: StateMachine
+    private let clock: TurnClock
+    private let hub: SubscriptionHub
+    private let log: LogGate
+    private let reads: PendingReads
+    private let admission: Admission
+    private let shares: FairShares
+    private let long: LongRequests
+    @exclusivity(unchecked) private var largeWriteSetsSeen = 0
+    /// Since the start, for `stats`.
+    @exclusivity(unchecked) private(set) var count = 0
+
+    init(
+        _ machine: StateMachine, _ clock: TurnClock, _ hub: SubscriptionHub, _ log: LogGate,
+        _ reads: PendingReads, _ admission: Admission, _ shares: FairShares, _ long: LongRequests
+    ) {
+        self.machine = machine
+        self.clock = clock
+        self.hub = hub
+        self.log = log
+        self.reads = reads
+        self.admission = admission
+        self.shares = shares
+        self.long = long
+    }
+
+    /// Applies the plan; if that takes more memory than there is, or leaves the user of `connection` with more timers than
+    /// its share, it is rolled back and refused. Returns how many stores matched.
+    @inline(__always)
+    func apply(
+        by principal: Principal, for connection: Connection? = nil, spending most: Int = .max
+    ) throws(RequestError) -> Int {
+        let (before, timersSet) = (machine.stateBytes, machine.timersSet)
+        do throws(RequestError) {
+            let matched = try machine.apply(by: principal, spending: most)
+            if machine.stateBytes > before { try admission.requireMemory() }
+            // What fires sets itself anew, whatever others have taken meanwhile.
+            if machine.timersSet != timersSet, let connection { try shares.requireTimers(connection.user) }
+            long.noteOperations(machine.operationsSpent)
+            return matched
+        } catch {
+            long.noteOperations(machine.operationsSpent)
+            rollback()
+            throw error
+        }
+    }
+
+    /// Commits what was applied, together with `details`; subscribers are notified, and the log gets its entry.
+    @inline(__always)
+    func commit(
+        by principal: Principal, actions: Bool, key: KeyedRequest? = nil, _ details: CommitDetails? = nil
+    ) {
+        if machine.commit(by: principal, actions: actions, key: key, details, to: self) { hub.scheduleTrim() }
+    }
+
+    /// Commits other definitions.
+    func commit(redefinition details: CommitDetails, by principal: Principal, key: KeyedRequest? = nil) {
+        // Pending reads and groups that want whole types refer to types by number.
+        reads.restart()
+        hub.groups.noteTypes()
+        commit(by: principal, actions: false, key: key, details)
+    }
+
+    /// Takes back what was applied.
+    func rollback() {
+        machine.rollback()
+        // What was rolled back may have been large: the storage it needed is released some time later.
+        if machine.largeWriteSets == largeWriteSetsSeen { return }
+        largeWriteSetsSeen = machine.largeWriteSets
+        hub.scheduleTrim()
+    }
+}
+
+/// What becomes of a commit while the machine makes it.
+extension LiveCommits: CommitObserver {
+    @inline(__always)
+    func began(actions: Bool, _ details: CommitDetails?) {
+        count &+= 1
+        if actions { machine.countActions() }
+        if let details { noteStores(of: details) }
+        hub.beginPublication()
+    }
+
+    @inline(__always)
+    func wrote(at place: Int, _ change: StoreChange, isAlone: Bool) {
+        if isAlone {
+            hub.publishOnlyWrite(change)
+        } else {
+            hub.publishWrite(at: place, change, isAlone: false)
+        }
+    }
+
+    func replaced(_ store: Int32, before: JSONObject) { hub.publishState(of: store, replacing: before) }
+    func created(_ store: Int32) { hub.publishState(of: store) }
+    func dropped(_ store: Int32) { hub.publishDrop(of: store) }
+
+    @inline(__always)
+    func ends(by principal: Principal, actions: Bool, key: KeyedRequest?, _ details: CommitDetails?) {
+        hub.endPublication(by: principal, actions: actions)
+        if log.isOn { log.append(machine, by: principal, actions: actions, key: key, details) }
+        if let trace = hub.trace {
+            machine.traceCommit(by: principal, actions: actions, key: key, details, to: trace)
+        }
+        // Delivery reads the records of dropped stores, so they go last.
+        if let details { forgetStores(of: details) }
+    }
+
+    /// The stores that a commit creates and drops cost work, and change what pending reads find.
+    private func noteStores(of details: CommitDetails) {
+        clock.work += Work.create * details.created.count + Work.drop * details.dropped.count
+        for index in details.created { hub.groups.join(index) }
+    }
+
+    private func forgetStores(of details: CommitDetails) {
+        clock.work += reads.noteCreated(details.created) + reads.noteDropped(details.dropped)
+        for index in details.dropped { hub.groups.leave(index) }
+    }
+}

@@ -1,0 +1,96 @@
+import BusJSON
+import BusMachine
+
+/// Hands the bus and its clients over to the daemon that follows, and takes them over from the one before.
+extension Engine {
+    /// Everything this engine holds. Call it between turns. The engine must not serve clients afterwards, or they would
+    /// receive things their next daemon does not know.
+    package func handOver() -> ByteWriter {
+        sessions.finishEnds()
+        hub.endMulticasts()
+        let writer = RecordWriter()
+        machine.writeBus(to: writer, form: StateTransfer.form)
+        machine.writeSessions(to: writer)
+        for case let connection? in connections.all { connection.handOver(to: writer) }
+        sessions.handOver(to: writer)
+        machine.writeStores(to: writer)
+        for case let connection? in connections.all {
+            for subscription in connection.delivery.subscriptions { subscription.handOver(to: writer) }
+        }
+        return writer.finished()
+    }
+
+    /// Takes over everything another engine held. This one must be new: no store, no connection. Its types stay where
+    /// the states fit them; a type whose stores do not fit, or that is gone, keeps the definition that was handed over.
+    ///
+    /// Connections keep their numbers. Sockets that were not handed over are the caller's to `disconnect`, which
+    /// applies their wills. After a failure the engine must be discarded.
+    ///
+    /// `isLogToCome`: what clients have sent waits for `goOnAfterTakeOver`, because its commits must be logged.
+    package func takeOver(
+        _ bytes: UnsafeRawBufferPointer, isLogToCome: Bool = false
+    ) throws(TransferFailure) {
+        precondition(
+            machine.storeCount == 0 && connections.count == 0,
+            "Only a new engine can take over another's state.")
+        var records = RecordReader(bytes)
+        let bus = try records.bus()
+        let restoration = try Restoration(of: bus, in: machine)
+        clock.now = machine.time
+        let connectionsAreSessions = try bus.integer("form") == 1
+        var subscriptions: [TransferRecord] = []
+        while let record = try records.next() {
+            if try restoration.take(record) { continue }
+            switch record.kind {
+            case "connection": try takeConnection(record, isSession: connectionsAreSessions)
+            case "lingering": try sessions.takeOver(record)
+            case "subscription": subscriptions.append(record)
+            default:
+                throw TransferFailure(
+                    "The state that was handed over holds a \(record.kind), which is unknown.")
+            }
+        }
+        let outcome = try restoration.finish()
+        for type in outcome.kept { outputs.reportKept(type) }
+        hub.groups.noteTypes()
+        hub.noteRevision()
+        for record in subscriptions { try hub.takeOver(record) }
+        if !outcome.replaced.isEmpty {
+            let details = CommitDetails()
+            details.replaced = outcome.replaced
+            machine.plan.clear()
+            commits.commit(by: .daemon, actions: false, details)
+        }
+        if !isLogToCome {
+            // Without a log the rules are those of the configuration, whatever the daemon before went by.
+            if machine.access?.definition != configuration.access?.definition {
+                machine.beginAccess(configuration.access)
+                access.reassess(hub)
+            }
+            sessions.endOrphaned()
+            goOnAfterTakeOver()
+        }
+    }
+
+    /// Every connection that can continue does.
+    package func goOnAfterTakeOver() {
+        for case let connection? in connections.all {
+            connections.markReady(connection)
+            proceed(connection)
+        }
+    }
+
+    /// `isSession`: in form 1 each connection was a session with its number, and had the will.
+    private func takeConnection(_ record: TransferRecord, isSession: Bool) throws(TransferFailure) {
+        let connection = try connections.takeOver(record)
+        if let number = record.members["identity"]?.int {
+            guard let identity = machine.identity(number: number) else { throw record.missing("identity") }
+            access.identify(
+                connection,
+                as: machine.principal(
+                    identity, peer: connection.peer, by: Array(try record.object("by").encoded.utf8)))
+        }
+        try sessions.takeOver(record, of: connection, isSession: isSession)
+        try connections.takeOver(record, into: connection)
+    }
+}
