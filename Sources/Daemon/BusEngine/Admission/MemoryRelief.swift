@@ -8,7 +8,7 @@ final class MemoryRelief {
     private let users: Users
     private let shares: FairShares
     /// When readers were last disconnected because memory was short.
-    private var relievedAt = 0
+    @exclusivity(unchecked) private var relievedAt = 0
 
     init(
         _ clock: TurnClock, _ connections: Connections, _ hub: SubscriptionHub, _ memory: MemoryMeter,

@@ -18,11 +18,11 @@ package final class Sessions {
     private let host: LocalHost
 
     /// Sessions that ended while nothing could be committed.
-    private var unended: [Session] = []
+    @exclusivity(unchecked) private var unended: [Session] = []
     /// Sessions that wait for their clients to come back.
-    private var lingering = LingeringSessions()
+    @exclusivity(unchecked) private var lingering = LingeringSessions()
     /// The connections that have named a session.
-    private var holders: [SessionHolder: ConnectionID] = [:]
+    @exclusivity(unchecked) private var holders: [SessionHolder: ConnectionID] = [:]
 
     init(
         _ machine: StateMachine, _ clock: TurnClock, _ scheduler: Scheduler, _ connections: Connections,

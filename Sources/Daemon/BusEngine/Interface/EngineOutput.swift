@@ -54,8 +54,13 @@ final class Outputs {
     @exclusivity(unchecked) private var waiting: [EngineOutput] = []
     /// The lowest level of diagnostics that is logged: those about every store or commit are made only then.
     let reportsFrom: Diagnostic.Level
+    /// Whether every commit is reported.
+    let reportsCommits: Bool
 
-    init(reportsFrom: Diagnostic.Level) { self.reportsFrom = reportsFrom }
+    init(reportsFrom: Diagnostic.Level) {
+        self.reportsFrom = reportsFrom
+        reportsCommits = reportsFrom == .debug
+    }
 
     @inline(__always)
     var isEmpty: Bool { waiting.isEmpty }

@@ -51,9 +51,6 @@ extension Outputs {
                 revision: revision))
     }
 
-    /// Whether every commit is reported.
-    var reportsCommits: Bool { reportsFrom == .debug }
-
     /// A dispatch was committed: one diagnostic for each action and type.
     func reportCommit(by connection: Connection, matched: Int, of machine: StateMachine) {
         if !reportsCommits { return }

@@ -26,14 +26,17 @@ extension Engine {
     package func finishReload(
         _ request: ReloadRequest?, _ loaded: Result<LoadedDefinitions, ReloadFailure>
     ) -> Bool {
-        var isDone = false
         guard let request, let (connection, pending) = queries.take(request.number, of: request.connection)
         else {
-            if request?.isDryRun != true {
-                isDone = (try? reload(loaded, by: request?.principal ?? .daemon, for: nil, id: [])) != nil
+            if request?.isDryRun == true { return false }
+            do throws(RequestError) {
+                _ = try reload(loaded, by: request?.principal ?? .daemon, for: nil, id: [])
+                return true
+            } catch {
+                return false
             }
-            return isDone
         }
+        var isDone = false
         let start = clock.work
         respond(pending.id, connection) { id throws(RequestError) in
             if request.isDryRun {

@@ -25,11 +25,11 @@ extension Engine {
                 key = try keyed(connection)
             }
             // Planned before the key is looked for, as what that takes is on its way from memory meanwhile.
-            do throws(RequestError) { isWide = try plan(mayRepeat: !isLong) } catch { refusal = error }
+            do throws(RequestError) { isWide = try plan(isLong: isLong) } catch { refusal = error }
             if let key, let earlier = try duplicate(of: key) {
                 connection.input.noteDispatch()
                 replies.answer(
-                    connection, id: request.id, revision: earlier.revision, matched: earlier.matched,
+                    connection, revision: earlier.revision, matched: earlier.matched,
                     changed: earlier.changed, isDuplicate: true)
                 return true
             }
@@ -43,10 +43,11 @@ extension Engine {
         if connection.access.isRestricted, !connection.access.permits!.isFree(machine) { return false }
         if isLong, !request.hasBatch { try admission.requireEventRoom() }
         if isWide || long.knowsExpensive, try long.mustWaitForPlan(connection, request.line) { return true }
+        let commits = commits
         let outcome = connection.access.lentPrincipal!._withUnsafeGuaranteedRef { principal in
             Result { () throws(RequestError) in
-                let matched = try self.commits.apply(by: principal, for: connection)
-                self.commits.commit(by: principal, actions: true, key: key)
+                let matched = try commits.apply(by: principal, for: connection)
+                commits.commit(by: principal, actions: true, key: key)
                 return matched
             }
         }
@@ -55,18 +56,17 @@ extension Engine {
         connection.input.noteDispatch()
         if let key { machine.remember(new: key, matched: matched, changed: machine.changed) }
         replies.answer(
-            connection, id: request.id, revision: machine.revision, matched: matched,
-            changed: machine.changed,
+            connection, revision: machine.revision, matched: matched, changed: machine.changed,
             isDuplicate: false)
         return true
     }
 
     /// Plans one action, or those of a batch; true if they reach more than one store.
     @inline(__always)
-    private func plan(mayRepeat: Bool) throws(RequestError) -> Bool {
-        guard request.hasBatch else { return try machine.planPlain(request, mayRepeat: mayRepeat) }
+    private func plan(isLong: Bool) throws(RequestError) -> Bool {
+        guard request.hasBatch else { return try machine.planPlain(request, mayRepeat: !isLong) }
         machine.plan.clear()
-        try planBatch()
+        try planBatch(isLong: isLong)
         return machine.isPlanWide
     }
 
@@ -88,10 +88,10 @@ extension Engine {
         return earlier
     }
 
-    private func planBatch() throws(RequestError) {
+    private func planBatch(isLong: Bool) throws(RequestError) {
         // What was planned before a refusal costs work, too.
         defer { clock.work += Work.batchAction * machine.plan.actions.count }
         try machine.planDispatch(request, expecting: nil)
-        if admission.isLong(request.line) { try admission.requireEventRoom() }
+        if isLong { try admission.requireEventRoom() }
     }
 }

@@ -142,7 +142,7 @@ extension Engine {
     /// Whether a connection still waits for the answer to a query.
     package func isAwaited(_ query: LogQuery) -> Bool { queries.isAwaited(query) }
 
-    /// Answers a request that has waited; with nil it still does.
+    /// Answers a request that has waited; with nil the body has answered it, or it still waits.
     func respond(
         _ id: [UInt8], _ connection: Connection,
         _ body: (UnsafeRawBufferPointer) throws(RequestError) -> CommandReply?
@@ -157,16 +157,11 @@ extension Engine {
     }
 
     private func reply(_ answer: LogAnswer, _ id: [UInt8], _ connection: Connection) {
-        id.withUnsafeBytes { id in
-            do throws(RequestError) {
-                guard case .members(let members) = answer else { throw Self.refusal(answer) }
-                try shares.requireOutput(members.count, for: connection)
-                replies.answer(connection, id: id) { writer in
-                    members.withUnsafeBytes { writer.append($0) }
-                }
-            } catch {
-                replies.refuse(error, for: connection, id: id)
-            }
+        respond(id, connection) { id throws(RequestError) in
+            guard case .members(let members) = answer else { throw Self.refusal(answer) }
+            try shares.requireOutput(members.count, for: connection)
+            replies.answer(connection, id: id) { writer in members.withUnsafeBytes { writer.append($0) } }
+            return nil
         }
     }
 

@@ -40,6 +40,7 @@ extension Engine {
     }
 
     /// What the daemon that is asked does itself.
+    @inline(__always)
     private func perform(_ operation: Operation.Local, _ connection: Connection) throws(RequestError) {
         switch operation {
         case .ping: replies.answer(connection, id: request.id) { appendCondition(to: $0) }

@@ -70,9 +70,15 @@ final class Replies {
         }
     }
 
-    /// Writes how many stores a dispatch matched and changed.
+    /// Writes how many stores the present dispatch matched and changed.
+    func answer(_ connection: Connection, revision: Int, matched: Int, changed: Int, isDuplicate: Bool) {
+        answer(
+            connection, id: request.id, revision: revision, matched: matched, changed: changed,
+            isDuplicate: isDuplicate)
+    }
+
     @inline(__always)
-    func answer(
+    private func answer(
         _ connection: Connection, id: UnsafeRawBufferPointer, revision: Int, matched: Int, changed: Int,
         isDuplicate: Bool
     ) {

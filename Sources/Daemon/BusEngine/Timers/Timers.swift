@@ -15,7 +15,7 @@ final class Timers {
     private let commands: Commands
     private let host: LocalHost
     /// False: the bus is shared, and its log says what time it is, and what fires when.
-    private var isOurs = true
+    @exclusivity(unchecked) private var isOurs = true
 
     init(
         _ machine: StateMachine, _ clock: TurnClock, _ scheduler: Scheduler, _ users: Users, _ log: LogGate,
