@@ -51,16 +51,9 @@ public final class StateMachine {
     /// Whether that is followed. On a shared bus only since all members do.
     @exclusivity(unchecked) package var followsParts = true
 
-    // Principals and earlier requests.
-    /// The member of a bus over several machines whose clients ask here; nil: the bus is this machine's alone. Members
-    /// agree on everything that is numbered here, so clients get no number by merely connecting.
-    @exclusivity(unchecked) package var member: String?
-    @exclusivity(unchecked) var identities: [Identity: Int32] = [:]
-    /// Principals of the log, by `by`.
-    @exclusivity(unchecked) var principals: [String: Principal] = [:]
-    @exclusivity(unchecked) var knowledge = SharedKnowledge()
-    @exclusivity(unchecked) var sessions: [SessionID: Session] = [:]
-    @exclusivity(unchecked) package internal(set) var nextSession: SessionID = 0
+    // Who asks, and earlier requests.
+    @exclusivity(unchecked) var identities = Identities()
+    @exclusivity(unchecked) var sessions = OpenSessions()
     @exclusivity(unchecked) package internal(set) var keys: DeduplicationTable
 
     // The commit being made, kept to reuse its storage.
@@ -80,15 +73,8 @@ public final class StateMachine {
     @exclusivity(unchecked) private(set) var context: CommitContext!
 
     // The log.
-    /// Types that need not be compiled from their definitions.
-    @exclusivity(unchecked) package var knownTypes: [any StateType] = []
-    let entryReader = EntryReader()
-    @exclusivity(unchecked) var knownPrincipals = KnownPrincipals()
-    /// How many entries were applied without making values of them.
-    @exclusivity(unchecked) package internal(set) var entriesReadInPlace = 0
+    let reading = LogReading()
     @exclusivity(unchecked) var timeText = (milliseconds: -1, text: ByteWriter(capacity: 64))
-    /// Where a keyed request is written for its digest.
-    let keyScratch = ByteWriter(capacity: 1024)
 
     /// The seed of the hashes in use.
     @exclusivity(unchecked) package private(set) var hashSeed: UInt64
@@ -115,6 +101,21 @@ public final class StateMachine {
     deinit {
         place.deinitialize(count: 1)
         place.deallocate()
+    }
+
+    /// Types that need not be compiled from their definitions.
+    package var knownTypes: [any StateType] {
+        get { reading.types }
+        set { reading.types = newValue }
+    }
+
+    /// How many entries of the log were applied without making values of them.
+    package var entriesReadInPlace: Int { reading.inPlace }
+
+    /// The member of a bus over several machines whose clients ask here; nil: the bus is this machine's alone.
+    package var member: String? {
+        get { identities.member }
+        set { identities.member = newValue }
     }
 
     /// The number of the type with a name.
@@ -166,7 +167,7 @@ public final class StateMachine {
         swap(&commitOrder, &other.commitOrder)
         swap(&dropLog, &other.dropLog)
         swap(&keys, &other.keys)
-        swap(&sessions, &other.sessions)
+        sessions.become(&other.sessions)
         swap(&timers, &other.timers)
         timers.noteReader(other.timers.readers)
         timerUndo.forget()
@@ -175,9 +176,7 @@ public final class StateMachine {
         revision = other.revision
         sequence = other.sequence
         sequenceBefore = other.sequence
-        identities = other.identities
-        principals = [:]
-        nextSession = max(nextSession, other.nextSession)
+        identities.become(other.identities)
         (access, accessSince) = (other.access, other.accessSince)
         (parts, followsParts) = (other.parts, other.followsParts)
     }

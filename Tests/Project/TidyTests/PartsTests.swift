@@ -60,16 +60,12 @@ import Testing
         return Property(name: String(found.1), declaration: String(line[..<(body ?? line.endIndex)]))
     }
 
-    /// Those that have more, and how many: the numbers only go down.
-    private static let larger = [
-        "ClientSession": 43, "StateMachine": 38, "ClusterMember": 37, "EventLoop": 36,
-    ]
-
     @Test func typesHoldAtMostThirtyProperties() throws {
         let types = try Self.types()
         #expect(types.count > 500)
-        let found = types.filter { $0.properties.count > 30 }.map { ($0.name, $0.properties.count) }
-        #expect(Dictionary(found) { max($0, $1) } == Self.larger)
+        for type in types where type.properties.count > 30 {
+            Issue.record("\(type.file): \(type.name) holds \(type.properties.count) properties")
+        }
     }
 
     /// A connection and its parts change by their methods alone.

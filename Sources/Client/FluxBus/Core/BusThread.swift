@@ -62,7 +62,7 @@ final class BusThread {
     // MARK: - Submitted work
 
     private func takeOver() {
-        let unsent = session.waitingBytes + (connection?.unsentBytes ?? 0)
+        let unsent = session.requests.waitingBytes + (connection?.unsentBytes ?? 0)
         let now = MonotonicClock.nanoseconds
         let (awake, late, isLineEmpty) = core.intake.withLock { intake in
             intake.isAsleep = false

@@ -3,7 +3,7 @@ import BusJSON
 /// Connections are opened, lost, and restored.
 extension ClientSession {
     /// An attempt begins, which ends with `connected` or `connectFailed`.
-    package mutating func connecting() { nextAttempt = .max }
+    package mutating func connecting() { attempts.next = .max }
 
     /// A connection is open.
     package mutating func connected(at now: Int) {
@@ -14,8 +14,8 @@ extension ClientSession {
         written = 0
         lastHeard = now
         isProbing = false
-        helloDeadline = now + options.connectTimeout.nanoseconds / addressCount
-        own.append(Submission(.request(hello(linger: linger)), role: .hello))
+        attempts.helloDeadline = now + options.connectTimeout.nanoseconds / attempts.addresses
+        requests.own.append(Submission(.request(hello(linger: linger)), role: .hello))
     }
 
     /// Without keys a creation that is sent again can't be told from another client's, so nothing may be left from before.
@@ -43,7 +43,7 @@ extension ClientSession {
         let reason = goodbye ?? error
         let wasOpen = phase == .open || phase == .restoring
         phase = .disconnected
-        _ = own.removeAll()
+        _ = requests.own.removeAll()
         needsMarker = false
         restorationsLeft = 0
         for index in ephemeralStores.indices { ephemeralStores[index].due = nil }
@@ -51,32 +51,32 @@ extension ClientSession {
         rest()
         if wasOpen, hasBeenOpen { effects.append(.notice(.lost(reason))) }
         if reason.details["reason"] == "protocol" { return finish(reason) }
-        if !wasOpen, untriedAddresses > 0 {
+        if !wasOpen, attempts.untriedAddresses > 0 {
             // This attempt continues at the next address.
-            untriedAddresses -= 1
-            lastError = reason
-            nextAttempt = now
+            attempts.untriedAddresses -= 1
+            attempts.lastError = reason
+            attempts.next = now
             return
         }
         retry(after: reason, at: now)
     }
 
     private mutating func retry(after error: BusError, at now: Int) {
-        lastError = error
-        untriedAddresses = addressCount - 1
-        if !hasBeenOpen, patienceEnds.map({ now >= $0 }) ?? true { return finish(error) }
-        if attempt > 0 { effects.append(.notice(.attemptFailed(attempt: attempt, error))) }
-        attempt += 1
-        nextAttempt = now + options.backOff.wait(before: attempt, random: &random)
-        if hasBeenOpen { effects.append(.status(.reconnecting(attempt: attempt, error: error))) }
+        attempts.lastError = error
+        attempts.untriedAddresses = attempts.addresses - 1
+        if !hasBeenOpen, attempts.patienceEnds.map({ now >= $0 }) ?? true { return finish(error) }
+        if attempts.count > 0 { effects.append(.notice(.attemptFailed(attempt: attempts.count, error))) }
+        attempts.count += 1
+        attempts.next = now + options.backOff.wait(before: attempts.count, random: &random)
+        if hasBeenOpen { effects.append(.status(.reconnecting(attempt: attempts.count, error: error))) }
         if isClosing, isIdle { finish(nil) }
     }
 
     /// Sorts the unanswered requests: those that may be sent again are queued for that, before those already queued.
     private mutating func takeBackUnanswered(sent bytes: Int, _ reason: BusError) {
-        let later = resending.removeAll()
+        let later = requests.resending.removeAll()
         var dropped: Set<String> = []
-        for var sent in unanswered.removeAll() where !sent.submission.role.isOwn {
+        for var sent in requests.unanswered.removeAll() where !sent.submission.role.isOwn {
             sent.isRepeated = sent.isRepeated || sent.end <= bytes
             if case .dropStore(let address) = sent.submission.role, sent.isRepeated {
                 // The store may be gone already; if the drop is answered as a duplicate, the restored store would stay.
@@ -97,10 +97,10 @@ extension ClientSession {
                 effects.append(.complete(sent.submission, .failure(error)))
             } else {
                 sent.id = 0
-                resending.append(sent)
+                requests.resending.append(sent)
             }
         }
-        for sent in later { resending.append(sent) }
+        for sent in later { requests.resending.append(sent) }
     }
 
     /// Clears the numbers of all subscriptions; each remembers its position.
@@ -140,7 +140,7 @@ extension ClientSession {
         self.greeting = greeting
         lineLimit = greeting.limits["line"]?.int ?? Int.max
         seenRevision = max(seenRevision, greeting.revision)
-        helloDeadline = .max
+        attempts.helloDeadline = .max
         phase = .restoring
         effects.append(.greeted(greeting))
         restore(isResumed: reply["resumed"] == true, at: now)
@@ -171,13 +171,13 @@ extension ClientSession {
         for store in ephemeralStores {
             guard var sent = store.sent else { continue }
             sent.id = 0
-            resending.append(sent)
+            requests.resending.append(sent)
         }
         ephemeralStores.removeAll { $0.pending != nil }
     }
 
     mutating func restoreOne(_ request: BusRequest, _ role: Submission.Role) {
-        own.append(Submission(.request(request), role: role))
+        requests.own.append(Submission(.request(request), role: role))
         restorationsLeft += 1
     }
 
@@ -230,7 +230,7 @@ extension ClientSession {
         if case .failure(let error) = outcome, error.code == .exists,
             case .request(let request) = pending.body, request["ifMissing"] == true
         {
-            resending.append(SentRequest(submission: pending))
+            requests.resending.append(SentRequest(submission: pending))
         } else {
             effects.append(.complete(pending, outcome))
         }
@@ -240,11 +240,11 @@ extension ClientSession {
         guard phase == .restoring, restorationsLeft == 0 else { return }
         ephemeralStores.removeAll { $0.triesLeft < 0 }
         phase = .open
-        attempt = 0
-        untriedAddresses = addressCount - 1
+        attempts.count = 0
+        attempts.untriedAddresses = attempts.addresses - 1
         if hasBeenOpen {
             effects.append(.notice(.reconnected(epoch: epoch, revision: seenRevision)))
-            let repeated = resending.elements.count { $0.isRepeated }
+            let repeated = requests.resending.elements.count { $0.isRepeated }
             if repeated > 0 { effects.append(.notice(.retried(requests: repeated))) }
         }
         hasBeenOpen = true

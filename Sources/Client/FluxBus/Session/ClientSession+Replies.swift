@@ -34,29 +34,31 @@ extension ClientSession {
     }
 
     private mutating func answer(_ id: Int, _ outcome: ReplyOutcome, at now: Int) {
-        if let first = unanswered.popFirst() {
+        if let first = requests.unanswered.popFirst() {
             if first.id == id { return answered(first, outcome, at: now) }
-            unanswered.putBack(first)
+            requests.unanswered.putBack(first)
         }
         // Answers come in order, so silence about unacknowledged dispatches before this one means their success. None
         // is removed before the answer is known to match a request, for the others are sent again.
         var silent = 0
-        while let sent = unanswered[silent], sent.id < id, !sent.submission.isAcknowledged { silent += 1 }
-        guard unanswered[silent]?.id == id else {
+        while let sent = requests.unanswered[silent], sent.id < id, !sent.submission.isAcknowledged {
+            silent += 1
+        }
+        guard requests.unanswered[silent]?.id == id else {
             return violated(BusError(.unexpectedReply, "A reply came that belongs to no request."))
         }
         for _ in 0..<silent {
-            guard let sent = unanswered.popFirst() else { return }
+            guard let sent = requests.unanswered.popFirst() else { return }
             effects.append(.complete(sent.submission, .object(["ok": true])))
         }
-        if let sent = unanswered.popFirst() { answered(sent, outcome, at: now) }
+        if let sent = requests.unanswered.popFirst() { answered(sent, outcome, at: now) }
     }
 
     /// A line that the bus could not parse is answered without an `id`. It is the first that wants an answer, unless an
     /// unacknowledged one before it nests deeper than the bus parses.
     private mutating func answerWithoutID(_ outcome: ReplyOutcome, at now: Int) {
         let limit = greeting?.limits["depth"]?.int ?? 64
-        for sent in unanswered.elements {
+        for sent in requests.unanswered.elements {
             if sent.submission.isAcknowledged || sent.submission.body.depth > limit {
                 return answer(sent.id, outcome, at: now)
             }

@@ -11,19 +11,21 @@ extension ClientSession {
         if case .subscribe(let request) = submission.role {
             subscriptions[request.number] = SubscriptionRecord(request)
         }
-        earliestDeadline = min(earliestDeadline, submission.deadline)
-        waiting.append(submission)
-        waitingBytes += submission.size
+        requests.add(submission)
     }
 
     /// Writes pending requests, until `writer` holds about `room` bytes.
     package mutating func write(to writer: ByteWriter, room: Int) {
         guard phase != .disconnected, phase != .ended, disconnectReason == nil else { return }
-        while let submission = own.popFirst() { write(SentRequest(submission: submission), to: writer) }
+        while let submission = requests.own.popFirst() {
+            write(SentRequest(submission: submission), to: writer)
+        }
         guard phase == .open else { return }
-        while writer.count < room, let sent = resending.popFirst() { writeUnlessSettled(sent, to: writer) }
-        while writer.count < room, let submission = waiting.popFirst() {
-            waitingBytes -= submission.size
+        while writer.count < room, let sent = requests.resending.popFirst() {
+            writeUnlessSettled(sent, to: writer)
+        }
+        while writer.count < room, let submission = requests.waiting.popFirst() {
+            requests.waitingBytes -= submission.size
             writeUnlessSettled(SentRequest(submission: submission), to: writer)
         }
         if needsMarker {
@@ -52,8 +54,7 @@ extension ClientSession {
         var sent = request
         let submission = sent.submission
         let start = writer.count
-        sent.id = nextID
-        nextID += 1
+        sent.id = requests.takeID()
         if case .subscribe(let request) = submission.role, let record = subscriptions[request.number] {
             subscriptions[request.number]?.isResuming = record.position != nil
             RequestBody.request(record.wire()).writeOpen(to: writer, id: sent.id)
@@ -71,7 +72,7 @@ extension ClientSession {
         written += length
         sent.end = written
         needsMarker = !submission.isAcknowledged
-        unanswered.append(sent)
+        requests.unanswered.append(sent)
     }
 
     /// The key by which the bus recognises the request, and, when it is sent again, what the client had seen at first.
@@ -85,8 +86,7 @@ extension ClientSession {
         }
         if !sent.isRepeated {
             if !bringsOwnKey, sent.key == 0 {
-                sent.key = nextKey
-                nextKey += 1
+                sent.key = requests.takeKey()
             }
             sent.after = seenRevision
             sent.epoch = epoch
@@ -114,21 +114,21 @@ extension ClientSession {
 
     /// Removes requests that are not written and already settled.
     package mutating func withdrawSettled() {
-        for submission in waiting.removeAll() {
+        for submission in requests.waiting.removeAll() {
             if let outcome = submission.outcome {
                 if case .subscribe(let request) = submission.role { subscriptions[request.number] = nil }
-                waitingBytes -= submission.size
+                requests.waitingBytes -= submission.size
                 effects.append(.complete(submission, outcome))
             } else {
-                waiting.append(submission)
+                requests.waiting.append(submission)
             }
         }
-        for sent in resending.removeAll() {
+        for sent in requests.resending.removeAll() {
             if let outcome = sent.submission.outcome {
                 if case .subscribe(let request) = sent.submission.role { subscriptions[request.number] = nil }
                 effects.append(.complete(sent.submission, outcome))
             } else {
-                resending.append(sent)
+                requests.resending.append(sent)
             }
         }
     }

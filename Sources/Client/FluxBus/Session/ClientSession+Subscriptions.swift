@@ -40,12 +40,12 @@ extension ClientSession {
         if phase == .restoring {
             restoreOne(record.wire(), .resubscribe(number))
         } else {
-            own.append(Submission(.request(record.wire()), role: .resubscribe(number)))
+            requests.own.append(Submission(.request(record.wire()), role: .resubscribe(number)))
         }
     }
 
     private mutating func unsubscribe(_ sub: Int) {
-        own.append(Submission(.request(BusRequest("unsubscribe", ["sub": .int(sub)])), role: .own))
+        requests.own.append(Submission(.request(BusRequest("unsubscribe", ["sub": .int(sub)])), role: .own))
     }
 
     /// Ends a subscription whose events are no longer wanted.

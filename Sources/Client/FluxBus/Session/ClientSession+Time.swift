@@ -3,7 +3,7 @@ extension ClientSession {
     /// Does what is due at this time.
     package mutating func tick(at now: Int) {
         guard phase != .ended else { return }
-        if now >= earliestDeadline { timeOut(at: now) }
+        if now >= requests.earliestDeadline { timeOut(at: now) }
         for index in ephemeralStores.indices {
             if phase == .restoring, let due = ephemeralStores[index].due, due <= now {
                 restorationsLeft -= 1
@@ -17,10 +17,10 @@ extension ClientSession {
     /// When the next `tick` is due; nil: not before something else happens.
     package func nextWake() -> Int? {
         guard phase != .ended else { return nil }
-        var next = min(earliestDeadline, helloDeadline)
+        var next = min(requests.earliestDeadline, attempts.helloDeadline)
         if isClosing { next = min(next, closeDeadline) }
         if phase == .disconnected {
-            next = min(next, nextAttempt)
+            next = min(next, attempts.next)
         } else if let keepAlive = options.keepAlive?.nanoseconds {
             next = min(next, lastHeard + (isProbing ? 2 * keepAlive : keepAlive))
         }
@@ -36,7 +36,7 @@ extension ClientSession {
         guard phase == .open, linger != nil, will != nil || !ephemeralStores.isEmpty else { return true }
         if leaving == .no {
             leaving = .asked
-            own.append(Submission(.request(hello(linger: .zero)), role: .leave))
+            requests.own.append(Submission(.request(hello(linger: .zero)), role: .leave))
         }
         return leaving == .answered
     }
@@ -50,7 +50,7 @@ extension ClientSession {
 
     private mutating func watchConnection(at now: Int) {
         guard phase != .disconnected, phase != .ended, disconnectReason == nil else { return }
-        if now >= helloDeadline {
+        if now >= attempts.helloDeadline {
             return violated(BusError(.timedOut, "The bus did not answer hello in the time allowed."))
         }
         guard let keepAlive = options.keepAlive?.nanoseconds, phase != .greeting else { return }
@@ -58,7 +58,7 @@ extension ClientSession {
             violated(BusError(.timedOut, "The bus has not said anything for a long time."))
         } else if !isProbing, now - lastHeard >= keepAlive {
             isProbing = true
-            own.append(Submission(.request(BusRequest("ping")), role: .probe))
+            requests.own.append(Submission(.request(BusRequest("ping")), role: .probe))
         }
     }
 
@@ -73,16 +73,16 @@ extension ClientSession {
             }
             return .settle(submission, .failure(Self.timedOut(isWritten: isWritten)))
         }
-        for sent in unanswered.elements where !sent.submission.role.isOwn {
+        for sent in requests.unanswered.elements where !sent.submission.role.isOwn {
             if let effect = check(sent.submission, isWritten: true) { effects.append(effect) }
         }
-        for sent in resending.elements {
+        for sent in requests.resending.elements {
             if let effect = check(sent.submission, isWritten: sent.isRepeated) {
                 effects.append(effect)
                 hasWaiting = true
             }
         }
-        for submission in waiting.elements {
+        for submission in requests.waiting.elements {
             if let effect = check(submission, isWritten: false) {
                 effects.append(effect)
                 hasWaiting = true
@@ -93,7 +93,7 @@ extension ClientSession {
                 effects.append(effect)
             }
         }
-        earliestDeadline = earliest
+        requests.earliestDeadline = earliest
         needsWithdrawal = needsWithdrawal || hasWaiting
     }
 

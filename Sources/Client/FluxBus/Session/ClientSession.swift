@@ -39,10 +39,6 @@ package struct ClientSession {
 
     let options: BusOptions
     let token: String?
-    /// At how many addresses the bus may be.
-    let addressCount: Int
-    /// How many of them an attempt has not been lost at before the bus said anything.
-    var untriedAddresses: Int
     var random: SplitMix
     let keyPrefix: String
     /// The name of what this client leaves on the bus, which it takes over when it comes back.
@@ -62,29 +58,14 @@ package struct ClientSession {
     var goodbye: BusError?
     var hasBeenOpen = false
 
-    // Attempts to connect.
-    var attempt = 0
-    var nextAttempt = 0
-    var lastError: BusError?
-    var patienceEnds: Int?
-    var helloDeadline = Int.max
+    var attempts: ConnectionAttempts
     /// When the last byte came, and whether a ping was sent since.
     var lastHeard = 0
     var isProbing = false
 
-    // Requests.
-    var waiting = RingQueue<Submission>()
-    /// About how many bytes the waiting ones take.
-    var waitingBytes = 0
-    var resending = RingQueue<SentRequest>()
-    var unanswered = RingQueue<SentRequest>()
-    /// The session's own requests, which come before all others.
-    var own = RingQueue<Submission>()
-    var nextID = 1
-    var nextKey = 1
+    package internal(set) var requests = SessionRequests()
     /// How many bytes have been written on the present connection.
     var written = 0
-    var earliestDeadline = Int.max
     /// The last request written wanted no acknowledgement, so nothing would show when it is done.
     var needsMarker = false
     /// Requests that are not written have timed out; they are removed once their waiters are notified.
@@ -113,29 +94,27 @@ package struct ClientSession {
     ) {
         self.options = options
         self.token = token
-        self.addressCount = addressCount
-        untriedAddresses = addressCount - 1
+        attempts = ConnectionAttempts(addresses: addressCount, now: now)
         random = SplitMix(seed: seed)
         let letters = Array("0123456789abcdefghijklmnopqrstuvwxyz")
         var prefix = ""
         for _ in 0..<13 { prefix.append(letters[Int(random.next() % 36)]) }
         keyPrefix = prefix + "-"
-        nextAttempt = now
         lastHeard = now
-        if options.patience > .zero { patienceEnds = now + options.patience.nanoseconds }
+        if options.patience > .zero { attempts.patienceEnds = now + options.patience.nanoseconds }
         effects.append(.status(.connecting))
     }
 
     package var hasEnded: Bool { phase == .ended }
 
     /// Whether a connection should be opened now.
-    package func wantsConnection(at now: Int) -> Bool { phase == .disconnected && now >= nextAttempt }
+    package func wantsConnection(at now: Int) -> Bool { phase == .disconnected && now >= attempts.next }
 
     /// Whether no request of a caller is still to be answered.
     package var isIdle: Bool {
-        !expectsMore && waiting.isEmpty && resending.isEmpty
+        !expectsMore && requests.waiting.isEmpty && requests.resending.isEmpty
             && !ephemeralStores.contains { $0.pending != nil }
-            && !unanswered.elements.contains { !$0.submission.role.isOwn }
+            && !requests.unanswered.elements.contains { !$0.submission.role.isOwn }
     }
 
     /// Ends everything: unanswered requests fail, subscriptions end.
@@ -144,18 +123,20 @@ package struct ClientSession {
         phase = .ended
         let closed =
             error ?? BusError(.closed, "This connection to the bus was closed; connect again to go on.")
-        for sent in unanswered.removeAll() where !sent.submission.role.isOwn {
+        for sent in requests.unanswered.removeAll() where !sent.submission.role.isOwn {
             effects.append(.complete(sent.submission, .failure(ending(of: sent, closed))))
         }
-        for sent in resending.removeAll() {
+        for sent in requests.resending.removeAll() {
             effects.append(.complete(sent.submission, .failure(ending(of: sent, closed))))
         }
         for store in ephemeralStores {
             if let pending = store.pending { effects.append(.complete(pending, .failure(closed))) }
         }
-        for submission in waiting.removeAll() { effects.append(.complete(submission, .failure(closed))) }
-        waitingBytes = 0
-        _ = own.removeAll()
+        for submission in requests.waiting.removeAll() {
+            effects.append(.complete(submission, .failure(closed)))
+        }
+        requests.waitingBytes = 0
+        _ = requests.own.removeAll()
         ephemeralStores = []
         for number in subscriptions.keys.sorted() {
             if let record = subscriptions[number], record.isEstablished {
@@ -182,5 +163,55 @@ package struct ClientSession {
             .outcomeUnknown,
             "The connection was lost before the answer came, and whether this was committed is unknown: look, then decide.",
             details: ["original": .object(details)])
+    }
+}
+
+/// The requests of a session that are not settled.
+package struct SessionRequests {
+    var waiting = RingQueue<Submission>()
+    /// About how many bytes the waiting ones take.
+    package internal(set) var waitingBytes = 0
+    var resending = RingQueue<SentRequest>()
+    var unanswered = RingQueue<SentRequest>()
+    /// The session's own requests, which come before all others.
+    var own = RingQueue<Submission>()
+    var earliestDeadline = Int.max
+    private var lastID = 0
+    private var lastKey = 0
+
+    mutating func add(_ submission: Submission) {
+        earliestDeadline = min(earliestDeadline, submission.deadline)
+        waiting.append(submission)
+        waitingBytes += submission.size
+    }
+
+    mutating func takeID() -> Int {
+        lastID += 1
+        return lastID
+    }
+
+    mutating func takeKey() -> Int {
+        lastKey += 1
+        return lastKey
+    }
+}
+
+/// The attempts of a session to connect.
+struct ConnectionAttempts {
+    /// At how many addresses the bus may be.
+    let addresses: Int
+    /// How many of them an attempt has not been lost at before the bus said anything.
+    var untriedAddresses: Int
+    var count = 0
+    /// When the next one is due.
+    var next: Int
+    var lastError: BusError?
+    var patienceEnds: Int?
+    var helloDeadline = Int.max
+
+    init(addresses: Int, now: Int) {
+        self.addresses = addresses
+        untriedAddresses = addresses - 1
+        next = now
     }
 }

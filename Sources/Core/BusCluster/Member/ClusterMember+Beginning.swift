@@ -23,7 +23,8 @@ extension ClusterMember {
 
     /// Whether this member is to say now how the bus begins: those with more have had time to come.
     var isBeginningDue: Bool {
-        guard let since = gatheringSince, readingBarrier == 0, now - since >= ClusterLimits.gathering else {
+        guard let since = gatheringSince, barriers.ofReading == 0, now - since >= ClusterLimits.gathering
+        else {
             return false
         }
         let revision = replica.machine.revision
@@ -33,7 +34,7 @@ extension ClusterMember {
     /// The other members that have come.
     private var gathered: [(name: String, report: MemberReport)] {
         replica.members.keys.filter { $0 != name }.compactMap { name in
-            reports[name].map { (name: name, report: $0) }
+            others.reports[name].map { (name: name, report: $0) }
         }
     }
 

@@ -7,9 +7,9 @@ extension ClusterMember {
         guard phase == .following, isAttached else { return }
         trimIfDue()
         noteEndBefore()
-        if case .none = membership, readingBarrier == 0 {
+        if case .none = membership, barriers.ofReading == 0 {
             membership = .joining
-            reported = stored
+            reported.stored = stored
             outputs.append(.join(report: report.encoded))
         }
         guard let incarnation else { return }
@@ -138,8 +138,8 @@ extension ClusterMember {
 
     private func reportIfDue() {
         // Trimming goes by it, and a report costs as much as a proposal.
-        guard isReportDue || stored - reported >= replica.history.trim / 4 else { return }
-        (reported, isReportDue) = (stored, false)
+        guard reported.isDue || stored - reported.stored >= replica.history.trim / 4 else { return }
+        reported = (stored, false)
         outputs.append(.report(report.encoded))
     }
 
@@ -148,14 +148,15 @@ extension ClusterMember {
         guard let incarnation, replica.members.values.allSatisfy({ $0.incarnation >= incarnation }) else {
             return
         }
-        let slowest = replica.members.keys.map { $0 == name ? stored : reports[$0]?.stored ?? 0 }.min() ?? 0
-        let isLarge = logBytes > replica.history.log
+        let slowest =
+            replica.members.keys.map { $0 == name ? stored : others.reports[$0]?.stored ?? 0 }.min() ?? 0
+        let isLarge = untrimmed.bytes > replica.history.log
         let end = isLarge ? stored : min(stored, slowest)
         // What comes back has to find what it had last.
-        guard isLarge || end - trimmed > replica.history.trim,
-            let link = replica.links.link(replica.history.left, before: end), link.place > trimmed
+        guard isLarge || end - untrimmed.behind > replica.history.trim,
+            let link = replica.links.link(replica.history.left, before: end), link.place > untrimmed.behind
         else { return }
-        (trimmed, logBytes) = (link.place, 0)
+        untrimmed = (link.place, 0)
         outputs.append(.trim(through: link.place))
     }
 }

@@ -69,7 +69,7 @@ extension ClusterMember {
                 if membership == .none { outputs.append(.end(name, incarnation: member.incarnation)) }
             }
         case .membersFailed, .trimFailed: break
-        case .trimmed(let through): trimmed = max(trimmed, through)
+        case .trimmed(let through): untrimmed.behind = max(untrimmed.behind, through)
         case .attached(let name):
             let isNew = !isAttached
             (isAttached, detachedSince) = (true, nil)
@@ -105,15 +105,7 @@ extension ClusterMember {
         // What the log has acknowledged it may have lost since, before it came here.
         if queue.sent?.place != nil { (queue.sent!.place, queue.sent!.sentAt) = (nil, nil) }
         outputs.append(.read(behind: from.place, of: cluster))
-        // Barriers of the reading before are left unanswered.
-        lastBarrier += 1
-        readingBarrier = lastBarrier
-        outputs.append(.barrier(lastBarrier))
-        for index in barriers.indices {
-            lastBarrier += 1
-            barriers[index].number = lastBarrier
-            outputs.append(.barrier(lastBarrier))
-        }
+        outputs += barriers.beginReading().map { .barrier($0) }
     }
 
     func lackReplica(least: Int) { need(ReplicaLack(least: least, most: nil)) }
@@ -139,7 +131,7 @@ extension ClusterMember {
         replica = other
         vouched = isFromMember ? other.link : nil
         stored = other.link.place
-        comparisons = MemberComparisons()
+        others.comparisons = MemberComparisons()
         beginReading()
         proceed()
     }
@@ -203,9 +195,7 @@ extension ClusterMember {
         fail(unanswered.map(\.ticket) + left.unknown, .unknown)
         fail(left.none, .none)
         unanswered = []
-        // They are asked for again when reading begins.
-        for barrier in reached { barriers.append((0, barrier.ticket, barrier.since)) }
-        reached = []
+        barriers.forgetReached()
         // Its last proposals may be there or not, and their numbers with them.
         leave()
     }
@@ -221,11 +211,11 @@ extension ClusterMember {
             return stop(.newerRules(error))
         }
         guard let applied else { return }
-        progress.note(applied.link.place, revision: replica.machine.revision)
+        others.progress.note(applied.link.place, revision: replica.machine.revision)
         outputs.append(.applied(entry, applied))
         if gatheringSince != nil, replica.hasBegun {
             gatheringSince = nil
-            isReportDue = true
+            reported.isDue = true
             outputs.append(.notice(.epoch(replica.machine.epoch, revision: replica.machine.revision)))
         }
         if let epoch = applied.epoch {
@@ -233,19 +223,19 @@ extension ClusterMember {
         }
         switch entry.content {
         case .proposal(let name, let content):
-            logBytes += content.count
+            untrimmed.bytes += content.count
             if applied.clockAhead > 0 {
                 outputs.append(.notice(.clockAhead(name.member, milliseconds: applied.clockAhead)))
             }
             if let (link, comparison) = applied.evidence {
-                progress.note(name.member, at: link.place)
+                others.progress.note(name.member, at: link.place)
                 note(link, comparison, of: name.member)
             }
             if name == queue.sent?.name { finish(applied) }
         case .ended(let members):
             for member in members {
-                comparisons.forget(member)
-                progress.forget(member)
+                others.comparisons.forget(member)
+                others.progress.forget(member)
             }
             switch membership {
             case .member(let incarnation), .leaving(let incarnation):
@@ -260,7 +250,7 @@ extension ClusterMember {
                     queue.takeBack(behindOthers: omitted.contains(.orderOfSession))
                 }
             }
-        case .joined(let member, _): comparisons.forget(member)
+        case .joined(let member, _): others.comparisons.forget(member)
         case .reported: break
         }
     }
@@ -269,21 +259,21 @@ extension ClusterMember {
     private func note(_ entry: OrderedEntry) {
         switch entry.content {
         case .joined(let member, let report), .reported(let member, _, let report):
-            reports[member] = MemberReport(report)
+            others.reports[member] = MemberReport(report)
         case .ended(let members):
-            for member in members { reports[member] = nil }
+            for member in members { others.reports[member] = nil }
         case .proposal: break
         }
     }
 
     private func note(_ link: ChainLink, _ comparison: AppliedEntry.Comparison, of member: String) {
         guard member != name, !omitted.contains(.divergence) else { return }
-        if comparisons.note(member, link, comparison) {
+        if others.comparisons.note(member, link, comparison) {
             outputs.append(.notice(.differs(member, place: link.place)))
             isEvidenceWanted = true
         }
-        let others = replica.members.keys.filter { $0 != name }
-        if let verdict = comparisons.verdict(among: others) { stop(verdict) }
+        let present = replica.members.keys.filter { $0 != name }
+        if let verdict = others.comparisons.verdict(among: present) { stop(verdict) }
     }
 
     /// Its own proposal has been applied.
@@ -309,27 +299,17 @@ extension ClusterMember {
     // MARK: - Barriers
 
     private func reach(_ number: Int) {
-        if case .comparing(let link) = phase, number >= readingBarrier {
+        if case .comparing(let link) = phase, number >= barriers.ofReading {
             // The log ends before what was read of it.
             guard link == replica.link else { return loseLog(behind: link) }
             (phase, search) = (.following, nil)
         }
-        if number >= readingBarrier { readingBarrier = 0 }
-        let (place, tickets) = (replica.link.place, barriers.filter { $0.number == number })
-        barriers.removeAll { $0.number == number }
-        reached += tickets.map { (place, $0.ticket, $0.since) }
+        barriers.reach(number, at: replica.link.place)
         answerStored()
     }
 
     private func failBarrier(_ number: Int) {
-        let isOfReading = number == readingBarrier
-        guard isOfReading || barriers.contains(where: { $0.number == number }) else { return }
         if phase == .waiting { return }
-        lastBarrier += 1
-        if isOfReading { readingBarrier = lastBarrier }
-        for index in barriers.indices where barriers[index].number == number {
-            barriers[index].number = lastBarrier
-        }
-        outputs.append(.barrier(lastBarrier))
+        if let renewed = barriers.renew(number) { outputs.append(.barrier(renewed)) }
     }
 }

@@ -48,12 +48,13 @@ extension ClusterMember {
     package var members: [MemberStatus] {
         replica.members.sorted { $0.key < $1.key }.map { name, member in
             let isSelf = name == self.name
-            let place = isSelf ? replica.link.place : progress.shown[name]
+            let place = isSelf ? replica.link.place : others.progress.shown[name]
             return MemberStatus(
-                name: name, incarnation: member.incarnation, report: isSelf ? report : reports[name],
+                name: name, incarnation: member.incarnation, report: isSelf ? report : others.reports[name],
                 place: place,
-                revision: isSelf ? replica.machine.revision : place.flatMap { progress.revision(at: $0) },
-                clock: isSelf ? now : member.clock, agrees: !comparisons.differs(name))
+                revision: isSelf
+                    ? replica.machine.revision : place.flatMap { others.progress.revision(at: $0) },
+                clock: isSelf ? now : member.clock, agrees: !others.comparisons.differs(name))
         }
     }
 }

@@ -37,15 +37,9 @@ package final class ClusterMember {
     var isStalled = false
     /// Where the replica stood when a member that was present gave it; nil: it is this member's own.
     var vouched: ChainLink?
-    /// The barrier behind which everything that was in the log when reading began is here; 0: behind it.
-    var readingBarrier = 0
-    var lastBarrier = 0
     /// Reading was begun anew among the events that are being gone through.
     var isReadingAnew = false
-    /// What waits for each barrier.
-    var barriers: [(number: Int, ticket: Int, since: Int)] = []
-    /// Barriers that were reached, and wait until what was applied before them is durable.
-    var reached: [(place: Int, ticket: Int, since: Int)] = []
+    var barriers = MemberBarriers()
 
     // Membership.
     enum Membership: Equatable {
@@ -85,15 +79,11 @@ package final class ClusterMember {
     var unanswered: [(place: Int, ticket: Int, outcome: CommandOutcome)] = []
 
     // Others.
-    var reports: [String: MemberReport] = [:]
-    var comparisons = MemberComparisons()
-    var progress = MemberProgress()
-    /// Bytes of proposals behind the place that was trimmed last.
-    package internal(set) var logBytes = 0
-    var trimmed = 0
-    var reported = 0
-    /// The others are to know at once.
-    var isReportDue = false
+    var others = OtherMembers()
+    /// The place that was trimmed last, and the bytes of proposals behind it.
+    var untrimmed = (behind: 0, bytes: 0)
+    /// What the others were told last to be stored, and whether they are to know more at once.
+    var reported = (stored: 0, isDue: false)
 
     /// - Parameters:
     ///   - replica: What the local copy holds, or a new one.
@@ -130,11 +120,14 @@ package final class ClusterMember {
     package var isFollowing: Bool { phase == .following }
 
     /// Whether everything that was in the log when reading began is applied.
-    package var isCaughtUp: Bool { phase == .following && readingBarrier == 0 }
+    package var isCaughtUp: Bool { phase == .following && barriers.ofReading == 0 }
+
+    /// Bytes of proposals behind the place that was trimmed last.
+    package var logBytes: Int { untrimmed.bytes }
 
     /// Whether something waits that time decides.
     package var isWaiting: Bool {
-        !queue.waiting.isEmpty || queue.sent != nil || !barriers.isEmpty || !reached.isEmpty
+        !queue.waiting.isEmpty || queue.sent != nil || !barriers.isEmpty
             || gatheringSince != nil
     }
 
@@ -184,9 +177,7 @@ package final class ClusterMember {
         guard phase != .stopped else {
             return outputs.append(.failed(ticket, MemberFailure(.none, "This member has stopped.")))
         }
-        lastBarrier += 1
-        barriers.append((lastBarrier, ticket, now))
-        outputs.append(.barrier(lastBarrier))
+        outputs.append(.barrier(barriers.add(ticket, now: now)))
     }
 
     // MARK: - The local copy
@@ -206,10 +197,9 @@ package final class ClusterMember {
         for answer in due { outputs.append(.answered(answer.ticket, answer.outcome)) }
         // While the loss of what was seen is not known to all, what is here is of an epoch that is over.
         if proof != nil { return }
-        for barrier in reached where barrier.place <= end {
-            outputs.append(.synced(barrier.ticket, revision: replica.machine.revision))
+        for ticket in barriers.takeDurable(through: end) {
+            outputs.append(.synced(ticket, revision: replica.machine.revision))
         }
-        reached.removeAll { $0.place <= end }
     }
 
     // MARK: - Time
@@ -251,13 +241,7 @@ package final class ClusterMember {
     }
 
     private func failLateBarriers() {
-        let end = now - ClusterLimits.propose
-        let late =
-            reached.filter { $0.since <= end }.map(\.ticket)
-            + barriers.filter { $0.since <= end }.map(\.ticket)
-        if late.isEmpty { return }
-        reached.removeAll { $0.since <= end }
-        barriers.removeAll { $0.since <= end }
+        let late = barriers.takeLate(since: now - ClusterLimits.propose)
         let message =
             "The shared log could not be reached in time, so it is not known what others have been answered; try again, or read without waiting for it."
         for ticket in late { outputs.append(.failed(ticket, MemberFailure(.none, message))) }

@@ -1,3 +1,10 @@
+/// What is known of the other members.
+struct OtherMembers {
+    var reports: [String: MemberReport] = [:]
+    var comparisons = MemberComparisons()
+    var progress = MemberProgress()
+}
+
 /// What other members' evidence shows of what they made of the log, compared with what is here.
 struct MemberComparisons {
     /// The first place at which one differed; nil: none did.

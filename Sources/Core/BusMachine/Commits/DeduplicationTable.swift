@@ -1,3 +1,4 @@
+import BusJSON
 import BusProtocol
 internal import CScan
 
@@ -62,6 +63,8 @@ package struct DeduplicationTable: ~Copyable {
     private var index: UnsafeMutableRawPointer
     private var buckets: Int
     private let seed: UInt64
+    /// Where a request is written for its digest.
+    let scratch = ByteWriter(capacity: 1024)
 
     /// Keyed commits up to this revision may have been forgotten.
     package var forgottenThrough = 0

@@ -32,12 +32,12 @@ extension StateMachine {
         var place: Int?
         var early: [JSONObject] = []
         try LogLines.forEach(in: entries) { (line) throws(ReplayFailure) in
-            if let entry = entryReader.read(line), let by = named(by: entry.by) {
+            if let entry = reading.entries.read(line), let by = named(by: entry.by) {
                 if place == nil, entry.first == revision + 1 { for note in early { try replay(note: note) } }
                 early = []
                 let count = try due(entry.first, entry.first + entry.times - 1, behind: &place, through: last)
                 if count > 0 {
-                    entriesReadInPlace &+= 1
+                    reading.noteInPlace()
                     try replay(entry, by: try requirePrincipal(by, entry.by), count: count)
                 }
                 return
@@ -78,8 +78,8 @@ extension StateMachine {
         time = entry.time
         do throws(RequestError) {
             plan.clear()
-            defer { end(entryReader.batch) }
-            try plan(entryReader.batch)
+            defer { end(reading.entries.batch) }
+            try plan(reading.entries.batch)
             for _ in 0..<count {
                 let matched = try apply(by: principal)
                 commit()
@@ -101,7 +101,7 @@ extension StateMachine {
 
     /// Nil if it is no object.
     private func named(by text: UnsafeRawBufferPointer) -> Named? {
-        if let known = knownPrincipals[text] { return .known(known) }
+        if let known = reading.principals[text] { return .known(known) }
         return (try? JSON(parsing: text, depthLimit: 1000))?.object.map(Named.other)
     }
 
@@ -112,7 +112,7 @@ extension StateMachine {
         case .known(let principal): return principal
         case .other(let by):
             let principal = try requirePrincipal(by)
-            knownPrincipals[text] = principal
+            reading.principals[text] = principal
             return principal
         }
     }

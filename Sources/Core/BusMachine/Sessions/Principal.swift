@@ -84,13 +84,12 @@ extension StateMachine {
         if member == nil { return numbered(identity, peer: peer, by: by) }
         return Principal(
             identity, number: identities[identity] ?? StoreRecord.nobody, peer: peer, by: by,
-            who: knowledge.who(by))
+            who: identities.who(by))
     }
 
     private func numbered(_ identity: Identity, peer: Peer, by: [UInt8]) -> Principal {
-        let number = identities[identity] ?? Int32(identities.count)
-        identities[identity] = number
-        return Principal(identity, number: number, peer: peer, by: by, who: knowledge.who(by))
+        Principal(
+            identity, number: identities.number(of: identity), peer: peer, by: by, who: identities.who(by))
     }
 
     /// A client on a Unix socket.
@@ -131,7 +130,7 @@ extension StateMachine {
         }
         if by["daemon"] != nil { return .daemon }
         let text = by.encoded
-        if let known = principals[text] { return known }
+        if let known = identities.principal(shownAs: text) { return known }
         let principal: Principal
         if let uid = by["uid"]?.int {
             principal = numbered(
@@ -150,9 +149,7 @@ extension StateMachine {
         } else {
             return nil
         }
-        // Processes come and go; a principal that comes back is made again.
-        if principals.count > 4096 { principals.removeAll() }
-        principals[text] = principal
+        identities.remember(principal, shownAs: text)
         return principal
     }
 
@@ -163,7 +160,5 @@ extension StateMachine {
     }
 
     /// The identity with a number; nil if there is none.
-    package func identity(number: Int) -> Identity? {
-        identities.first { Int($0.value) == number }?.key
-    }
+    package func identity(number: Int) -> Identity? { identities.identity(number: number) }
 }

@@ -25,6 +25,36 @@ package final class Session {
     package var isEmpty: Bool { will.isEmpty && ephemeralStores.isEmpty }
 }
 
+/// The sessions that have begun and not ended.
+struct OpenSessions {
+    private var all: [SessionID: Session] = [:]
+    /// The number of the next one that is new.
+    private(set) var next: SessionID = 0
+
+    var count: Int { all.count }
+    var inOrder: [Session] { all.values.sorted { $0.id < $1.id } }
+
+    subscript(number: SessionID) -> Session? { all[number] }
+    func first(where isIt: (Session) -> Bool) -> Session? { all.values.first(where: isIt) }
+
+    mutating func begin(at number: SessionID) { next = number }
+
+    mutating func open(_ number: SessionID, _ principal: Principal) -> Session {
+        let session = Session(number, principal)
+        all[number] = session
+        next = max(next, number + 1)
+        return session
+    }
+
+    mutating func close(_ number: SessionID) { all[number] = nil }
+
+    /// Those of another machine are open now, which has these instead.
+    mutating func become(_ other: inout OpenSessions) {
+        swap(&all, &other.all)
+        next = max(next, other.next)
+    }
+}
+
 /// One action of a will, checked when the will was left; its stores are looked up when it is applied.
 package struct WillAction {
     package let store: String?

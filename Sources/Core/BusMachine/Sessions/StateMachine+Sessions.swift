@@ -5,23 +5,20 @@ import BusProtocol
 /// Sessions begin and end; the end is a commit.
 extension StateMachine {
     /// Begins a session.
-    package func openSession(_ principal: Principal) -> Session { openSession(nextSession, principal) }
+    package func openSession(_ principal: Principal) -> Session { openSession(sessions.next, principal) }
 
     /// Begins a session with a number that was assigned before, by this state machine or in the log.
     package func openSession(_ number: SessionID, _ principal: Principal) -> Session {
-        let session = Session(number, principal)
-        sessions[number] = session
-        nextSession = max(nextSession, number + 1)
-        return session
+        sessions.open(number, principal)
     }
 
     package func session(_ number: SessionID) -> Session? { sessions[number] }
 
     /// All sessions in the order in which they began.
-    package var sessionsInOrder: [Session] { sessions.values.sorted { $0.id < $1.id } }
+    package var sessionsInOrder: [Session] { sessions.inOrder }
 
     /// Removes a session that has ended, or that has left nothing.
-    package func closeSession(_ number: SessionID) { sessions[number] = nil }
+    package func closeSession(_ number: SessionID) { sessions.close(number) }
 
     /// This machine's copy of a session, which may be older than the other machine's: its stores are those that exist
     /// here, its will is the one left last.
@@ -37,7 +34,7 @@ extension StateMachine {
 
     /// The session that a client of this identity has given a name, if there is something left in it.
     package func session(named name: String, of principal: Principal) -> Session? {
-        sessions.values.first {
+        sessions.first {
             $0.principal.identity == principal.identity && $0.name.map { UTF8Order.equal($0, name) } == true
         }
     }

@@ -27,7 +27,7 @@ package final class Restoration {
         machine.time = max(machine.time, try bus.integer("now"))
         let nextSession = bus.members["nextSession"]?.int ?? 0
         guard StateMachine.isSession(nextSession) else { throw bus.missing("nextSession") }
-        machine.nextSession = nextSession
+        machine.sessions.begin(at: nextSession)
         if bus.flag("followsParts") { machine.followsParts = true }
     }
 
@@ -118,7 +118,7 @@ package final class Restoration {
         } else {
             identity = .token(try record.string("token"))
         }
-        machine.identities[identity] = Int32(machine.identities.count)
+        _ = machine.identities.number(of: identity)
     }
 
     private func takeSession(_ record: TransferRecord) throws(TransferFailure) {

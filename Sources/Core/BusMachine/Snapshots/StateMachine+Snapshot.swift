@@ -21,7 +21,7 @@ extension StateMachine {
             record("now", .int(time))
             record("dropsForgotten", .int(dropLog.forgottenThrough))
             record("keysForgotten", .int(keys.forgottenThrough))
-            record("nextSession", .int(nextSession))
+            record("nextSession", .int(sessions.next))
             if followsParts { record("followsParts", true) }
         }
         for entry in liveTypes { writer.record("type") { $0("definition", entry.type.definition) } }
@@ -32,7 +32,7 @@ extension StateMachine {
                 if let parts { record("parts", .int(parts.since)) }
             }
         }
-        for (identity, _) in identities.sorted(by: { $0.value < $1.value }) {
+        for identity in identities.inOrder {
             writer.record("identity") { record in
                 switch identity {
                 case .uid(let uid): record("uid", .int(uid))

@@ -42,7 +42,8 @@ extension EventLoop {
 
     /// Writes to one connection with TLS; returns how many bytes of the engine's output.
     func writeSecured(_ id: ConnectionID) -> Int {
-        guard var connection = connections[id], let transport = secured[id], transport.sated != turn else {
+        guard var connection = connections[id], let transport = secured[id], transport.sated != turn.number
+        else {
             return 0
         }
         var allowance = LoopLimits.writtenPerTurn
@@ -59,12 +60,12 @@ extension EventLoop {
                 }
             }
             if allowance <= 0 {
-                transport.sated = turn
+                transport.sated = turn.number
                 break
             }
-            let count = engine.output(of: id, into: pieces)
+            let count = engine.output(of: id, into: buffers.pieces)
             if count == 0 { break }
-            let filled = UnsafeBufferPointer(rebasing: pieces[..<count])
+            let filled = UnsafeBufferPointer(rebasing: buffers.pieces[..<count])
             var taken = filled.reduce(0) { $0 + $1.count }
             if connection.output != .lost {
                 do throws(TLSFailure) {

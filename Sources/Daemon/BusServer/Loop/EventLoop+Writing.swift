@@ -6,8 +6,7 @@ extension EventLoop: SocketWriter {
     /// Writes the engine's output to all clients, as far as one turn goes; the rest is written in the next. Closing a
     /// connection may commit its will, and so make output for others.
     func flush(all: Bool = false) {
-        flushed = all ? .min / 2 : 0
-        flushEnd = all ? .max : MonotonicClock.nanoseconds + LoopLimits.flushNanoseconds
+        turn.beginFlush(all: all)
         // Writing may close a connection, and its will may make the engine add outputs.
         repeat {
             performOutputs()
@@ -50,7 +49,7 @@ extension EventLoop: SocketWriter {
     func userNumber(of id: ConnectionID) -> Int { engine.userNumber(of: id) }
 
     var hasRoom: Bool {
-        flushed < (engine.isShared ? LoopLimits.sharedFlushedPerTurn : LoopLimits.flushedPerTurn)
+        turn.flushed < (engine.isShared ? LoopLimits.sharedFlushedPerTurn : LoopLimits.flushedPerTurn)
     }
 
     /// Whether much is to be written to a connection, or its client has left or is about to.
@@ -65,13 +64,11 @@ extension EventLoop: SocketWriter {
     func write(_ id: ConnectionID, afterOthers: Bool) {
         if let connection = connections[id], connection.output != .lost, engine.isFull(id) {
             // Its socket says when it takes more: trying is a system call in vain.
-            flushed += LoopLimits.costOfLooking
+            turn.count(flushed: LoopLimits.costOfLooking)
             return settle(id, connection)
         }
-        flushed += LoopLimits.costOfWriting + write(id)
-        if afterOthers, MonotonicClock.nanoseconds > flushEnd {
-            flushed = max(flushed, LoopLimits.flushedPerTurn)
-        }
+        turn.count(flushed: LoopLimits.costOfWriting + write(id))
+        if afterOthers { turn.noteLater() }
     }
 
     /// Nothing more in this turn, or through TLS.
@@ -89,12 +86,14 @@ extension EventLoop: SocketWriter {
 
     /// Writes to one connection; returns how many bytes.
     private func write(_ id: ConnectionID) -> Int {
-        guard var connection = connections[id], connection.sated < turn else { return writeOtherwise(id) }
+        guard var connection = connections[id], connection.sated < turn.number else {
+            return writeOtherwise(id)
+        }
         var allowance = LoopLimits.writtenPerTurn
         while allowance > 0 {
-            let count = engine.output(of: id, into: pieces)
+            let count = engine.output(of: id, into: buffers.pieces)
             if count == 0 { break }
-            let filled = UnsafeBufferPointer(rebasing: pieces[..<count])
+            let filled = UnsafeBufferPointer(rebasing: buffers.pieces[..<count])
             let total = filled.reduce(0) { $0 + $1.count }
             var written = total
             if connection.output != .lost {
@@ -121,7 +120,7 @@ extension EventLoop: SocketWriter {
                 break
             }
         }
-        if allowance <= 0 { connection.sated = turn }
+        if allowance <= 0 { connection.sated = turn.number }
         settle(id, connection)
         return LoopLimits.writtenPerTurn - allowance
     }

@@ -60,22 +60,10 @@ final class EventLoop {
     /// The system calls so far.
     @exclusivity(unchecked) var calls = SystemCallCount()
 
-    private let buffer = UnsafeMutableRawBufferPointer.allocate(
-        byteCount: LoopLimits.readBuffer, alignment: 4096)
-    let pieces = UnsafeMutableBufferPointer<OutputPiece>.allocate(capacity: LoopLimits.pieces)
+    let buffers = LoopBuffers()
     /// Connections to be written to, or checked, at the end of this turn.
     let order = WritingOrder()
-    /// When the clock was last read, in nanoseconds, and how much work this turn had done by then.
-    private var lookedAt = 0
-    private var workAtLook = 0
-    /// When this turn began, in nanoseconds.
-    private var turnBegan = 0
-    /// What this turn's writing has cost so far, in bytes.
-    var flushed = 0
-    /// Until when this turn writes to connections that come after others, in nanoseconds.
-    var flushEnd = 0
-    /// Counts turns, to know which connections have used up their allowance of this turn.
-    @exclusivity(unchecked) var turn = 0
+    @exclusivity(unchecked) var turn = LoopTurn()
     @exclusivity(unchecked) private var busyPoll = BusyPoll()
     /// Measures one reply after the other, for `stats`.
     @exclusivity(unchecked) var probe = ReplyProbe()
@@ -98,11 +86,6 @@ final class EventLoop {
         deadlines = Deadlines(timeouts)
         poller = try Poller()
         try poller.add(bell.descriptor, .input, token: EventFD.token, &calls)
-    }
-
-    deinit {
-        buffer.deallocate()
-        pieces.deallocate()
     }
 
     // MARK: - Turns
@@ -130,7 +113,7 @@ final class EventLoop {
             pulse?.turnEnded(now: now)
             measureMemory(now: now)
             let end = MonotonicClock.nanoseconds
-            engine.statistics.timings.turn.record(end - turnBegan)
+            engine.statistics.timings.turn.record(end - turn.began)
             busyPoll.somethingCame(now: end)
             turns += 1
             if end - groupBegan > LoopLimits.groupNanoseconds {
@@ -194,13 +177,11 @@ final class EventLoop {
 
     private func takeTurn(events count: Int) {
         beginTurn()
-        lookedAt = MonotonicClock.nanoseconds
-        turnBegan = lookedAt
-        workAtLook = 0
+        turn.begin(at: MonotonicClock.nanoseconds)
         let length = engine.isShared ? LoopLimits.sharedTurnNanoseconds : LoopLimits.turnNanoseconds
-        let end = lookedAt + length
+        let end = turn.began + length
         engine.tickIfDue()
-        if let cluster { cluster.tickIfDue(now: lookedAt / 1_000_000) }
+        if let cluster { cluster.tickIfDue(now: turn.began / 1_000_000) }
         for index in 0..<count {
             let (token, interest) = poller.event(index)
             if token == EventFD.token {
@@ -212,7 +193,7 @@ final class EventLoop {
             } else if let id = connections.find(token) {
                 serve(id, interest)
                 if index % LoopLimits.eventsPerLook == 0
-                    || engine.workOfTurn &- workAtLook > LoopLimits.workPerLook
+                    || engine.workOfTurn &- turn.workAtLook > LoopLimits.workPerLook
                 {
                     if lookAtClock() > end { engine.closeTurn() }
                 }
@@ -237,14 +218,14 @@ final class EventLoop {
     /// look is reported to the engine.
     private func lookAtClock() -> Int {
         let now = MonotonicClock.nanoseconds
-        engine.noteTime(now - lookedAt)
-        (lookedAt, workAtLook) = (now, engine.workOfTurn)
+        engine.noteTime(now - turn.lookedAt)
+        turn.look(at: now, work: engine.workOfTurn)
         return now
     }
 
     /// The clock is read once per turn: all commits of one turn have one time.
     func beginTurn() {
-        turn &+= 1
+        turn.begin()
         engine.beginTurn(at: wall.read())
     }
 
@@ -285,15 +266,15 @@ final class EventLoop {
     }
 
     private func read(_ id: ConnectionID, _ descriptor: Int32) {
-        switch SystemCall.receive(descriptor, into: buffer, &calls) {
+        switch SystemCall.receive(descriptor, into: buffers.input, &calls) {
         case .bytes(let count):
-            let bytes = UnsafeRawBufferPointer(rebasing: buffer[..<count])
+            let bytes = UnsafeRawBufferPointer(rebasing: buffers.input[..<count])
             guard connections[id]?.output == .socket else { return receiveOtherwise(id, bytes) }
             guard probe.isIdle else { return engine.receive(id, bytes) }
             let before = engine.outputProgress(of: id).written
             engine.receive(id, bytes)
             probe.executed(
-                id, before: before, after: engine.outputProgress(of: id).written, readAt: lookedAt)
+                id, before: before, after: engine.outputProgress(of: id).written, readAt: turn.lookedAt)
         case .end:
             connections.update(id) { $0.inputEnded = true }
             engine.endOfInput(id)
@@ -354,7 +335,7 @@ final class EventLoop {
     func close(_ id: ConnectionID, _ reason: CloseReason) {
         guard let connection = connections.remove(id) else { return }
         probe.forget(id)
-        flushed += LoopLimits.costOfClosing
+        turn.count(flushed: LoopLimits.costOfClosing)
         if let transport = secured[id] {
             secured[id] = nil
             transport.end(connection.descriptor, &calls)
@@ -370,7 +351,7 @@ final class EventLoop {
     /// Discards unread input: closing a socket with unread input would send the peer a reset and not an end of file.
     func drain(_ descriptor: Int32) {
         var left = LoopLimits.drained
-        while left > 0, case .bytes(let count) = SystemCall.receive(descriptor, into: buffer, &calls) {
+        while left > 0, case .bytes(let count) = SystemCall.receive(descriptor, into: buffers.input, &calls) {
             left -= count
         }
     }

@@ -1,8 +1,22 @@
+import BusLogic
+
 #if canImport(Glibc)
     import Glibc
 #else
     import Darwin
 #endif
+
+/// What reads the entries of the log, and what is known of them.
+final class LogReading {
+    let entries = EntryReader()
+    @exclusivity(unchecked) var principals = KnownPrincipals()
+    /// Types that need not be compiled from their definitions.
+    var types: [any StateType] = []
+    /// How many entries were applied without making values of them.
+    @exclusivity(unchecked) private(set) var inPlace = 0
+
+    func noteInPlace() { inPlace &+= 1 }
+}
 
 /// Principals by what the log says of them, so that those who dispatch much are not read again for each of their commits.
 struct KnownPrincipals {
