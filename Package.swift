@@ -65,8 +65,11 @@ let package = Package(
         // libyaml, whose events BusYAML reads. A Swift library over it gives trees, in which aliases are resolved and keys
         // compared before anything can be refused; and it takes its own copy of libyaml along.
         .systemLibrary(name: "CYAML", pkgConfig: "yaml-0.1", providers: [.apt(["libyaml-dev"])]),
-        // JsonLogic and declared state types, compiled.
-        .target(name: "BusLogic", dependencies: ["BusJSON", "BusProtocol", "BusSource", "BusState"]),
+        // The Common Expression Language: text to a tree of terms, and back. Nothing of what they mean.
+        .target(name: "BusCEL"),
+        // JsonLogic, expressions in text and declared state types, compiled.
+        .target(
+            name: "BusLogic", dependencies: ["BusCEL", "BusJSON", "BusProtocol", "BusSource", "BusState"]),
         // What commits mean: types, stores, keys, sessions, the same wherever the same entries are applied.
         .target(
             name: "BusMachine", dependencies: ["BusJSON", "BusLogic", "BusProtocol", "BusState", "CScan"]),
@@ -205,10 +208,11 @@ let package = Package(
         .testTarget(
             name: "BusYAMLTests",
             dependencies: ["BusJSON", "BusProtocol", "BusSource", "BusYAML", "TestSupport"]),
+        .testTarget(name: "BusCELTests", dependencies: ["BusCEL", "TestSupport"]),
         .testTarget(
             name: "BusLogicTests",
             dependencies: [
-                "BusDefinitions", "BusJSON", "BusLogic", "BusProtocol", "BusSource", "BusState", "BusYAML",
+                "BusCEL", "BusDefinitions", "BusJSON", "BusLogic", "BusProtocol", "BusSource", "BusState", "BusYAML",
                 "TestFiles", "TestSupport",
             ]),
         .testTarget(
@@ -393,7 +397,7 @@ let package = Package(
 let floors = [
     // Pure: what every machine that applies the same entries agrees on. No I/O, no clock.
     "Sources/Core": [
-        "BusJSON", "BusState", "BusProtocol", "BusSource", "BusLogic", "BusMachine", "BusCommands",
+        "BusJSON", "BusState", "BusProtocol", "BusSource", "BusCEL", "BusLogic", "BusMachine", "BusCommands",
         "BusCluster", "BusHistory",
     ],
     "Sources/Daemon": [
@@ -412,7 +416,7 @@ let floors = [
         "CZlib",
     ],
 
-    "Tests/Core": ["BusJSONTests", "BusLogicTests", "ClusterTests"],
+    "Tests/Core": ["BusJSONTests", "BusCELTests", "BusLogicTests", "ClusterTests"],
     "Tests/Daemon": [
         "BusYAMLTests", "BusDefinitionsTests", "ContractTests", "AccessTests", "HostileClientTests",
         "SimulationTests", "ModelTests",
@@ -468,7 +472,7 @@ if let names = Context.environment["FLUXBUS_ONLY"] {
         .executableTarget(
             name: "Fuzzers",
             dependencies: [
-                "BusDefinitions", "BusEngine", "BusJSON", "BusLogic", "BusMachine", "BusProtocol",
+                "BusCEL", "BusDefinitions", "BusEngine", "BusJSON", "BusLogic", "BusMachine", "BusProtocol",
                 "BusSource", "BusTLS", "BusYAML", "TestCertificates", "TestFiles", "TestSupport",
             ],
             path: "Tests/Fuzzers", linkerSettings: [.unsafeFlags(["-sanitize=fuzzer"])]))
