@@ -212,7 +212,8 @@ let package = Package(
         .testTarget(
             name: "BusLogicTests",
             dependencies: [
-                "BusCEL", "BusDefinitions", "BusJSON", "BusLogic", "BusProtocol", "BusSource", "BusState", "BusYAML",
+                "BusCEL", "BusDefinitions", "BusJSON", "BusLogic", "BusProtocol", "BusSource", "BusState",
+                "BusYAML",
                 "TestFiles", "TestSupport",
             ]),
         .testTarget(

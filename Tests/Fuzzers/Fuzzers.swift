@@ -5,7 +5,8 @@ import Foundation
 enum Fuzzers {
     static var targets: [any FuzzTarget.Type] {
         [
-            LineReaderTarget.self, YAMLTarget.self, ExpressionTarget.self, AccessTarget.self, HandshakeTarget.self,
+            LineReaderTarget.self, YAMLTarget.self, ExpressionTarget.self, AccessTarget.self,
+            HandshakeTarget.self,
             HandOverTarget.self, LogTarget.self,
         ]
     }

@@ -66,6 +66,8 @@ struct Parser {
                 "an operator is missing before \(token.phrase); an element is written in brackets, such as list[0].",
                 at: token.position)
         case .name("is"): hint = "; write == to compare"
+        case .end where wanted.hasPrefix("a comma"):
+            hint = "; between { } or [ ] of YAML a text with commas stands in quotes"
         default: hint = ""
         }
         return TermError("\(wanted) is missing before \(token.phrase)\(hint).", at: token.position)

@@ -93,7 +93,7 @@ package struct Term: Sendable {
 
 extension Term.Form {
     /// The terms inside.
-    var parts: [Term] {
+    package var parts: [Term] {
         switch self {
         case .null, .bool, .int, .double, .text, .name: []
         case .member(let term, _, _), .unary(_, let term): [term]

@@ -43,20 +43,47 @@ struct MistakeTests {
         Mistake(
             "\(lamp)§computed: { bright: { \">\": [{ var: brightnes }, 9] } }", "did you mean `brightness`?"),
         Mistake("\(lamp)§computed: { by: { var: payload.level } }", "a computed value reads the state"),
-        Mistake("\(lamp)§computed: { bright: brightness > 9 }", "write { \">\": [{ var: brightness }, 9] }"),
+        Mistake("\(lamp)§computed: { bright: brightnes > 9 }", "line 1, column 1: brightnes is in neither"),
         // Texts instead of expressions
-        .action("§set: { brightness: payload.level }", "write { var: payload.level }"),
-        .action("§set: { brightness: level }", "write { var: payload.level }"),
-        .action(
-            "§set: { brightness: state.brightness + 1 }", "write { \"+\": [{ var: state.brightness }, 1] }"),
-        .action("§when: state.brightness <= 50", "write { \"<=\": [{ var: state.brightness }, 50] }"),
-        .action("§when: state.brightness<50", "write { \"<\": [{ var: state.brightness }, 50] }"),
-        .action("§when: \"!state.on\"", "write { \"!\": { var: state.on } }"),
-        .action("§when: on", "write { var: state.on }"),
-        .action("§append: { log: \"dimmed to {payload.level}\" }", "Texts are not filled in; write { cat:"),
+        .action("§set: { brightness: payload.level }", "write = payload.level"),
+        .action("§set: { brightness: level }", "write = payload.level"),
+        .action("§set: { brightness: state.brightness + 1 }", "write = state.brightness + 1"),
+        .action("§set: { brightness: brightness<level }", "write = state.brightness<payload.level"),
+        .action("§set: { on: \"!state.on\" }", "write = !state.on"),
+        .action("§set: { brightness: size(state.log) }", "write = size(state.log)"),
+        .action("§append: { log: \"dimmed to {payload.level}\" }", "Texts are not filled in; write = \"…\""),
         .action(
             "require:\n      - if: { \"<\": [{ var: payload.level }, 9] }\n        §else: at most ${payload.level}",
-            "write { cat:"),
+            "write = \"…\" + string(payload.NAME)"),
+        .action(
+            "§set: { brightness: { \"+\": [1, = state.brightness] } }",
+            "only a text inside of an operation in JsonLogic"),
+        // Expressions in text
+        .action("§when: state.brightnes <= 50", "line 1, column 7: state.brightnes is in neither"),
+        .action("§when: on", "line 1, column 1: on is not data of an action; did you mean `state.on`?"),
+        .action("§when: state.on = true", "line 1, column 10: `=` means nothing here; write == to compare."),
+        .action("§when: state.on and true", "write && for `and`"),
+        .action(
+            "§when: = payload.levl > 9",
+            "line 1, column 3: payload.levl is not declared; did you mean `level`?"),
+        .action("§when: state.brightness + 1", "a condition needs true or false, and state.brightness + 1"),
+        .action("§when: \"1 == 1\"", "This condition is always true"),
+        .action("§set: { brightness: '= size(state.log, 1)' }", "line 1, column 3: size is written size(a)."),
+        .action("§set: { brightness: = sizee(state.log) }", "did you mean `size`?"),
+        .action("§set: { brightness: '= max(1, 2)' }", "write math.greatest(a, b)"),
+        .action("§set: { brightness: = \"a\" + 1 }", "write string(…) for the text of a number"),
+        .action("§set: { brightness: = \"a\" - 1 }", "- needs a number, and \"a\" is a text"),
+        .action("§set: { brightness: = \"a\" < 1 }", "< can't compare a text with an integer"),
+        .action("§set: { brightness: = state.?on }", "end it with .orValue(VALUE)"),
+        .action(
+            "§set: { brightness: '= state.log.map(5, 1)' }", "a name is needed here, such as x, and not 5"),
+        .action("§set: { brightness: = state.log.map(x) }", "map is written a.map(x, VALUE)"),
+        .action("§set: { brightness: = state.log.orValue(1) }", "write a.?b instead of a.b"),
+        .action("§set: { brightness: '= {1: 2}' }", "a map's keys are texts"),
+        .action("§set: { brightness: = \"a\".matches(\"b\") }", "write contains, startsWith or endsWith"),
+        .action("§set: { brightness: = meta.tim }", "did you mean `time`?"),
+        .action("§set: { brightness: '= stores[\"user/a\"].x' }", "add waitFor: [user]"),
+        Mistake("\(lamp)§computed: { by: payload.level }", "a computed value reads the state"),
         // Conditions
         .action("§when: true", "This condition is always true"),
         .action("§when: { \"==\": [on, true] }", "write { var: state.on }"),
@@ -111,6 +138,24 @@ struct MistakeTests {
         .shaped("§set: { brightness.value: 1 }", "which has no members; leave .value out"),
         .shaped("§set: { brightness: { var: state.log.length } }", "write { length: { var: state.log } }"),
         .shaped("§set: { brightness: { var: state.spot.z } }", "state.spot has no member z"),
+        .shaped("§set: { brightness: = state.spot.z }", "line 1, column 14: state.spot has no member z"),
+        .shaped(
+            "§set: { brightness: = state.log.length }",
+            "state.log is a list, which has no members; write size(state.log)"),
+        .shaped(
+            "§set: { on: = state.mode == \"atuo\" }", "state.mode is never \"atuo\"; did you mean `auto`?"),
+        .shaped(
+            "§set: { on: = !state.brightness }", "! needs true or false, and state.brightness is an integer"),
+        .shaped(
+            "§set: { on: = state.brightness in state.mode }",
+            "in needs a list or a map, and state.mode is a text"),
+        .shaped("§set: { on: '= state.log.all(l, l > 1)' }", "> can't compare a text with an integer"),
+        .shaped(
+            "§set: { brightness: = string(state.brightness) }",
+            "brightness must be an integer, and this value is a string"),
+        .shaped(
+            "§set: { brightness: '= state.log[\"a\"]' }",
+            "state.log is a list, which has no members; write state.log[INDEX]"),
         Mistake("type: lamp\nstate:\n  §on: bool\n", "did you mean `boolean`?"),
         Mistake("type: lamp\nstate:\n  §on: string?\n", "write { type: string, nullable: true }"),
         Mistake("type: lamp\nstate:\n  §on: boolean\n", "on has no value to start with; give it a default"),

@@ -11,7 +11,7 @@ private let formatter = "/usr/bin/groff"
     private static let server = "Sources/Daemon/BusServer/BusServer.docc/"
     /// Each page with all the Markdown that goes into it.
     static let made = [
-        "fluxbus-types.5": ["\(logic)Types.md", "\(logic)Operators.md"],
+        "fluxbus-types.5": ["\(logic)Types.md", "\(logic)Expressions.md", "\(logic)Operators.md"],
         "fluxbus-protocol.7": ["Sources/Core/BusProtocol/BusProtocol.docc/Protocol.md"],
         "fluxbus-operating.7": ["\(server)Operating.md", "\(server)TimeTravel.md"],
     ]

@@ -113,8 +113,9 @@ struct AccessLoader {
         let maxStores = try object["maxStores"]?.int("maxStores", in: 1...Int.max) ?? .max
         let rule = AccessRule(
             number: number, role: role, may: may, match: match, actions: actions, condition: condition,
-            readsState: object["if"].map { Self.readsState($0.json) } ?? false, parts: parts,
-            maxStores: maxStores, place: source.place)
+            readsState: condition?.reads.contains("state") == true
+                || object["if"].map { Self.readsState($0.json) } ?? false,
+            parts: parts, maxStores: maxStores, place: source.place)
         try review(rule, may: object["may"]!)
         return rule
     }
@@ -202,7 +203,14 @@ struct AccessLoader {
                 "if decides about dispatches and new stores, and this rule allows neither; leave it out.",
                 at: value.place)
         }
-        let condition = try Expression.compile(value)
+        let condition =
+            if case .scalar(.string(let text)) = value.content {
+                try Expression.compile(
+                    text: text, isCondition: true, names: .only(Self.data), isLenient: types == nil,
+                    at: value.place)
+            } else {
+                try Expression.compile(value)
+            }
         if let constant = condition.constant {
             mistakes.doubt(
                 "This condition is always \(constant.isTruthy ? "true" : "false"); let it read the state, the payload or who asks, or leave it out.",

@@ -19,8 +19,8 @@ extension DefinitionLoader {
         let scope = ExpressionScope(
             data: .action(waitFor: parts.waitFor), shape: shape, payload: payload.schema.names)
         let review = ExpressionReview(mistakes, names: knownNames, schema: parts.schema, payload: payload)
-        var compiler = ExpressionCompiler()
-        compiler.review = review
+        var compiler = compiler(review)
+        defer { usesText = usesText || compiler.hasText }
         let requirements = loadRequirements(action["require"], in: scope, &compiler)
         var condition: ExpressionNode?
         if let when = action["when"] {
@@ -39,7 +39,9 @@ extension DefinitionLoader {
                 }
                 let value = write.expression.flatMap { expression in
                     mistakes.collect { () throws(SourceError) in
-                        try compiler.compile(expression, in: scope)
+                        try kind == .increment
+                            ? compiler.compile(expression: expression, in: scope)
+                            : compiler.compile(expression, in: scope)
                     }
                 }
                 guard let path, kind.takesValue == (value != nil) else { continue }
@@ -47,7 +49,7 @@ extension DefinitionLoader {
             }
             keepOrder(of: writes, kind, in: "actions", name)
         }
-        let steps = checkedSteps(pending, payload)
+        let steps = checkedSteps(pending, payload, review)
         let timers =
             mistakes.collect { () throws(SourceError) in
                 try loadTimers(action["timers"], in: scope, &compiler)

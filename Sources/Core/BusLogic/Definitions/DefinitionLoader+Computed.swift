@@ -21,11 +21,11 @@ extension DefinitionLoader {
         let review = ExpressionReview(mistakes, names: knownNames, schema: parts.schema, payload: nil)
         var values: [Computed] = []
         for member in members.sorted(by: { UTF8Order.precedes($0.key, $1.key) }) {
-            var compiler = ExpressionCompiler()
-            compiler.review = review
+            var compiler = compiler(review)
+            defer { usesText = usesText || compiler.hasText }
             guard
                 let expression = mistakes.collect({ () throws(SourceError) in
-                    try compiler.compile(member.value, in: scope)
+                    try compiler.compile(expression: member.value, in: scope)
                 })
             else { continue }
             values.append(

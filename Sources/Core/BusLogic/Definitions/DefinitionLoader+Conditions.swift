@@ -7,17 +7,18 @@ extension DefinitionLoader {
         _ source: LocatedValue, in scope: ExpressionScope, _ compiler: inout ExpressionCompiler
     ) throws(SourceError) -> ExpressionNode {
         let before = mistakes.count
-        let condition = try compiler.compile(source, in: scope)
+        let condition = try compiler.compile(expression: source, isCondition: true, in: scope)
         // What was said about a part of it explains more.
-        if mistakes.count == before, let doubt = Self.doubt(about: condition, source, compiler.review) {
+        if mistakes.count == before, let doubt = Self.doubt(about: condition, source, compiler) {
             mistakes.doubt(doubt.message, at: doubt.place)
         }
         return condition
     }
 
     private static func doubt(
-        about condition: ExpressionNode, _ source: LocatedValue, _ review: ExpressionReview?
+        about condition: ExpressionNode, _ source: LocatedValue, _ compiler: ExpressionCompiler
     ) -> SourceError? {
+        let review = compiler.review
         if case .object(let object) = source.content, object.count == 1,
             ["literal", "preserve"].contains(object.members[0].key)
         {
@@ -35,14 +36,6 @@ extension DefinitionLoader {
         }
         guard let constant = condition.constant else { return nil }
         let outcome = constant.isTruthy ? "true" : "false"
-        if case .scalar(.string(let text)) = source.content {
-            let read = review?.payload?.member(text) != nil ? "payload.\(text)" : "state.\(text)"
-            let hint =
-                review?.isMember(text) == true || review?.payload?.member(text) != nil
-                ? "write { var: \(read) } to read it." : "write an expression, such as { var: state.NAME }."
-            return source.failure(
-                "\(text) is only a text here, and as a condition always \(outcome); \(hint)")
-        }
         if let text = review?.texts.last(where: { isName($0.text, review) && isInside($0.place, source) }) {
             let read = review?.payload?.member(text.text) != nil ? "payload" : "state"
             return SourceError(

@@ -46,7 +46,8 @@ extension DefinitionLoader {
         let step = try source.object("The step from version \(version)")
         try step.refuseMembers(besides: WriteKind.allCases.map(\.rawValue), of: "a step of migrate")
         let scope = ExpressionScope(data: .migration)
-        var compiler = ExpressionCompiler()
+        var compiler = compiler(nil)
+        defer { usesText = usesText || compiler.hasText }
         var writes: [WriteStep] = []
         for kind in WriteKind.allCases {
             guard let source = step[kind.rawValue] else { continue }
@@ -60,8 +61,13 @@ extension DefinitionLoader {
                 let path = try WritePath.parse(
                     write.path, payload: PayloadSchema([]), shape: JSONObject(), at: write.place)
                 let value: ExpressionNode? =
-                    if let expression = write.expression { try compiler.compile(expression, in: scope) } else
-                    { nil }
+                    if let expression = write.expression {
+                        try kind == .increment
+                            ? compiler.compile(expression: expression, in: scope)
+                            : compiler.compile(expression, in: scope)
+                    } else {
+                        nil
+                    }
                 writes.append(WriteStep(kind, path, value: value, bits: nil))
             }
             keepOrder(of: found, kind, in: "migrate", String(version))

@@ -37,7 +37,7 @@ extension DefinitionLoader {
             else { continue }
             if let text = review.texts.first(where: { UTF8Order.equal($0.text, name) }) {
                 mistakes.doubt(
-                    "\(name) is only a text here; write { var: payload.\(name) } to read the payload.",
+                    "\(name) is only a text here; write = payload.\(name) to read the payload.",
                     at: text.place)
             } else if let read = review.hiddenReads.first(where: { UTF8Order.equal($0.text, name) }) {
                 mistakes.doubt(

@@ -30,7 +30,7 @@ extension DefinitionLoader {
         let time: TimerRule.Time
         switch (timer["in"], timer["at"]) {
         case (let delay?, nil): time = try loadDelay(delay, in: scope, &compiler)
-        case (nil, let moment?): time = .at(try compiler.compile(moment, in: scope))
+        case (nil, let moment?): time = .at(try compiler.compile(expression: moment, in: scope))
         default:
             throw SourceError(
                 "The timer \(member.key) needs either `in`, a length of time, or `at`, seconds since 1970.",
@@ -53,11 +53,15 @@ extension DefinitionLoader {
         guard case .scalar(let value) = source.content else {
             return .delayed(try compiler.compile(source, in: scope))
         }
-        guard let delay = DurationText.milliseconds(of: value) else {
+        if let delay = DurationText.milliseconds(of: value) { return .delay(delay) }
+        // A single word is no number of seconds.
+        guard compiler.readsText, let text = value.string,
+            text.contains(where: { !$0.isLetter && !$0.isNumber })
+        else {
             throw source.failure(
                 "in must be a length of time such as 500ms, 30s, 5m or 1h30m, or an expression of seconds.")
         }
-        return .delay(delay)
+        return .delayed(try compiler.compile(expression: source, in: scope))
     }
 
     /// Checks what only the type as a whole can tell: that timers name actions, and payload members of these.

@@ -15,8 +15,10 @@ extension DefinitionLoader {
     }
 
     /// The writes of an action with the checks that they need.
-    func checkedSteps(_ writes: [PendingWrite], _ payload: LoadedPayload) -> [WriteStep] {
-        let inference = ValueInference(payload: payload, state: parts.schema)
+    func checkedSteps(
+        _ writes: [PendingWrite], _ payload: LoadedPayload, _ review: ExpressionReview
+    ) -> [WriteStep] {
+        let inference = ValueInference(payload: payload, state: parts.schema, review: review)
         return writes.enumerated().map { index, write in
             var check: WriteCheck?
             if mayBreak(write, inference), let schema = parts.schema {

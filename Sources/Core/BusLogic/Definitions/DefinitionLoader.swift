@@ -31,11 +31,18 @@ struct DefinitionLoader {
     /// Whether `initial` and `state` could be read: otherwise nothing is said about members that they lack.
     var isShapeKnown = true
 
+    /// Whether texts may be expressions: in files, and in definitions that say so. One without the member comes from a time
+    /// when no text was an expression, and means what it meant then.
+    var readsText = false
+    /// Whether one is; then the definition that is passed on says so.
+    var usesText = false
+
     /// Whether what is code somewhere may be left out: steps between versions, and what actions do to timers.
     var mayLackCode = false
 
     static let members = [
         "type", "summary", "version", "state", "initial", "computed", "waitFor", "ttl", "actions", "migrate",
+        "expressions",
     ]
     static let longestName = 64
 
@@ -51,6 +58,7 @@ struct DefinitionLoader {
         else { return parts }
         parts.definition = source.json
         refuseStrangers(in: root)
+        mistakes.collect { () throws(SourceError) in try loadLanguage(root) }
         mistakes.collect { () throws(SourceError) in try loadNames(root) }
         mistakes.collect { () throws(SourceError) in try loadWaiting(root) }
         loadShape(root)
@@ -59,7 +67,27 @@ struct DefinitionLoader {
         mistakes.collect { () throws(SourceError) in parts.migrations = try loadMigrations(root) }
         checkTimers(root)
         mistakes.collect { () throws(SourceError) in parts.timeToLive = try loadTimeToLive(root) }
+        if usesText, case .object(var definition) = parts.definition {
+            definition["expressions"] = .string(Self.language)
+            parts.definition = .object(definition)
+        }
         return parts
+    }
+
+    /// What the member `expressions` says.
+    private static let language = "cel"
+
+    private mutating func loadLanguage(_ root: LocatedObject) throws(SourceError) {
+        readsText = mistakes.isStrict || root["expressions"] != nil
+        _ = try root["expressions"]?.word("expressions", among: [Self.language])
+    }
+
+    /// Compiles the expressions of one part of the definition.
+    func compiler(_ review: ExpressionReview?) -> ExpressionCompiler {
+        var compiler = ExpressionCompiler()
+        compiler.review = review
+        compiler.readsText = readsText
+        return compiler
     }
 
     private mutating func loadNames(_ root: LocatedObject) throws(SourceError) {

@@ -25,6 +25,8 @@ final class ExpressionReview {
     private var payloadReads: [String] = []
     private var readsWholePayload = false
     private(set) var texts: [Text] = []
+    /// What is known of the values of expressions in text.
+    private(set) var schemas: [ObjectIdentifier: (node: ExpressionNode, schema: ValueSchema)] = [:]
     /// Reads inside an iteration that look like reads of the payload, by its member's name.
     private(set) var hiddenReads: [Text] = []
 
@@ -38,6 +40,11 @@ final class ExpressionReview {
 
     func isMember(_ name: String) -> Bool {
         names?.contains { UTF8Order.equal($0, name) } ?? true
+    }
+
+    /// Remembers what is known of an expression's value, for whoever writes it somewhere.
+    func know(_ node: ExpressionNode, _ schema: ValueSchema) {
+        schemas[ObjectIdentifier(node)] = (node, schema)
     }
 
     // MARK: Reads

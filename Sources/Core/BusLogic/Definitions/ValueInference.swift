@@ -6,8 +6,11 @@ import BusProtocol
 struct ValueInference {
     let payload: LoadedPayload
     let state: StateSchema?
+    /// Who knows more of expressions in text.
+    let review: ExpressionReview
 
     func schema(of node: ExpressionNode) -> ValueSchema {
+        if let known = review.schemas[ObjectIdentifier(node)] { return known.schema }
         if let constant = node.constant {
             var words = ValueSchema.Words()
             words.choices = [constant]
@@ -21,22 +24,18 @@ struct ValueInference {
         case let sum as SumNode: return self.schema(ofNumber: sum.operands.nodes)
         case let product as ProductNode: return self.schema(ofNumber: product.operands.nodes)
         case let negation as NegationNode: return self.schema(ofNumber: [negation.operand])
-        case is PredicateNode, is QuantifierNode: return Self.boolean
+        case is PredicateNode, is QuantifierNode: return .boolean
         case is ConcatenationNode, is SubstringNode, is JoinNode, is RewritingNode, is ReplacementNode,
             is FormatNode, is StoreReadNode:
-            return Self.string
+            return .string
         case is BinaryNode, is FoldNode, is RoundingNode, is MagnitudeNode, is LengthNode, is DurationNode:
-            return Self.number
+            return .number
         case is ArrayNode, is MapNode, is FilterNode, is SortNode, is MergeNode, is SplitNode, is MembersNode:
             return Self.array
         default: return .any
         }
     }
 
-    private static let boolean = ValueSchema(.init(.boolean))
-    private static let integer = ValueSchema(.init(.integer))
-    private static let number = ValueSchema(.init(.number))
-    private static let string = ValueSchema(.init(.string))
     private static let array = ValueSchema(.init(.array))
 
     // MARK: Reads
@@ -79,8 +78,8 @@ struct ValueInference {
     private static func schema(of read: MetaReadNode) -> ValueSchema {
         guard read.keys.count == 1, read.fallback == nil else { return .any }
         switch read.keys[0].name {
-        case "time": return number
-        case "revision": return integer
+        case "time": return .number
+        case "revision": return .integer
         default: return .any
         }
     }
@@ -97,6 +96,6 @@ struct ValueInference {
 
     /// Integers give an integer, or a rejection.
     private func schema(ofNumber operands: [ExpressionNode]) -> ValueSchema {
-        operands.allSatisfy { self.schema(of: $0).implies(Self.integer) } ? Self.integer : Self.number
+        operands.allSatisfy { self.schema(of: $0).implies(.integer) } ? .integer : .number
     }
 }

@@ -29,7 +29,7 @@ struct WriteEnd {
             return holder.property(path[path.count - 1])?.isRequired == true
         case .increment:
             guard schema.choices == nil, schema.minimum == nil, schema.maximum == nil else { return true }
-            return schema.type == .integer && !value.implies(Self.integer)
+            return schema.type == .integer && !value.implies(.integer)
         case .toggle, .remove: return schema.choices != nil
         case .append:
             if schema.choices != nil || schema.maxItems != nil { return true }
@@ -37,9 +37,6 @@ struct WriteEnd {
         case .merge: return true
         }
     }
-
-    private static let integer = ValueSchema(.init(.integer))
-    private static let number = ValueSchema(.init(.number))
 
     // MARK: What can't be right
 
@@ -58,10 +55,10 @@ struct WriteEnd {
                 "\(name) can't be unset, because state says that it is required; set it, or take it out of required."
         case .increment:
             if !schema.mayBe(.number) { return wrongKind("increment is for numbers; use set") }
-            if value.excludes(Self.number) {
+            if value.excludes(.number) {
                 return "increment adds a number, and \(Self.subject(write.value, value))."
             }
-            guard schema.type == .integer, value.excludes(Self.integer) else { return nil }
+            guard schema.type == .integer, value.excludes(.integer) else { return nil }
             return
                 "\(name) must be \(schema.phrase), and adding \(Self.choice(value)) makes it a number with a "
                 + "fraction; let state say { type: number }."

@@ -112,9 +112,9 @@ extension Evaluation {
             guard length == b.utf8.count else { return false }
             try spend(length >> 8)
             return UTF8Order.equal(a, b)
-        case (.int, .double), (.double, .int), (.double, .double):
-            guard let a = left.number, let b = right.number else { return false }
-            return a.compared(to: b) == 0
+        case (.double(let a), .double(let b)): return a == b
+        case (.int(let a), .double(let b)), (.double(let b), .int(let a)):
+            return !b.isNaN && Number.int(a).compared(to: .double(b)) == 0
         default: return left == right
         }
     }

@@ -21,6 +21,8 @@ struct Evaluation {
     var index = 0
     /// The scopes around the one that is evaluated, outermost first, as far as expressions climb to them.
     var frames: [Frame] = []
+    /// The values that an expression in text gave names, outermost first.
+    var locals: [JSON] = []
     /// What is left of the budget.
     var operations: Int
     var bytes: Int

@@ -19,6 +19,8 @@ package enum EvaluationFailure: Error, Equatable, Sendable {
     case divisionByZero(operation: String)
     /// An operator was given values that it does not take; the reason ends a sentence that begins with its name.
     case invalidArguments(operation: String, reason: String)
+    /// An expression in text has no value; the reason is a clause.
+    case failed(String)
     /// `throw` said so; the error as `try` hands it on.
     case thrown(JSONObject)
 }
@@ -41,6 +43,7 @@ extension EvaluationFailure {
         case .notNumber, .notComparable, .divisionByZero: "NaN"
         case .overflow: "Overflow"
         case .invalidArguments: Self.invalidArguments
+        case .failed: "Failed"
         case .thrown(let error):
             switch error["type"] {
             case .string(let text)?: text
@@ -68,6 +71,7 @@ extension EvaluationFailure: CustomStringConvertible {
         case .divisionByZero(let operation): "\(operation) divides by zero (NaN)"
         case .invalidArguments(let operation, let reason):
             "\(operation) \(reason) (\(Self.invalidArguments))"
+        case .failed(let reason): reason
         case .thrown: "it throws \(type ?? "")"
         }
     }

@@ -6,7 +6,17 @@ package struct Expression: Sendable {
     /// The names of all operators.
     package static let operators = ExpressionCompiler.operators
 
+    /// The names of all functions and macros of expressions in text.
+    package static let functions = TextCompiler.callNames
+
     private let node: ExpressionNode
+    /// The members of the data that an expression in text reads; of one in JsonLogic none.
+    package let reads: Set<String>
+
+    private init(_ node: ExpressionNode, reads: Set<String> = []) {
+        self.node = node
+        self.reads = reads
+    }
 
     /// Compiles an expression; `name` is what messages call its source.
     package static func compile(_ json: JSON, name: String = "expression") throws(SourceError) -> Expression {
@@ -16,7 +26,31 @@ package struct Expression: Sendable {
     /// Compiles an expression that knows its place in a file.
     package static func compile(_ source: LocatedValue) throws(SourceError) -> Expression {
         var compiler = ExpressionCompiler()
-        return Expression(node: try compiler.compile(source, in: .freeStanding))
+        return Expression(try compiler.compile(source, in: .freeStanding))
+    }
+
+    /// What the members of the data are called by expressions in text.
+    package enum Names: Sendable {
+        /// By their names.
+        case members
+        /// So, too, and the whole is called state.
+        case state
+        /// By these names, and there are no others.
+        case only([String])
+    }
+
+    /// Compiles an expression in text, of the Common Expression Language. `isCondition`: it has to be true or false.
+    ///
+    /// - Parameter isLenient: Whether what can be seen to fail is no mistake, and fails when it is evaluated.
+    package static func compile(
+        text: String, isCondition: Bool = false, names: Names = .state, isLenient: Bool = false,
+        at place: Place = Place(file: "expression", line: 0, column: 0)
+    ) throws(SourceError) -> Expression {
+        let scope = ExpressionScope(data: .element, names: names)
+        var compiler = TextCompiler(ExpressionCompiler(), in: scope, at: place)
+        let node = try compiler.compile(text, isCondition: isCondition).node
+        if !isLenient, let doubt = compiler.doubts.first { throw doubt }
+        return Expression(node, reads: compiler.reads)
     }
 
     /// Its value, where that is the same whatever the data.

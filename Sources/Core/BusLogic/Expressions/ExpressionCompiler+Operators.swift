@@ -17,6 +17,10 @@ extension ExpressionCompiler {
     mutating func compile(
         _ operation: Operation, in scope: ExpressionScope
     ) throws(SourceError) -> ExpressionNode {
+        let readsTextOutside = readsText
+        // What `object` holds is built as any other object.
+        if operation.name != "object" { readsText = false }
+        defer { readsText = readsTextOutside }
         switch operation.name {
         case "var": return try compileVar(operation, in: scope)
         case "val": return try place(operation, in: scope)

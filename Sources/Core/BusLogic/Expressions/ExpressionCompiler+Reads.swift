@@ -131,7 +131,7 @@ extension ExpressionCompiler {
         throw SourceError("stores.\(address) is of a type that waitFor does not name; \(hint)", at: place)
     }
 
-    private func unknownRoot(_ root: String, in scope: ExpressionScope, at place: Place) -> SourceError {
+    func unknownRoot(_ root: String, in scope: ExpressionScope, at place: Place) -> SourceError {
         let hint: String =
             if scope.shape[root] != nil {
                 "did you mean `state.\(root)`?"

@@ -10,6 +10,10 @@ struct ExpressionCompiler {
     var climbs = false
     /// What reads and texts are held against, and where mistakes go; without one the first is thrown.
     var review: ExpressionReview?
+    /// Whether a text that begins with an equals sign is an expression. In JsonLogic's own operations it never is.
+    var readsText = false
+    /// Whether one was.
+    private(set) var hasText = false
 
     /// Compiles one expression. An object with one member is an operation, any other is built member by
     /// member, an array element by element; everything else is itself.
@@ -18,13 +22,18 @@ struct ExpressionCompiler {
     ) throws(SourceError) -> ExpressionNode {
         switch source.content {
         case .scalar(let value):
-            if case .string(let text) = value { review?.check(text: text, at: source.place) }
+            if case .string(let text) = value {
+                if readsText, TextCompiler.isMarked(text) {
+                    return try compile(text: text, isCondition: false, in: scope, at: source.place)
+                }
+                review?.check(text: text, at: source.place)
+            }
             return LiteralNode(value)
         case .array(let elements):
             let nodes = try compile(elements, in: scope)
             return Self.folded(ArrayNode(nodes), nodes)
         case .object(let object):
-            if object.count == 1 {
+            if object.count == 1, !isBuilt(object) {
                 let member = object.members[0]
                 let operation = Operation(
                     name: member.key, place: member.place, argument: member.value, owner: object)
@@ -33,6 +42,35 @@ struct ExpressionCompiler {
             review?.check(object: object)
             return try build(object, in: scope)
         }
+    }
+
+    /// Compiles what has to be an expression, so that a text is one without an equals sign, too.
+    mutating func compile(
+        expression source: LocatedValue, isCondition: Bool = false, in scope: ExpressionScope
+    ) throws(SourceError) -> ExpressionNode {
+        guard readsText, case .scalar(.string(let text)) = source.content else {
+            return try compile(source, in: scope)
+        }
+        return try compile(text: text, isCondition: isCondition, in: scope, at: source.place)
+    }
+
+    private mutating func compile(
+        text: String, isCondition: Bool, in scope: ExpressionScope, at place: Place
+    ) throws(SourceError) -> ExpressionNode {
+        hasText = true
+        var compiler = TextCompiler(self, in: scope, at: place)
+        let (node, schema) = try compiler.compile(text, isCondition: isCondition)
+        self = compiler.base
+        review?.know(node, schema)
+        return node
+    }
+
+    /// Whether the one member of an object is no operator but the name of an expression in text.
+    private func isBuilt(_ object: LocatedObject) -> Bool {
+        guard readsText, case .scalar(.string(let text)) = object.members[0].value.content else {
+            return false
+        }
+        return TextCompiler.isMarked(text) && !Self.operators.contains(object.members[0].key)
     }
 
     mutating func compile(

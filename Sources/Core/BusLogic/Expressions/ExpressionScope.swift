@@ -12,6 +12,8 @@ struct ExpressionScope {
     var outer: [ExpressionScope] = []
     /// Whether this is the inside of an iteration, which has an index.
     var isIteration = false
+    /// What expressions in text call the data of a free-standing expression.
+    var names = Expression.Names.members
 
     /// The types whose stores may be read.
     var waitFor: [String] { if case .action(let waitFor) = data { waitFor } else { [] } }

@@ -29,7 +29,7 @@ final class RewritingNode: ExpressionNode, @unchecked Sendable {
         return .string(result)
     }
 
-    private static func trimmed(_ text: String) -> String {
+    static func trimmed(_ text: String) -> String {
         let scalars = text.unicodeScalars
         guard let first = scalars.firstIndex(where: { !isSpace($0) }),
             let last = scalars.lastIndex(where: { !isSpace($0) })

@@ -1,0 +1,259 @@
+import BusCEL
+import BusJSON
+import BusProtocol
+import BusSource
+import BusState
+
+/// Names, and where they lead.
+extension TextCompiler {
+    /// A name and keys behind it, all of which are known.
+    private struct Path {
+        let root: String
+        let position: Term.Position
+        var keys: [(name: String, position: Term.Position)] = []
+
+        var names: [String] { [root] + keys.map(\.name) }
+        /// As an expression has it.
+        var text: String { names.joined(separator: ".") }
+    }
+
+    private static func path(of term: Term) -> Path? {
+        switch term.form {
+        case .name(let name): return Path(root: name, position: term.position)
+        case .member(let owner, let name, isOptional: false): return path(of: owner, name, term.position)
+        case .index(let owner, let key, isOptional: false):
+            // A path can't tell the key "0" from an index.
+            guard case .text(let name) = key.form, arrayIndex(name) == nil else { return nil }
+            return path(of: owner, name, key.position)
+        default: return nil
+        }
+    }
+
+    private static func path(of owner: Term, _ name: String, _ position: Term.Position) -> Path? {
+        guard var path = path(of: owner) else { return nil }
+        path.keys.append((name, position))
+        return path
+    }
+
+    mutating func compilePlace(_ term: Term) throws(SourceError) -> Compiled {
+        if let path = Self.path(of: term) { return try read(path) }
+        switch term.form {
+        case .member(let owner, let name, let isOptional):
+            return try member(name, of: owner, isOptional: isOptional, at: term.position)
+        case .index(let owner, let key, let isOptional):
+            return try element(of: owner, at: key, isOptional: isOptional)
+        default: preconditionFailure("A name is always a path.")
+        }
+    }
+
+    private mutating func member(
+        _ name: String, of owner: Term, isOptional: Bool, at position: Term.Position
+    ) throws(SourceError) -> Compiled {
+        switch try compile(owner) {
+        case .optional(let node, let schema):
+            let inner = inside(schema, name, of: owner.brief, at: position)
+            return .optional(OptionalNode(.member(.optional(node), name)), inner)
+        case .value(let node, let schema):
+            let inner = inside(schema, name, of: owner.brief, at: position)
+            if isOptional { return .optional(OptionalNode(.member(.value(node), name)), inner) }
+            return folded(MemberNode(node, name), [node], inner)
+        }
+    }
+
+    private mutating func element(
+        of owner: Term, at keyTerm: Term, isOptional: Bool
+    ) throws(SourceError) -> Compiled {
+        let (key, keySchema) = try value(keyTerm)
+        if scope.isAction, case .name("stores") = owner.form, !isLocal("stores") {
+            demand(keySchema, .text, "stores[…]", keyTerm)
+            if case .string(let address)? = key.constant { try check(stores: address, at: keyTerm.position) }
+            let node = StoreStateNode(key, waitFor: scope.waitFor)
+            return isOptional ? .optional(OptionalNode(.owner(.store(node))), .any) : .value(node, .any)
+        }
+        let compiled = try compile(owner)
+        let schema =
+            switch compiled {
+            case .value(_, let schema), .optional(_, let schema): schema
+            }
+        demand(schema, [.list, .map], "[…]", owner)
+        if schema.kinds == .list { demand(keySchema, .number, "a list's index", keyTerm) }
+        if schema.kinds == .map { demand(keySchema, .text, "a map's key", keyTerm) }
+        switch compiled {
+        case .optional(let node, _):
+            return .optional(OptionalNode(.index(.optional(node), key)), schema.element)
+        case .value(let node, _):
+            if isOptional { return .optional(OptionalNode(.index(.value(node), key)), schema.element) }
+            return folded(IndexNode(node, key), [node, key], schema.element)
+        }
+    }
+
+    func isLocal(_ name: String) -> Bool { locals.contains { $0.name == name } }
+
+    private mutating func check(stores address: String, at position: Term.Position) throws(SourceError) {
+        do throws(SourceError) {
+            try base.check(stores: address, in: scope, at: place)
+        } catch {
+            throw failure(error.message, at: position)
+        }
+    }
+
+    /// Whether `has(…)` of a member would hold.
+    mutating func presence(_ term: Term) throws(SourceError) -> ExpressionNode {
+        guard case .member(let owner, let name, let isOptional) = term.form else {
+            throw failure(
+                "has takes a member, such as has(state.a.b), and not \(term.brief).", at: term.position)
+        }
+        switch try compile(owner) {
+        case .optional(let node, let schema):
+            _ = inside(schema, name, of: owner.brief, at: term.position)
+            return PresenceNode(OptionalNode(.member(.optional(node), name)))
+        case .value(let node, let schema):
+            _ = inside(schema, name, of: owner.brief, at: term.position)
+            if isOptional { return PresenceNode(OptionalNode(.member(.value(node), name))) }
+            return HasNode(node, name)
+        }
+    }
+
+    // MARK: Reads
+
+    private mutating func read(_ path: Path) throws(SourceError) -> Compiled {
+        let keys = path.keys.map(\.name)
+        let missing = FailureNode("\(path.text) is missing")
+        if let slot = locals.lastIndex(where: { $0.name == path.root }) {
+            let schema = walk(locals[slot].schema, path.keys[...], path.root)
+            let read = LocalReadNode(slot, keys.map { ReadKey($0) }, fallback: missing)
+            return .value(read, schema)
+        }
+        switch scope.data {
+        case .action: return try readAction(path, missing)
+        case .state: return try readState(path, missing)
+        case .migration:
+            return .value(try base(path.names, or: missing, at: path.position), .any)
+        case .element, .reduction:
+            reads.insert(path.root)
+            switch scope.names {
+            case .state where path.root == "state":
+                let whole = ElementReadNode(keys.map { ReadKey($0) }, fallback: missing)
+                return .value(ElementReadNode(path.names.map { ReadKey($0) }, fallback: whole), .any)
+            case .only(let names) where !names.contains(path.root):
+                return broken(
+                    "\(path.root) is not known here; \(suggestion(for: path.root, among: names))",
+                    at: path.position)
+            default: return .value(try base(path.names, or: missing, at: path.position), .any)
+            }
+        }
+    }
+
+    /// The read of a place that JsonLogic knows, too.
+    private mutating func base(
+        _ names: [String], or missing: ExpressionNode?, at position: Term.Position
+    ) throws(SourceError) -> ExpressionNode {
+        base.review?.note(read: names, in: scope, at: place)
+        do throws(SourceError) {
+            return try base.read(names, missing, in: scope, at: place)
+        } catch {
+            throw failure(error.message, at: position)
+        }
+    }
+
+    private mutating func readAction(
+        _ path: Path, _ missing: ExpressionNode
+    ) throws(SourceError) -> Compiled {
+        guard ExpressionScope.actionNames.contains(path.root) else {
+            return broken(base.unknownRoot(path.root, in: scope, at: place).message, at: path.position)
+        }
+        let review = base.review
+        var schema = ValueSchema.any
+        var isCertain = false
+        switch (path.root, path.keys.first) {
+        case ("state", let first?):
+            check(member: first.name, as: path, at: first.position)
+            if let known = review?.schema?[first.name] {
+                schema = walk(known, path.keys.dropFirst(), "state.\(first.name)")
+                isCertain = path.keys.count == 1
+            }
+        case ("payload", let first?):
+            if let member = review?.payload?.member(first.name) {
+                schema = walk(member.schema, path.keys.dropFirst(), "payload.\(first.name)")
+                isCertain = path.keys.count == 1 && (!member.isOptional || member.schema.fallback != nil)
+            }
+        case ("state", nil), ("payload", nil), ("meta", nil), ("stores", nil): schema = .object
+        case ("store", _): schema = .string
+        case ("meta", let name?):
+            schema = name.name == "time" ? .number : name.name == "revision" ? .integer : .any
+        default: break
+        }
+        return .value(try base(path.names, or: isCertain ? nil : missing, at: path.position), schema)
+    }
+
+    private mutating func readState(
+        _ path: Path, _ missing: ExpressionNode
+    ) throws(SourceError) -> Compiled {
+        let isWhole = path.root == "state" && base.review?.names?.contains("state") != true
+        let keys = isWhole ? path.keys : [(path.root, path.position)] + path.keys
+        guard let first = keys.first else {
+            return .value(try base([], or: missing, at: path.position), .object)
+        }
+        check(member: first.name, as: path, at: first.position)
+        var schema = ValueSchema.any
+        var isCertain = false
+        if let known = base.review?.schema?[first.name] {
+            schema = walk(known, keys.dropFirst(), first.name)
+            isCertain = keys.count == 1
+        }
+        return .value(try base(keys.map(\.name), or: isCertain ? nil : missing, at: path.position), schema)
+    }
+
+    /// Doubts the name of a member that no state has.
+    private mutating func check(member name: String, as path: Path, at position: Term.Position) {
+        guard let review = base.review, let names = review.names, !review.isMember(name) else { return }
+        if scope.isState, ["payload", "meta", "store", "stores"].contains(path.root) {
+            return doubt(
+                "\(path.root) is only there in actions; a computed value reads the state, and nothing else.",
+                at: position)
+        }
+        let owner = path.root == "state" ? "state." : ""
+        doubt(
+            "\(owner)\(name) is in neither initial nor state; \(suggestion(for: name, among: names)) "
+                + "To read what only some states have, write state.?\(name).orValue(VALUE).", at: position)
+    }
+
+    // MARK: What is inside
+
+    /// What is known of the value that keys lead to.
+    private mutating func walk(
+        _ start: ValueSchema, _ keys: ArraySlice<(name: String, position: Term.Position)>, _ root: String
+    ) -> ValueSchema {
+        var schema = start
+        var owner = root
+        for key in keys {
+            schema = inside(schema, key.name, of: owner, at: key.position)
+            owner += "." + key.name
+        }
+        return schema
+    }
+
+    /// What is known of a member; doubts one that can't be there.
+    private mutating func inside(
+        _ schema: ValueSchema, _ name: String, of owner: String, at position: Term.Position
+    ) -> ValueSchema {
+        if schema.kinds.isDisjoint(with: .map) {
+            let hint =
+                ["length", "size", "count"].contains(name) && !schema.kinds.isDisjoint(with: [.list, .text])
+                ? "write size(\(owner))."
+                : schema.kinds == .list ? "write \(owner)[INDEX] for an element." : "leave .\(name) out."
+            doubt("\(owner) is \(schema.kinds.phrase), which has no members; \(hint)", at: position)
+            return .any
+        }
+        guard schema.choices == nil, schema.type == .object else { return .any }
+        switch schema.inside(name) {
+        case .open: return .any
+        case .schema(let inner): return inner
+        case .nothing:
+            doubt(
+                "\(owner) has no member \(name); "
+                    + suggestion(for: name, among: (schema.properties ?? []).map(\.name)), at: position)
+            return .any
+        }
+    }
+}
