@@ -12,7 +12,7 @@ package struct RootCommand: ParsableCommand {
               fluxbus dispatch counter/kitchen increment     one store
               fluxbus watch 'counter/*'                      what changes, as it changes
               fluxbus get counter/kitchen
-              fluxbus wait counter/kitchen '{">": [{"var": "count"}, 9]}' --timeout 1m
+              fluxbus wait counter/kitchen 'count > 9' --timeout 1m
 
             On a terminal results are tables; in a pipe, or with --json, they are one JSON object per line.
 
@@ -31,8 +31,7 @@ package struct RootCommand: ParsableCommand {
                 name: "Store",
                 subcommands: [
                     WatchCommand.self, GetCommand.self, ListCommand.self, CreateCommand.self,
-                    DropCommand.self,
-                    WaitCommand.self,
+                    DropCommand.self, WaitCommand.self, EvalCommand.self,
                 ]),
             CommandGroup(
                 name: "Time travel",

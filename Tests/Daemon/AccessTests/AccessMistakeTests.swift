@@ -21,6 +21,22 @@ import Testing
             "roles: { guest: [everyone] }\nrules: [{ role: guest, may: reed }]",
             "did you mean `read`?"
         ),
+        (
+            "roles: { guest: [everyone] }\nrules: [{ role: guest, may: dispatch, if: stat.count < 2 }]",
+            "line 1, column 1: stat is not known here; did you mean `state`?"
+        ),
+        (
+            "roles: { guest: [everyone] }\nrules: [{ role: guest, may: dispatch, if: state.count + }]",
+            "line 1, column 14: a value is missing"
+        ),
+        (
+            "roles: { guest: [everyone] }\nrules: [{ role: guest, may: dispatch, if: size(state) }]",
+            "a condition needs true or false, and size(state) is an integer."
+        ),
+        (
+            "roles: { guest: [everyone] }\nrules: [{ role: guest, may: dispatch, if: 1 < 2 }]",
+            "This condition is always true"
+        ),
     ])
     func saysWhatToWrite(rules: String, sentence: String) throws {
         let error = #expect(throws: (any Error).self) { try MemoryBus(GuardedBus.setup(rules)) }

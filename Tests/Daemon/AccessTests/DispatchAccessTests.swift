@@ -257,13 +257,14 @@ import Testing
         #expect(bus.operatorNotes.contains { $0.contains("will") && $0.contains("access rules") })
     }
 
-    @Test func expressionsReadWhoAsks() throws {
+    @Test(arguments: [#"{ "==": [{ var: payload.text }, { var: who.user }] }"#, "payload.text == who.user"])
+    func expressionsReadWhoAsks(condition: String) throws {
         let bus = try GuardedBus.make(
             """
             roles: { admin: [{ user: root }], guest: [everyone] }
             rules:
               - { role: admin, may: all }
-              - { role: guest, may: dispatch, match: thermostat/*, actions: [note], if: { "==": [{ var: payload.text }, { var: who.user }] } }
+              - { role: guest, may: dispatch, match: thermostat/*, actions: [note], if: \(condition) }
             """)
         let ada = bus.ada
         #expect(

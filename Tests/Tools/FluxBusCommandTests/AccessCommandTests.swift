@@ -18,7 +18,7 @@ import Testing
           - role: family
             may: [dispatch, create]
             match: lamp/*
-            if: { "<": [{ var: state.count }, 3] }
+            if: state.count < 3
           - { role: family, may: history, match: thermostat/*, select: [/target] }
         """
 

@@ -38,7 +38,7 @@ struct CommandStatusTests {
         ["dispatch", "counter", "x", "--if-revision", "3"], ["watch", "--since", "3"],
         ["watch", "--count", "0"],
         ["create", "counter"], ["ls", "--json", "--human"], ["ping", "--timeout", "soon"],
-        ["wait", "counter"],
+        ["wait", "counter"], ["eval"], ["eval", "1", "counter"], ["eval", "1", "c/a", "--state", "{}"],
     ])
     func aWrongCommandLineEndsWith64(_ arguments: [String]) {
         #expect {

@@ -241,6 +241,14 @@ struct CommandTests {
         #expect(never.messages == "fluxbus: The expression did not become true on c/a within 50ms.\n")
         // Divides by zero at first, and has a value later.
         #expect(try wait(#"{"==":[{"/":[6,{"var":"n"}]},2]}"#).status == .success)
+        #expect(try wait("n > 4 && state.n == n").status == .success)
+        #expect(try wait("n == 9").status == .temporary)
+        #expect(try wait("6 / n == 2").status == .success)
+        let wrong = try wait("n > ")
+        #expect(
+            wrong.status == .usage
+                && wrong.messages.contains("`n > ` is not an expression: line 1, column 5:"))
+        #expect(try wait("size(n)").messages.contains("a condition needs true or false"))
         #expect(try wait("{").status == .usage)
         #expect(try wait(#"{"no such":[]}"#).status == .usage)
         bus.stop()

@@ -14,9 +14,10 @@ package struct WaitCommand: BusCommand {
               fluxbus wait                                   until the bus answers
               fluxbus wait counter/kitchen --timeout 1m      until the store exists
               fluxbus wait counter/kitchen --timeout never   however long that takes
-              fluxbus wait counter/kitchen '{">": [{"var": "count"}, 9]}'
+              fluxbus wait counter/kitchen 'count > 9'
 
-            The expression is JsonLogic over the store's state, computed values included. Made for scripts and \
+            The expression is over the store's state, computed values included; `man fluxbus-types` describes \
+            it. One that begins with { is JsonLogic. Made for scripts and \
             units, as in ExecStartPre=. Nothing is polled: once connected, the bus says when it holds. After \
             --timeout the code is 75. With --timeout 0 it looks once, and the code is 1 when it does not hold.
             """)
@@ -24,7 +25,7 @@ package struct WaitCommand: BusCommand {
     @Argument(help: "The store: TYPE/NAME.", completion: .custom(BusCompletion.targets))
     package var store: String?
 
-    @Argument(help: "JsonLogic that must hold on the store's state.")
+    @Argument(help: "An expression that must hold on the store's state.")
     package var expression: String?
 
     @OptionGroup package var options: GlobalOptions
@@ -38,21 +39,10 @@ package struct WaitCommand: BusCommand {
     }
 
     package func perform(in session: CommandSession) throws -> CommandStatus {
-        try Waiter(session: session, store: store, expression: expression.map(Self.compile)).run()
-    }
-
-    private static func compile(_ text: String) throws -> Expression {
-        let json: JSON
-        do throws(JSONError) {
-            json = try JSON(parsing: text)
-        } catch {
-            throw CommandFailure(.usage, "`\(text)` is not JSON: \(error).")
-        }
-        do {
-            return try Expression.compile(json)
-        } catch {
-            throw CommandFailure(.usage, "`\(text)` is not an expression: \(error.message)")
-        }
+        try Waiter(
+            session: session, store: store,
+            expression: expression.map { try .argument($0, isCondition: true) }
+        ).run()
     }
 }
 
