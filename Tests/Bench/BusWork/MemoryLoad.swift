@@ -162,6 +162,6 @@ package final class MemoryLoad {
 extension MemoryLoad.Request {
     /// The types of the stores there are.
     fileprivate var types: [String] {
-        if case .kind = self { ["counter", "gauge"] } else { ["counter"] }
+        if case .kind(let kind) = self { kind.types } else { ["counter"] }
     }
 }

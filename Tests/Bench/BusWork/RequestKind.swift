@@ -10,11 +10,13 @@ package enum RequestKind: String, CaseIterable, Sendable {
     case keyed
     /// Dispatches to stores in turn, of a type with a condition, a requirement and computed values.
     case rules
+    /// The same, of a type that says it with expressions in text.
+    case expressions
     /// Reads of stores in turn.
     case get
     /// Two increments of stores in turn in one commit.
     case batch
-    /// All of the above but the plain one, in turn.
+    /// Those of `single`, in turn.
     case mixed
 
     /// The kinds that `mixed` consists of.
@@ -63,9 +65,9 @@ package enum RequestKind: String, CaseIterable, Sendable {
                 target.keyMark(of: sender) + String(repeating: "0", count: Self.keyDigits - digits.count)
                 + digits
             return #"{"op":"dispatch","id":\#(id),\#(increment("\(prefix)0", 1)),\#(key)"}"#
-        case .rules:
+        case .rules, .expressions:
             let action =
-                #""store":"gauge/\#(store(0))","action":"adjust","payload":{"by":\#(1 + number % 9)}"#
+                #""store":"\#(types[1])/\#(store(0))","action":"adjust","payload":{"by":\#(1 + number % 9)}"#
             return #"{"op":"dispatch","id":\#(id),\#(action)}"#
         case .get: return #"{"op":"get","id":\#(id),"store":"counter/\#(store(0))"}"#
         case .batch:
@@ -76,8 +78,12 @@ package enum RequestKind: String, CaseIterable, Sendable {
         }
     }
 
-    /// The definitions of the types that the lines name. The second is what a type with rules looks like: a condition on the
-    /// state, a requirement on the payload, two writes that read the state, one of them nested, and two computed values.
+    /// The types that the lines name.
+    package var types: [String] { ["counter", self == .expressions ? "dial" : "gauge"] }
+
+    /// The definitions of all types that lines name. The second is what a type with rules looks like: a condition on the
+    /// state, a requirement on the payload, two writes that read the state, one of them nested, and two computed values. The third
+    /// says the same in text.
     package static let definitions = [
         """
         {"type":"counter","initial":{"count":0},"actions":{"increment":{
@@ -91,6 +97,14 @@ package enum RequestKind: String, CaseIterable, Sendable {
            "when":{"<":[{"var":"state.level"},{"var":"state.limit"}]},
            "require":[{"if":{">":[{"var":"payload.by"},0]},"else":"adjust by more than nothing"}],
            "set":{"level":{"+":[{"var":"state.level"},{"var":"payload.by"}]},"last.before":{"var":"state.level"}}}}}
+        """,
+        """
+        {"type":"dial","expressions":"cel","initial":{"level":0,"limit":1000000000000,"last":{"by":0,"before":0}},
+         "computed":{"isHigh":"level > 500","rest":"limit - level"},
+         "actions":{"adjust":{"payload":{"by":"integer"},
+           "when":"state.level < state.limit",
+           "require":[{"if":"payload.by > 0","else":"adjust by more than nothing"}],
+           "set":{"level":"= state.level + payload.by","last.before":"= state.level"}}}}
         """,
     ]
 }

@@ -102,7 +102,7 @@ final class Bench {
     }
 
     /// The types of the stores that requests go to.
-    private var types: [String] { load.kind == nil ? [command.type] : ["counter", "gauge"] }
+    private var types: [String] { load.kind?.types ?? [command.type] }
 
     private func pattern(_ name: String) -> String { "\(load.kind == nil ? command.type : "*")/\(name)-*" }
 

@@ -39,7 +39,7 @@ final class DaemonPlace {
         path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
         Leftovers.add(place: path)
         mkdir(types, 0o700)
-        for (name, definition) in zip(["counter", "gauge"], RequestKind.definitions) {
+        for (name, definition) in zip(["counter", "gauge", "dial"], RequestKind.definitions) {
             try add(type: name + ".yaml", definition)
         }
     }
