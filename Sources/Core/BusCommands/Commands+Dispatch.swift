@@ -36,7 +36,7 @@ extension Commands {
         try machine.planDispatch(request, expecting: expected, seenBy: caller.grants)
         guard try host.admit(.plan(isDryRun: isDryRun)) else { return nil }
         if let grants = caller.grants { try machine.addConditions(grants) }
-        try machine.requireBudget(machine.limits.commit)
+        try machine.requireBudget()
         let matched = try host.apply(by: caller.principal, spending: .max)
         let seen = machine.seenWrites(by: caller.grants)
         if isDryRun {

@@ -58,7 +58,7 @@ extension Commands {
         do throws(RequestError) {
             try machine.planWill(of: session)
             if let grants { try machine.addConditions(grants) }
-            try machine.requireBudget(min(machine.limits.commit, BusLimits.willOperations))
+            try machine.requireBudget(atMost: BusLimits.willOperations)
             _ = try host.apply(by: session.principal, spending: BusLimits.willOperations)
             return true
         } catch {

@@ -87,7 +87,7 @@ extension Commands {
         do throws(RequestError) {
             try plan.get()
             if let grants = grants(asker) { try machine.addConditions(grants) }
-            try machine.requireBudget(machine.limits.commit)
+            try machine.requireBudget()
             _ = try host.apply(by: principal, spending: .max)
             host.commit(by: principal, actions: true, key: nil, details)
         } catch {

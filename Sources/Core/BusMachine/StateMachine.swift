@@ -75,9 +75,8 @@ public final class StateMachine {
     // The log.
     let reading = LogReading()
     @exclusivity(unchecked) var timeText = (milliseconds: -1, text: ByteWriter(capacity: 64))
-
-    /// The seed of the hashes in use.
-    @exclusivity(unchecked) package private(set) var hashSeed: UInt64
+    /// Where a keyed request is written for its digest.
+    let keyScratch = ByteWriter(capacity: 1024)
 
     /// `hashSeed` seeds the hashing of addresses and keys, so that no client can choose ones that collide.
     package init(
@@ -85,7 +84,6 @@ public final class StateMachine {
     ) {
         self.epoch = epoch
         self.limits = limits
-        self.hashSeed = hashSeed
         place = .allocate(capacity: 1)
         place.initialize(to: Place(stores: StoreTable(seed: hashSeed)))
         keys = DeduplicationTable(seed: hashSeed)
@@ -102,6 +100,9 @@ public final class StateMachine {
         place.deinitialize(count: 1)
         place.deallocate()
     }
+
+    /// The seed of the hashes in use.
+    package var hashSeed: UInt64 { keys.seed }
 
     /// Types that need not be compiled from their definitions.
     package var knownTypes: [any StateType] {
@@ -171,7 +172,6 @@ public final class StateMachine {
         swap(&timers, &other.timers)
         timers.noteReader(other.timers.readers)
         timerUndo.forget()
-        hashSeed = other.hashSeed
         stateBytes = other.stateBytes
         revision = other.revision
         sequence = other.sequence

@@ -26,7 +26,6 @@ public final class RequestReader {
     /// is not checked for overlapping accesses each time.
     @usableFromInline
     struct Parts {
-        @usableFromInline var line = Text(start: nil, count: 0)
         @usableFromInline var names = Names()
         @usableFromInline var id = Text(start: nil, count: 0)
         /// Without an address where `key` is absent or no string.
@@ -38,8 +37,6 @@ public final class RequestReader {
 
     @usableFromInline let parts: UnsafeMutablePointer<Parts>
 
-    /// The line it was read from, as long as the caller lends it.
-    @inlinable public var line: Text { parts.pointee.line }
     /// The members the request has.
     @inlinable public var present: MemberSet { parts.pointee.names.present }
     /// The raw JSON of `id`, quotes included; empty when there is none.
@@ -141,7 +138,6 @@ public final class RequestReader {
     /// Reads a line. Throws when it is no JSON object; errors about members wait for `operation`, so that the reply can
     /// carry the `id`. Lines of one sender are mostly alike, so what they look like is remembered with it.
     package func read(_ line: UnsafeRawBufferPointer, from sender: inout SenderMemory) throws(RequestError) {
-        parts.pointee.line = line
         batch.clear()
         if let last = sender.template {
             let expected = last.pointee.follower

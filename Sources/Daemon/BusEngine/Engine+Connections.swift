@@ -60,7 +60,7 @@ extension Engine {
         } else {
             connection.input.feed(bytes) { self.execute($0, for: connection) }
             // What was read without a line to execute takes its time, too: pieces of lines, and empty ones.
-            let idle = bytes.count - (bytesExecuted - executed)
+            let idle = bytes.count &- (bytesExecuted &- executed)
             if idle > 0 {
                 clock.work &+= connection.input.heldBytes > 0 ? Work.byte &* idle : Work.emptyLine &* idle
             }

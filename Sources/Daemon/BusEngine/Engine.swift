@@ -52,8 +52,13 @@ package final class Engine {
     let outputs: Outputs
     package let statistics: Statistics
 
+    /// From this length on, a line may bring values that make an event longer than a line.
+    @exclusivity(unchecked) private(set) var longLine: Int
+
     // The request being executed.
     let request: RequestReader
+    /// Its line; valid while it is executed.
+    @exclusivity(unchecked) var currentLine = UnsafeRawBufferPointer(start: nil, count: 0)
     /// What requests that change the bus mean.
     let commands: Commands
     /// Where they run.
@@ -101,11 +106,12 @@ package final class Engine {
         shared = SharedRequests(admission, connections, outputs)
         statistics = Statistics(
             machine, clock, users, connections, hub, memory, access, shared, version: configuration.version)
+        longLine = configuration.limits.daemon.longLine
         request = RequestReader(depth: configuration.limits.daemon.depth)
         commands = Commands(machine, request)
         local = LocalHost(
             commands, commits, admission, shares, users, clock, long, log, connections, outputs)
-        replies = Replies(machine, request, clock, connections, hub, shares, access, statistics)
+        replies = Replies(machine, request, clock, connections, hub, shares, access, statistics, shared)
         sessions = Sessions(
             machine, clock, scheduler, connections, users, shares, log, access, long, commands, local)
         timers = Timers(machine, clock, scheduler, users, log, access, long, commands, local)
@@ -170,6 +176,7 @@ package final class Engine {
         hub.endMulticasts()
         self.limits = limits
         clock.limits = limits.daemon
+        longLine = limits.daemon.longLine
         connections.adopt(limits.daemon)
         request.limit(depth: limits.daemon.depth)
     }

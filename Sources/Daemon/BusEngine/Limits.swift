@@ -45,6 +45,9 @@ package struct DaemonLimits: Sendable, Equatable {
 
     package init() {}
 
+    /// From this length on, a line may bring values that make an event longer than a line.
+    var longLine: Int { line / 4 }
+
     /// The output written for clients in one turn, about: as much as one turn sends, or deliveries
     /// would fall ever further behind.
     static let turnOutput = 1 << 20

@@ -1,4 +1,3 @@
-import BusJSON
 import BusProtocol
 internal import CScan
 
@@ -62,9 +61,7 @@ package struct DeduplicationTable: ~Copyable {
     /// and the place in the ring; those of a bucket stand at its beginning, and how many they are at its end.
     private var index: UnsafeMutableRawPointer
     private var buckets: Int
-    private let seed: UInt64
-    /// Where a request is written for its digest.
-    let scratch = ByteWriter(capacity: 1024)
+    let seed: UInt64
 
     /// Keyed commits up to this revision may have been forgotten.
     package var forgottenThrough = 0

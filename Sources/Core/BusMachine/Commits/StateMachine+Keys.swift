@@ -70,7 +70,7 @@ extension StateMachine {
             head = digestOfNames(of: request)
             request.resolved?.pointee.digest = head
         }
-        let writer = keys.scratch
+        let writer = keyScratch
         writer.clear()
         writer.write(atMost: 8) { $0.append(word: head.tail, count: head.count & 7) }
         // A missing payload equals an empty one.
@@ -88,7 +88,7 @@ extension StateMachine {
     }
 
     private func digestOfNames(of request: RequestReader) -> ResolvedDispatch.DigestHead {
-        let writer = keys.scratch
+        let writer = keyScratch
         writer.clear()
         let texts = request.op.count + request.type.count + request.store.count + request.action.count
         writer.write(atMost: texts + 4 * 21) { pen in

@@ -281,7 +281,8 @@ extension StateMachine {
     }
 
     /// Throws if the plan reaches more stores than the operations suffice for: it is not begun.
-    package func requireBudget(_ operations: Int) throws(RequestError) {
+    package func requireBudget(atMost most: Int = .max) throws(RequestError) {
+        let operations = min(most, limits.commit)
         var reached = 0
         // In place: a copy of a step would count references.
         let steps = plan.steps.elements

@@ -134,8 +134,7 @@ final class Admission {
     // MARK: Lines
 
     /// Whether the values in a line may make an event longer than a line.
-    @inline(__always)
-    func isLong(_ line: UnsafeRawBufferPointer) -> Bool { line.count >= limits.line / 4 }
+    func isLong(_ line: UnsafeRawBufferPointer) -> Bool { line.count >= limits.longLine }
 
     /// Throws if the planned actions leave no room for their events on a line.
     func requireEventRoom() throws(RequestError) {

@@ -30,21 +30,23 @@ extension Engine {
             try propose(command, connection)
             return true
         case .local(.sync):
-            shared.awaitBarrier(.sync, connection, request)
+            shared.awaitBarrier(.sync, connection, id: request.id, bytes: currentLine.count)
             return true
         case .local(.get) where try request.flag(.fresh, default: false):
-            shared.awaitBarrier(.read(line: Array(request.line)), connection, request)
+            shared.awaitBarrier(
+                .read(line: Array(currentLine)), connection, id: request.id, bytes: currentLine.count)
             connection.wait(for: .barrier)
             return true
         case .local(.subscribe) where try goesOnFromLater():
-            shared.awaitBarrier(.resumption(line: Array(request.line)), connection, request)
+            shared.awaitBarrier(
+                .resumption(line: Array(currentLine)), connection, id: request.id, bytes: currentLine.count)
             connection.wait(for: .barrier)
             return true
         case .local: break
         }
         // It waits for those before it.
         if connection.entries.isEmpty { return false }
-        long.keep(request.line, of: connection)
+        long.keep(currentLine, of: connection)
         return true
     }
 
@@ -59,9 +61,9 @@ extension Engine {
     /// Proposes the present request to all members, if it is one as far as this member can tell.
     private func propose(_ command: Operation.Command, _ connection: Connection) throws(RequestError) {
         if command == .dispatch { statistics.noteDispatch() }
-        let host = local.here(for: connection, isProposing: true)
+        let host = local.here(for: connection, currentLine, isProposing: true)
         try commands.check(command, by: caller(of: connection), host)
-        try shared.submit(.request(Array(request.line)), for: connection, id: Array(request.id))
+        try shared.submit(.request(Array(currentLine)), for: connection, id: Array(request.id))
         if let bytes = host.willBytes { connections.countWill(bytes, of: connection) }
         if host.leavesSession { connection.hold.noteLeft() }
     }

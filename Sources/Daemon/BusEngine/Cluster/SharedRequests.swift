@@ -68,8 +68,10 @@ package final class SharedRequests {
     }
 
     /// Answers a request when everything that anybody was answered before is applied here.
-    func awaitBarrier(_ kind: PendingEntry.Kind, _ connection: Connection, _ request: RequestReader) {
-        let ticket = wait(for: kind, connection, id: Array(request.id), bytes: request.line.count)
+    func awaitBarrier(
+        _ kind: PendingEntry.Kind, _ connection: Connection, id: UnsafeRawBufferPointer, bytes: Int
+    ) {
+        let ticket = wait(for: kind, connection, id: Array(id), bytes: bytes)
         outputs.add(.barrier(ticket: ticket))
     }
 

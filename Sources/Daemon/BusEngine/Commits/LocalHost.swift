@@ -21,6 +21,8 @@ final class LocalHost: CommandHost {
 
     /// The connection whose request is executed; nil: timers, and sessions that end.
     private(set) var connection: Connection?
+    /// The line of that.
+    private var line = UnsafeRawBufferPointer(start: nil, count: 0)
     /// The present command has begun to make a store.
     private(set) var isCreating = false
     /// What the will that was read counts as.
@@ -51,8 +53,12 @@ final class LocalHost: CommandHost {
     }
 
     /// The host of the next command.
-    func here(for connection: Connection?, isProposing: Bool = false) -> LocalHost {
-        (self.connection, self.isProposing) = (connection, isProposing)
+    func here(
+        for connection: Connection?,
+        _ line: UnsafeRawBufferPointer = UnsafeRawBufferPointer(start: nil, count: 0),
+        isProposing: Bool = false
+    ) -> LocalHost {
+        (self.connection, self.line, self.isProposing) = (connection, line, isProposing)
         (isCreating, willBytes, leavesSession) = (false, nil, false)
         return self
     }
@@ -105,9 +111,6 @@ final class LocalHost: CommandHost {
         }
         return true
     }
-
-    /// The line of the request.
-    private var line: UnsafeRawBufferPointer { commands.request.line }
 
     /// Whether there is room here for what is proposed. What depends on states is for all members to say.
     private func admit(_ claim: Claim) throws(RequestError) {

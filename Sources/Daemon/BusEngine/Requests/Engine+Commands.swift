@@ -12,7 +12,7 @@ extension Engine {
 
     /// Executes the present request, and answers it. One that has to wait for its turn is kept.
     func run(_ command: Operation.Command, _ connection: Connection) throws(RequestError) {
-        let host = local.here(for: connection)
+        let host = local.here(for: connection, currentLine)
         defer { host.finish() }
         // Between entries, the time of a shared bus is that of the last one: a dry run has the time that an entry would have now.
         let time = machine.time

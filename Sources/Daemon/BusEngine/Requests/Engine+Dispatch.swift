@@ -15,7 +15,7 @@ extension Engine {
     @inline(__always)
     private func dispatchPlainly(_ connection: Connection) throws(RequestError) -> Bool {
         defer { machine.endPlain(request) }
-        let isLong = admission.isLong(request.line)
+        let isLong = currentLine.count >= longLine
         var isWide = false
         var key: KeyedRequest?
         var refusal: RequestError?
@@ -42,7 +42,7 @@ extension Engine {
         }
         if connection.access.isRestricted, !connection.access.permits!.isFree(machine) { return false }
         if isLong, !request.hasBatch { try admission.requireEventRoom() }
-        if isWide || long.knowsExpensive, try long.mustWaitForPlan(connection, request.line) { return true }
+        if isWide || long.knowsExpensive, try long.mustWaitForPlan(connection, currentLine) { return true }
         let commits = commits
         let outcome = connection.access.lentPrincipal!._withUnsafeGuaranteedRef { principal in
             Result { () throws(RequestError) in

@@ -103,7 +103,7 @@ extension Engine {
     func read(_ query: some SlicedQuery, _ connection: Connection) throws(RequestError) {
         if advance(query) { return try finish(query, connection, id: request.id) }
         try admission.requireMemoryForRead()
-        let read = PendingRead(query, line: Array(request.line), id: Array(request.id))
+        let read = PendingRead(query, line: Array(currentLine), id: Array(request.id))
         connection.begin(read)
         reads.add(read)
     }

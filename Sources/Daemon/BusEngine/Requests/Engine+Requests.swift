@@ -5,8 +5,7 @@ import BusProtocol
 /// Parses, executes and answers one line.
 extension Engine {
     func execute(_ line: UnsafeRawBufferPointer, for connection: Connection) {
-        statistics.noteRequest()
-        if statistics.requests % Timings.sampled == 0, let stopwatch = statistics.timings.stopwatch {
+        if statistics.noteRequest(), let stopwatch = statistics.timings.stopwatch {
             let (began, before) = (stopwatch(), commits.count)
             executeNow(line, for: connection)
             if commits.count != before { statistics.timings.commit.record(stopwatch() - began) }
@@ -17,9 +16,10 @@ extension Engine {
 
     @inline(__always)
     private func executeNow(_ line: UnsafeRawBufferPointer, for connection: Connection) {
+        currentLine = line
         do throws(RequestError) {
             try connection.input.read(line, with: request)
-            guard request.id.count + DaemonLimits.eventOverhead <= limits.daemon.line else {
+            guard request.id.count &+ DaemonLimits.eventOverhead <= limits.daemon.line else {
                 // No reply could carry the `id`.
                 return replies.refuse(
                     RequestError(.tooLarge, "`id` leaves no room for a reply on its line; make it shorter."),
@@ -43,7 +43,7 @@ extension Engine {
     @inline(__always)
     private func perform(_ operation: Operation.Local, _ connection: Connection) throws(RequestError) {
         switch operation {
-        case .ping: replies.answer(connection, id: request.id) { appendCondition(to: $0) }
+        case .ping: replies.answerPing(connection)
         case .get: try get(connection)
         case .hello: try hello(connection)
         case .stores: try listStores(connection)

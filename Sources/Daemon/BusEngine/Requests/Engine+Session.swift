@@ -44,12 +44,7 @@ extension Engine {
         connection.access.principal?.by.withUnsafeBytes { writer.append($0) }
         writer.append(",\"limits\":", jsonObject: limits.object)
         if let isResumed { writer.append(isResumed ? ",\"resumed\":true" : ",\"resumed\":false") }
-        appendCondition(to: writer)
-    }
-
-    /// Of a shared bus: which member this is, and whether it reaches the others.
-    func appendCondition(to writer: ByteWriter) {
-        if let condition = shared.condition { writer.append(",\"cluster\":", jsonObject: condition) }
+        replies.appendCondition(to: writer)
     }
 }
 

@@ -14,12 +14,14 @@ final class Replies {
     private let shares: FairShares
     private let access: AccessControl
     private let statistics: Statistics
+    private let shared: SharedRequests
     /// Scratch space for a reply that may prove too long.
     private let scratch = ByteWriter(capacity: 4096)
 
     init(
         _ machine: StateMachine, _ request: RequestReader, _ clock: TurnClock, _ connections: Connections,
-        _ hub: SubscriptionHub, _ shares: FairShares, _ access: AccessControl, _ statistics: Statistics
+        _ hub: SubscriptionHub, _ shares: FairShares, _ access: AccessControl, _ statistics: Statistics,
+        _ shared: SharedRequests
     ) {
         self.machine = machine
         self.request = request
@@ -29,6 +31,7 @@ final class Replies {
         self.shares = shares
         self.access = access
         self.statistics = statistics
+        self.shared = shared
     }
 
     /// The longest line.
@@ -43,6 +46,16 @@ final class Replies {
             body(writer)
             writer.appendEndOfReply()
         }
+    }
+
+    /// Answers the present request with nothing but what condition its member is in, where the bus is shared.
+    func answerPing(_ connection: Connection) {
+        answer(connection, id: request.id) { appendCondition(to: $0) }
+    }
+
+    /// Of a shared bus: which member this is, and whether it reaches the others.
+    func appendCondition(to writer: ByteWriter) {
+        if let condition = shared.condition { writer.append(",\"cluster\":", jsonObject: condition) }
     }
 
     /// Writes a reply that may prove too long; `body` returns false as soon as it has written too much.

@@ -107,7 +107,7 @@ final class LongRequests {
     func mustWaitForPlan(
         _ connection: Connection, _ line: UnsafeRawBufferPointer, isDryRun: Bool = false
     ) throws(RequestError) -> Bool {
-        try machine.requireBudget(machine.limits.commit)
+        try machine.requireBudget()
         return mustWait(for: plannedWork(isDryRun: isDryRun), connection, line)
     }
 

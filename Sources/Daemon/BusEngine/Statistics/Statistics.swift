@@ -16,7 +16,7 @@ package final class Statistics {
     private let version: String
 
     // Since the start.
-    @exclusivity(unchecked) private(set) var requests = 0
+    @exclusivity(unchecked) private var requests = 0
     @exclusivity(unchecked) private var dispatches = 0
     @exclusivity(unchecked) private var duplicates = 0
     private var errors: [String: Int] = [:]
@@ -41,8 +41,12 @@ package final class Statistics {
         self.version = version
     }
 
+    /// True: this request is measured.
     @inline(__always)
-    func noteRequest() { requests &+= 1 }
+    func noteRequest() -> Bool {
+        requests &+= 1
+        return requests & Timings.unsampled == 0
+    }
     @inline(__always)
     func noteDispatch() { dispatches &+= 1 }
     func noteDuplicate() { duplicates &+= 1 }

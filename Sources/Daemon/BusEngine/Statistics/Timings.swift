@@ -19,8 +19,8 @@ package final class Timings {
     /// What stands beside the clock's readings for `commit`; nil: no request is measured.
     package var stopwatch: (() -> Int)?
 
-    /// One in so many requests is measured.
-    static let sampled = 64
+    /// One request in 64 is measured: one whose number has none of these bits.
+    static let unsampled = 63
 
     private static let second = 1e9
 
