@@ -126,7 +126,7 @@ final class Connections {
     // MARK: Memory
 
     /// The output that waits for readers, or to be written for them: what several share counts once.
-    var outputBytes: Int { outboxBytes - sharedBytes + lentBytes + partBytes + replyBytes }
+    var outputBytes: Int { outboxBytes &- sharedBytes &+ lentBytes &+ partBytes &+ replyBytes }
 
     /// All that connections make the daemon hold.
     var memory: Int { outputBytes + count * Self.each + willBytes + heldBytes }
