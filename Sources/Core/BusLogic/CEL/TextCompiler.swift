@@ -30,7 +30,7 @@ struct TextCompiler {
     var mayBeInfinite = false
     /// The members of the data that a free-standing expression reads.
     var reads: Set<String> = []
-    /// What is doubted, where nobody reviews.
+    /// What is doubted.
     private(set) var doubts: [SourceError] = []
 
     init(_ base: ExpressionCompiler, in scope: ExpressionScope, at place: Place) {
@@ -41,6 +41,7 @@ struct TextCompiler {
 
     /// A whole expression. `isCondition`: whether it has to be true or false.
     mutating func compile(_ text: String, isCondition: Bool) throws(SourceError) -> Value {
+        defer { for doubt in doubts { base.review?.mistakes.doubt(doubt.message, at: place) } }
         let term: Term
         do throws(TermError) {
             term = try Self.term(text)
@@ -70,12 +71,7 @@ struct TextCompiler {
     }
 
     mutating func doubt(_ message: String, at position: Term.Position) {
-        let doubt = failure(message, at: position)
-        if let review = base.review {
-            review.mistakes.doubt(doubt.message, at: place)
-        } else {
-            doubts.append(doubt)
-        }
+        doubts.append(failure(message, at: position))
     }
 
     /// What can't be right: it is doubted, and fails where it is evaluated all the same.
@@ -159,7 +155,13 @@ struct TextCompiler {
         _ terms: [Term], _ symbol: String, decisive: Bool
     ) throws(SourceError) -> Compiled {
         var nodes: [ExpressionNode] = []
+        let doubtsOutside = doubts.count
         for term in terms { nodes.append(try condition(term, for: symbol)) }
+        if nodes.contains(where: { $0.constant == .bool(decisive) }) {
+            // Whatever the others do, it does not count.
+            doubts.removeLast(doubts.count - doubtsOutside)
+            return Self.constant(.bool(decisive))
+        }
         return folded(AbsorbingNode(nodes, decisive: decisive), nodes, .boolean)
     }
 
