@@ -68,14 +68,14 @@ extension Engine {
         }
         settle(connection)
         noteLogged(connection, since: logged)
-        connections.countHeld(connection)
+        let held = connections.countHeld(connection)
         scheduler.endSlice(start, connection)
         if connection.input.countedBytes > connections.pressedShare {
             if memory.isOver {
                 hub.close(
                     connection, .limit,
                     "The bus holds \(memory.limit) bytes, its memory limit; send shorter lines, or later.")
-            } else if !shares.isWithinShare(connection) {
+            } else if !shares.isWithinShare(connection, held: held) {
                 hub.close(
                     connection, .limit,
                     "Your connections hold more than your share of the bus's memory; send shorter lines, or read what waits."

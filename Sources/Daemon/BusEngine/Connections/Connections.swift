@@ -164,7 +164,12 @@ final class Connections {
 
     /// Updates the sum of what connections have sent and is not executed yet.
     @inline(__always)
-    func countHeld(_ connection: Connection) { heldBytes += connection.input.count() }
+    @discardableResult
+    func countHeld(_ connection: Connection) -> Int {
+        let growth = connection.input.count()
+        heldBytes += growth
+        return growth
+    }
 
     /// What is collected for a connection counts as its output. Counted as nothing again and again, it is still taken off
     /// only once.

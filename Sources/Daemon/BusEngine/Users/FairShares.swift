@@ -164,7 +164,9 @@ final class FairShares {
 
     /// Whether the connections of a user have no more waiting than their share, with this many more bytes. Where much waits at
     /// all, it is summed up what the user has; from then on what is added counts as unread, until that would be too much.
-    func isWithinShare(_ connection: Connection, and bytes: Int = 0) -> Bool {
+    /// `held`: what of its input has come to wait since it was asked last.
+    func isWithinShare(_ connection: Connection, and bytes: Int = 0, held: Int = 0) -> Bool {
+        connection.user.waitingBytes += held
         let total = waiting + bytes
         if total <= limits.memory / DaemonLimits.carefreePart { return true }
         let user = connection.user
