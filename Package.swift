@@ -224,7 +224,7 @@ let package = Package(
         .testTarget(
             name: "SimulationTests",
             dependencies: [
-                "BusEngine", "BusHistory", "BusJSON", "BusLogic", "BusMachine", "TestSupport",
+                "BusEngine", "BusHistory", "BusJSON", "BusLogic", "BusMachine", "TestModes", "TestSupport",
             ]),
         // The whole bus once more, slowly, from the contract, beside the bus.
         .testTarget(
@@ -255,7 +255,7 @@ let package = Package(
         .testTarget(
             name: "HostileClientTests",
             dependencies: [
-                "BusEngine", "BusJSON", "BusLogic", "BusMachine", "BusProtocol", "TestSupport",
+                "BusEngine", "BusJSON", "BusLogic", "BusMachine", "BusProtocol", "TestModes", "TestSupport",
             ]),
         // The examples of the protocol page, run.
         .testTarget(
@@ -313,7 +313,7 @@ let package = Package(
             dependencies: [
                 "BusDefinitions", "BusEngine", "BusJSON", "BusLogic", "BusMachine", "BusProtocol",
                 "BusServer", "BusSource", "BusState", "BusTypes", "Flux", "FluxBusDaemon", "TestFiles",
-                "TestSupport",
+                "TestModes", "TestSupport",
             ]),
         .testTarget(
             name: "ExampleTests",
@@ -332,7 +332,8 @@ let package = Package(
         .testTarget(
             name: "BusMetricsTests",
             dependencies: [
-                "BusEngine", "BusJSON", "BusMachine", "BusMetrics", "TestFiles", "TestServer", "TestSupport",
+                "BusEngine", "BusJSON", "BusMachine", "BusMetrics", "TestFiles", "TestServer", "TestModes",
+                "TestSupport",
             ]),
         // What is printed for a type, compiled by the compilers of its languages and run against a bus. The example's objects
         // are the client library, linked.

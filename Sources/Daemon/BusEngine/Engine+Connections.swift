@@ -9,7 +9,7 @@ extension Engine {
     package func refusal(of peer: Peer) -> String? {
         guard case .unix(let uid, _, _) = peer else { return nil }
         do throws(RequestError) {
-            try shares.requireConnection(users.user(.uid(uid)), isCounted: false)
+            try shares.requireConnection(users.user(machine.identity(of: uid)), isCounted: false)
             return nil
         } catch {
             return error.message

@@ -29,10 +29,7 @@ import Testing
     }
 
     @Test(
-        .aloneOnly(
-            because:
-                "Cancel and revert look a store up before the access rules on a shared bus: to be mended there."
-        ), arguments: capabilities) func nothingMoreThanAllowed(_ may: [String]) throws
+        arguments: capabilities) func nothingMoreThanAllowed(_ may: [String]) throws
     {
         for test in DispatchAccessTests.cases {
             let bus = try GuardedBus.make(

@@ -131,8 +131,6 @@ import Testing
     ]
 
     @Test(
-        .aloneOnly(
-            because: "Numbers in it count revisions from 0: the first of a shared bus is its beginning."),
         arguments: cases) func matrix(_ test: Case) throws
     {
         for (uid, expected) in [(0, test.root), (1001, test.ada), (1002, test.bob), (1003, test.mallory)] {
@@ -235,8 +233,7 @@ import Testing
     }
 
     /// What is carried out later is judged again then, by the rules and states of that time.
-    @Test(.aloneOnly(because: "A shared bus does not report a refused timer: to be mended there."))
-    func timersAndWillsAreJudgedWhenTheyAreCarriedOut() throws {
+    @Test func timersAndWillsAreJudgedWhenTheyAreCarriedOut() throws {
         let bus = try GuardedBus.make(
             """
             roles: { admin: [{ user: root }], guest: [everyone] }

@@ -135,10 +135,7 @@ import Testing
 
     // MARK: The past
 
-    @Test(
-        .aloneOnly(
-            because: "Numbers in it count revisions from 0: the first of a shared bus is its beginning."))
-    func thePastIsCutLikeThePresent() throws {
+    @Test func thePastIsCutLikeThePresent() throws {
         let bus = try GuardedBus.make()
         let (root, ada, bob) = (bus.root, bus.ada, bus.bob)
         _ = try root.ask(#"{"op":"dispatch","store":"lamp/cellar","action":"switch","payload":{"on":true}}"#)
@@ -229,10 +226,7 @@ import Testing
     }
 
     /// `history` shows what happened and what was, whatever may be read of what is.
-    @Test(
-        .aloneOnly(
-            because: "Numbers in it count revisions from 0: the first of a shared bus is its beginning."))
-    func historyAloneShowsThePast() throws {
+    @Test func historyAloneShowsThePast() throws {
         let bus = try GuardedBus.make(
             """
             roles: { admin: [{ user: root }], guest: [everyone] }

@@ -32,8 +32,6 @@ import Testing
     }
 
     @Test(
-        .aloneOnly(
-            because: "Numbers in it count revisions from 0: the first of a shared bus is its beginning."),
         arguments: patterns) func pastActionsAreThoseToldLive(_ pattern: String) throws
     {
         let bus = try MemoryBus.logging("counter/a", "door/d")
@@ -52,10 +50,7 @@ import Testing
     }
 
     /// What is addressed to every type concerns those that have the action.
-    @Test(
-        .aloneOnly(
-            because: "Numbers in it count revisions from 0: the first of a shared bus is its beginning."))
-    func historyOfATypeHasWhatItKnows() throws {
+    @Test func historyOfATypeHasWhatItKnows() throws {
         let bus = try MemoryBus.logging("counter/a", "door/d")
         let client = bus.connect()
         let close = try client.revision(after: #"{"op":"dispatch","type":"*","action":"close"}"#)
@@ -72,10 +67,7 @@ import Testing
     }
 
     /// Several subscriptions of one connection that falls behind, of states and of actions, from the log and from memory.
-    @Test(
-        .aloneOnly(
-            because: "Numbers in it count revisions from 0: the first of a shared bus is its beginning."))
-    func revisionsOfOneConnectionNeverGoBack() throws {
+    @Test func revisionsOfOneConnectionNeverGoBack() throws {
         let bus = try MemoryBus.logging("counter/a") { $0.limits.daemon.outbox = 4096 }
         let (client, other) = (bus.connect(), bus.connect())
         for line in [

@@ -5,10 +5,7 @@ import Testing
 
 /// Guarantee 2: a commit touches all its stores or none, and is seen whole or not at all.
 @Suite(.inBothModes) struct AtomicityTests {
-    @Test(
-        .aloneOnly(
-            because: "Numbers in it count revisions from 0: the first of a shared bus is its beginning."))
-    func refusedBatchChangesNothing() throws {
+    @Test func refusedBatchChangesNothing() throws {
         let bus = try MemoryBus.with("counter/a", "counter/b", "thermostat/t")
         let client = bus.connect()
         let watcher = bus.connect()
@@ -68,10 +65,7 @@ import Testing
     }
 
     /// Cut into parts, it still is one event: one `from`, one end, every store once at least.
-    @Test(
-        .aloneOnly(
-            because: "Numbers in it count revisions from 0: the first of a shared bus is its beginning."))
-    func commitLongerThanALineArrivesInParts() throws {
+    @Test func commitLongerThanALineArrivesInParts() throws {
         let bus = try MemoryBus.with { $0.limits.daemon.line = 4096 }
         let client = bus.connect()
         for index in 0..<400 { try client.revision(after: #"{"op":"create","store":"counter/c\#(index)"}"#) }
@@ -93,10 +87,7 @@ import Testing
         #expect(Set(parts.flatMap { $0["changes"]?.object?.keys ?? [] }).count == 400)
     }
 
-    @Test(
-        .aloneOnly(
-            because: "Numbers in it count revisions from 0: the first of a shared bus is its beginning."))
-    func dryRunLeavesNothingBehind() throws {
+    @Test func dryRunLeavesNothingBehind() throws {
         let bus = try MemoryBus.with("counter/a", "counter/b")
         let (client, watcher) = (bus.connect(), bus.connect())
         try watcher.ask(#"{"op":"subscribe","type":"counter","initial":false}"#)

@@ -78,8 +78,6 @@ import Testing
     ]
 
     @Test(
-        .aloneOnly(
-            because: "Numbers in it count revisions from 0: the first of a shared bus is its beginning."),
         arguments: lines) func aBadLineLeavesTheConnectionUsable(_ line: String, _ code: String) throws
     {
         let bus = try MemoryBus.with("counter/a")
@@ -118,17 +116,13 @@ import Testing
         #expect(error["member"] == .string(member))
     }
 
-    @Test(.aloneOnly(because: "The reply to a ping tells of the cluster on a shared bus."))
-    func emptyLinesAndCarriageReturnsAreFine() throws {
+    @Test func emptyLinesAndCarriageReturnsAreFine() throws {
         let client = try MemoryBus().connect()
         client.send(bytes: Array("\n\r\n\n{\"op\":\"ping\",\"id\":1}\r\n\n".utf8))
         #expect(try client.all() == [["id": 1, "ok": true]])
     }
 
-    @Test(
-        .aloneOnly(
-            because: "Numbers in it count revisions from 0: the first of a shared bus is its beginning."))
-    func requestsMayArriveByteByByte() throws {
+    @Test func requestsMayArriveByteByByte() throws {
         let bus = try MemoryBus.with("counter/a")
         let client = bus.connect()
         for byte in #"{"op":"dispatch","type":"counter","action":"increment"}"#.utf8 + [10] {

@@ -6,7 +6,7 @@ import Testing
 /// Subscribers that are told the same share what is written for them in a turn. Nobody may see that: each hears every
 /// commit once, in order, and before the replies that come after it.
 @Suite(
-    .aloneOnly(because: "Numbers in it count revisions from 0: the first of a shared bus is its beginning."))
+    .inBothModes)
 struct CohortTests {
     private static let increment = #"{"op":"dispatch","type":"counter","action":"increment"}"#
     private static let subscribe = #"{"op":"subscribe","type":"counter","initial":false}"#

@@ -10,10 +10,7 @@ import Testing
     private let will = #"{"op":"will","actions":[{"store":"counter/left","action":"increment"}]}"#
 
     @Test(
-        .aloneOnly(
-            because:
-                "Many requests that wait in one turn, and their work, are measured as one machine makes commits."
-        ), arguments: Ending.allCases) func willRunsOnAnyEnd(_ ending: Ending) throws
+        arguments: Ending.allCases) func willRunsOnAnyEnd(_ ending: Ending) throws
     {
         var setup = MemoryBus.Setup()
         setup.limits.daemon.outbox = 4096
@@ -38,10 +35,7 @@ import Testing
         #expect(try observer.state(of: "counter/left")?["count"] == 1)
     }
 
-    @Test(
-        .aloneOnly(
-            because: "Numbers in it count revisions from 0: the first of a shared bus is its beginning."))
-    func ephemeralStoresGoWithTheirConnection() throws {
+    @Test func ephemeralStoresGoWithTheirConnection() throws {
         let bus = try MemoryBus.with("counter/left")
         let (client, observer) = (bus.connect(uid: 5), bus.connect())
         let listed = #"{"op":"stores","match":"*/mine*"}"#
@@ -88,10 +82,7 @@ import Testing
         #expect(bus.operatorNotes.count == 1)
     }
 
-    @Test(
-        .aloneOnly(
-            because: "Numbers in it count revisions from 0: the first of a shared bus is its beginning."))
-    func clearedWillDoesNothing() throws {
+    @Test func clearedWillDoesNothing() throws {
         let bus = try MemoryBus.with("counter/left")
         let (client, observer) = (bus.connect(), bus.connect())
         try client.ask(will)

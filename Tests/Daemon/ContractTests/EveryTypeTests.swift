@@ -130,10 +130,7 @@ import Testing
         #expect(try bus.isWhatTheLogSays())
     }
 
-    @Test(
-        .aloneOnly(
-            because: "Numbers in it count revisions from 0: the first of a shared bus is its beginning."))
-    func payloadsThatAreTooLongTogetherAreRefused() throws {
+    @Test func payloadsThatAreTooLongTogetherAreRefused() throws {
         let names = (0..<6).map { "t\($0)" }
         let bus = try MemoryBus.logging {
             $0.definitions = names.enumerated().map {

@@ -28,10 +28,7 @@ import Testing
         return try #require(reply["commits"]?.array, "\(reply)").compactMap { $0["revision"]?.int }
     }
 
-    @Test(
-        .aloneOnly(
-            because: "Numbers in it count revisions from 0: the first of a shared bus is its beginning."))
-    func commitsAreToldAsTheyWere() throws {
+    @Test func commitsAreToldAsTheyWere() throws {
         let (bus, client) = try bus()
         let commits = try #require(try client.reply(to: #"{"op":"history"}"#)["commits"]?.array)
         #expect(commits.compactMap { $0["revision"]?.int } == Array(1...7))
@@ -46,8 +43,6 @@ import Testing
     }
 
     @Test(
-        .aloneOnly(
-            because: "Numbers in it count revisions from 0: the first of a shared bus is its beginning."),
         arguments: [
             (#","since":3"#, [4, 5, 6, 7]), (#","since":3,"until":5"#, [4, 5]), (#","until":2"#, [1, 2]),
             (#","since":7"#, []), (#","since":900"#, []), (#","until":900"#, Array(1...7)),
@@ -65,8 +60,6 @@ import Testing
     }
 
     @Test(
-        .aloneOnly(
-            because: "Numbers in it count revisions from 0: the first of a shared bus is its beginning."),
         arguments: [1, 2, 3, 100]) func pagesGiveTheWhole(_ limit: Int) throws
     {
         let (bus, client) = try bus()
@@ -86,8 +79,6 @@ import Testing
     }
 
     @Test(
-        .aloneOnly(
-            because: "Numbers in it count revisions from 0: the first of a shared bus is its beginning."),
         arguments: [
             (#"{"op":"history","limit":0}"#, "invalid_request"),
             (#"{"op":"history","limit":1001}"#, "invalid_request"),
@@ -141,10 +132,7 @@ import Testing
     }
 
     /// A commit may be longer in the log than the request that made it.
-    @Test(
-        .aloneOnly(
-            because: "Numbers in it count revisions from 0: the first of a shared bus is its beginning."))
-    func commitTooLongForALineIsToldAsSuch() throws {
+    @Test func commitTooLongForALineIsToldAsSuch() throws {
         let bus = try MemoryBus.logging("counter/a") { $0.limits.daemon.line = 4096 }
         let client = bus.connect()
         let text = String(repeating: "\u{1}", count: 500)
@@ -169,10 +157,7 @@ import Testing
 
     // MARK: - States
 
-    @Test(
-        .aloneOnly(
-            because: "Numbers in it count revisions from 0: the first of a shared bus is its beginning."))
-    func pastStatesAreWhatTheyWere() throws {
+    @Test func pastStatesAreWhatTheyWere() throws {
         let (bus, client) = try bus()
         func count(_ revision: Int) throws -> Int? {
             let reply = try client.reply(to: #"{"op":"get","store":"counter/a","revision":\#(revision)}"#)
@@ -232,10 +217,7 @@ import Testing
 
     // MARK: - Going back
 
-    @Test(
-        .aloneOnly(
-            because: "Numbers in it count revisions from 0: the first of a shared bus is its beginning."))
-    func revertIsANewCommitWithTheOldState() throws {
+    @Test func revertIsANewCommitWithTheOldState() throws {
         let (bus, client) = try bus()
         let (root, observer) = (bus.connect(uid: 0), bus.connect())
         var mirror = ContractMirror()
@@ -251,10 +233,7 @@ import Testing
     }
 
     /// Who made a store may revert it, others may not; and whoever decides on what they saw says so.
-    @Test(
-        .aloneOnly(
-            because: "Numbers in it count revisions from 0: the first of a shared bus is its beginning."))
-    func revertIsForWhoMadeTheStore() throws {
+    @Test func revertIsForWhoMadeTheStore() throws {
         let (bus, client) = try bus()
         try client.increment("counter/b")
         #expect(
@@ -266,10 +245,7 @@ import Testing
     }
 
     /// Reverts that are alike, in one moment and one group, are two commits of the log.
-    @Test(
-        .aloneOnly(
-            because: "Numbers in it count revisions from 0: the first of a shared bus is its beginning."))
-    func revertsThatAreAlikeAreTwoCommits() throws {
+    @Test func revertsThatAreAlikeAreTwoCommits() throws {
         let bus = try MemoryBus.logging("counter/a")
         let (one, two) = (bus.connect(.unix(uid: 0, pid: 9)), bus.connect(.unix(uid: 0, pid: 9)))
         try one.increment()

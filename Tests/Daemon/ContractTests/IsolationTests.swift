@@ -116,10 +116,7 @@ import Testing
         #expect(mirror.states["reading/c"]?["value"] == -200)
     }
 
-    @Test(
-        .aloneOnly(
-            because: "Numbers in it count revisions from 0: the first of a shared bus is its beginning."))
-    func nothingMoreIsReadFromAClientThatDoesNotRead() throws {
+    @Test func nothingMoreIsReadFromAClientThatDoesNotRead() throws {
         let bus = try busWithSmallOutboxes("counter/a")
         let (client, slow) = (bus.connect(), bus.connect())
         slow.isReading = false
@@ -135,12 +132,7 @@ import Testing
     }
 
     /// The same when all of it arrives in one piece.
-    @Test(
-        .aloneOnly(
-            because:
-                "Many requests that wait in one turn, and their work, are measured as one machine makes commits."
-        )) func burstOfAClientThatDoesNotReadWaits() throws
-    {
+    @Test func burstOfAClientThatDoesNotReadWaits() throws {
         let bus = try busWithSmallOutboxes("counter/a")
         let (client, slow) = (bus.connect(), bus.connect())
         slow.isReading = false
@@ -152,10 +144,7 @@ import Testing
     }
 
     /// One commit's events fill the outbox before the last subscription has its own: the reply waits for it.
-    @Test(
-        .aloneOnly(
-            because: "Numbers in it count revisions from 0: the first of a shared bus is its beginning."))
-    func replyWaitsForTheLastOfSeveralSubscriptions() throws {
+    @Test func replyWaitsForTheLastOfSeveralSubscriptions() throws {
         let bus = try busWithSmallOutboxes("thermostat/t")
         let client = bus.connect()
         let mode = String(repeating: "m", count: 3000)
@@ -187,12 +176,7 @@ import Testing
         #expect(try slow.isUsable())
     }
 
-    @Test(
-        .aloneOnly(
-            because:
-                "Many requests that wait in one turn, and their work, are measured as one machine makes commits."
-        )) func slowReaderOfActionsIsEnded() throws
-    {
+    @Test func slowReaderOfActionsIsEnded() throws {
         let bus = try busWithSmallOutboxes("door/front")
         let (client, slow, quick) = (bus.connect(), bus.connect(), bus.connect())
         try slow.ask(#"{"op":"subscribe","type":"door","actions":true}"#)
@@ -213,12 +197,7 @@ import Testing
     }
 
     /// That the bus has not come to writing is not a client's fault: one whose socket takes what there is is not ended.
-    @Test(
-        .aloneOnly(
-            because:
-                "Many requests that wait in one turn, and their work, are measured as one machine makes commits."
-        )) func whoIsNotWrittenToIsNotEnded() throws
-    {
+    @Test func whoIsNotWrittenToIsNotEnded() throws {
         let bus = try busWithSmallOutboxes("door/front")
         let engine = bus.engine
         let (client, slow) = (bus.connect(), bus.connect())
@@ -253,12 +232,7 @@ import Testing
     }
 
     /// So does one whose socket has room again, though nothing has been sent since.
-    @Test(
-        .aloneOnly(
-            because:
-                "Many requests that wait in one turn, and their work, are measured as one machine makes commits."
-        )) func whoHasRoomAgainIsNotEnded() throws
-    {
+    @Test func whoHasRoomAgainIsNotEnded() throws {
         let bus = try busWithSmallOutboxes("door/front")
         let (client, slow) = (bus.connect(), bus.connect())
         try slow.ask(#"{"op":"subscribe","type":"door","actions":true}"#)

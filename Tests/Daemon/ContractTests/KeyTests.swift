@@ -7,10 +7,7 @@ import Testing
 @Suite(.inBothModes) struct KeyTests {
     private let increment = #"{"op":"dispatch","store":"counter/a","action":"increment","key":"k""#
 
-    @Test(
-        .aloneOnly(
-            because: "Numbers in it count revisions from 0: the first of a shared bus is its beginning."))
-    func secondRequestGetsTheFirstOnesReply() throws {
+    @Test func secondRequestGetsTheFirstOnesReply() throws {
         let bus = try MemoryBus.with("counter/a")
         let client = bus.connect()
         let first = try client.reply(to: increment + "}")
@@ -60,8 +57,6 @@ import Testing
     }
 
     @Test(
-        .aloneOnly(
-            because: "Numbers in it count revisions from 0: the first of a shared bus is its beginning."),
         arguments: [
             #"{"op":"dispatch","store":"counter/a","action":"increment","payload":{"by":2},"key":"k"}"#,
             #"{"op":"dispatch","store":"counter/a","action":"decrement","key":"k"}"#,
@@ -134,8 +129,7 @@ import Testing
         #expect(try client.reply(to: request)["duplicate"] == true)
     }
 
-    @Test(.aloneOnly(because: "A hundred thousand entries take a log in memory too long."))
-    func forgottenKeysAreAConflictAndNeverASecondCommit() throws {
+    @Test func forgottenKeysAreAConflictAndNeverASecondCommit() throws {
         let bus = try MemoryBus.with("counter/a")
         let client = bus.connect()
         let request = increment + #","after":1,"epoch":"\#(bus.epoch)"}"#
@@ -148,8 +142,7 @@ import Testing
         #expect(try client.state(of: "counter/a")?["count"] == 1)
     }
 
-    @Test(.aloneOnly(because: "A hundred thousand entries take a log in memory too long."))
-    func hundredThousandKeysAreRemembered() throws {
+    @Test func hundredThousandKeysAreRemembered() throws {
         let bus = try MemoryBus.with("counter/a")
         let client = bus.connect()
         try client.revision(after: increment + "}")
@@ -160,8 +153,7 @@ import Testing
     }
 
     /// Old keys make room for new ones, and nothing of the others is lost by that, nor on the way to the next daemon.
-    @Test(.aloneOnly(because: "A hundred thousand entries take a log in memory too long."))
-    func rememberedKeysStayFoundWhileOldOnesGo() throws {
+    @Test func rememberedKeysStayFoundWhileOldOnesGo() throws {
         let bus = try MemoryBus.with("counter/a")
         let client = bus.connect()
         func ring(_ index: Int) -> String {

@@ -95,11 +95,7 @@ import Testing
         #expect(try !exists("lease/l", client))
     }
 
-    @Test(
-        .aloneOnly(
-            because:
-                "The lease of a store that the configuration lists ends on a shared bus: to be mended there.")
-    ) func configuredStoresAndThoseThatSaySoStay() throws {
+    @Test func configuredStoresAndThoseThatSaySoStay() throws {
         let bus = try TimedBus.make { $0.stores = ["lease/configured"] }
         let client = bus.connect()
         try client.revision(after: #"{"op":"create","store":"lease/l","ttl":null}"#)

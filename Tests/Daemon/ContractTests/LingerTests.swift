@@ -220,10 +220,7 @@ import Testing
     }
 
     /// No more wait than connections may be open: whoever leaves one after the other does not fill the bus.
-    @Test(
-        .aloneOnly(
-            because: "A shared bus does not divide lingering sessions between users: to be looked at there."))
-    func asManyLingerAsMayConnect() throws {
+    @Test func asManyLingerAsMayConnect() throws {
         let bus = try MemoryBus.logging("counter/a") { $0.limits.daemon.connections = 5 }
         for number in 0..<8 {
             try client(

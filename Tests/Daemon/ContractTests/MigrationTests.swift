@@ -51,12 +51,7 @@ import Testing
         #expect(try client.reply(to: reload)["migrated"] == nil)
     }
 
-    @Test(
-        .aloneOnly(
-            because:
-                "It loads new definitions as one machine does; the members of a shared bus refuse this load: to be looked at there."
-        )) func everyStoreIsMigratedInTheCommitThatBringsTheDefinition() throws
-    {
+    @Test func everyStoreIsMigratedInTheCommitThatBringsTheDefinition() throws {
         let (bus, client) = try bus()
         let watcher = bus.connect()
         var mirror = ContractMirror()
@@ -102,12 +97,7 @@ import Testing
     }
 
     /// A line holds only so many states; the rest is counted.
-    @Test(
-        .aloneOnly(
-            because:
-                "It loads new definitions as one machine does; the members of a shared bus refuse this load: to be looked at there."
-        )) func aDryRunShowsNoMoreThanALineHolds() throws
-    {
+    @Test func aDryRunShowsNoMoreThanALineHolds() throws {
         let name = String(repeating: "n", count: 1000)
         let (bus, client) = try bus(Self.first, 200)
         for number in 0..<200 {
@@ -205,8 +195,7 @@ import Testing
         #expect(try bus.isWhatTheLogSays())
     }
 
-    @Test(.aloneOnly(because: "A shared bus takes a version without a state: to be mended there."))
-    func aStoreIsCreatedFromAStateOfAnEarlierVersion() throws {
+    @Test func aStoreIsCreatedFromAStateOfAnEarlierVersion() throws {
         let (bus, client) = try bus(Self.second, 0)
         try client.revision(
             after: #"{"op":"create","store":"light/old","version":1,"state":{"level":4,"name":"x"}}"#)
@@ -258,8 +247,7 @@ import Testing
     }
 
     /// One commit over a hundred thousand stores: one revision, a mirror that stays exact, the same as its dry run.
-    @Test(.aloneOnly(because: "A hundred thousand entries take a log in memory too long."))
-    func aHundredThousandStoresAreOneRevision() throws {
+    @Test func aHundredThousandStoresAreOneRevision() throws {
         let bus = try MemoryBus.logging {
             $0.definitions = [Self.first]
             $0.limits.daemon.outbox = 64 << 20

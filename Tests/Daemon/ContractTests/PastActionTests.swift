@@ -5,7 +5,7 @@ import Testing
 
 /// `subscribe` with `since`: what was missed comes first, once and in order, then live events.
 @Suite(
-    .aloneOnly(because: "Numbers in it count revisions from 0: the first of a shared bus is its beginning."))
+    .inBothModes)
 struct PastActionTests {
     private func subscribe(
         _ client: MemoryClient, _ bus: MemoryBus, since: Int, _ members: String = #""type":"counter""#

@@ -8,8 +8,6 @@ import Testing
     /// Against the times of the commits themselves: a bus that commits now and then, several times in a millisecond too, with
     /// equal commits that share an entry of the log.
     @Test(
-        .aloneOnly(
-            because: "Numbers in it count revisions from 0: the first of a shared bus is its beginning."),
         arguments: [UInt64(1), 2, 3]) func aTimeMeansItsLastCommit(_ seed: UInt64) throws
     {
         var random = SeededGenerator(seed: seed)
@@ -45,10 +43,7 @@ import Testing
         }
     }
 
-    @Test(
-        .aloneOnly(
-            because: "Numbers in it count revisions from 0: the first of a shared bus is its beginning."))
-    func aTimeToComeIsThePresent() throws {
+    @Test func aTimeToComeIsThePresent() throws {
         let bus = try MemoryBus.logging("counter/a")
         let client = bus.connect(uid: 7)
         try client.increment()
@@ -78,10 +73,7 @@ import Testing
     }
 
     /// What is no longer kept is told from what never was.
-    @Test(
-        .aloneOnly(
-            because: "Numbers in it count revisions from 0: the first of a shared bus is its beginning."))
-    func aTimeBeforeTheLogIsAConflict() throws {
+    @Test func aTimeBeforeTheLogIsAConflict() throws {
         let log = MemoryLog()
         let bus = try MemoryBus.logging("counter/a") { $0.log = log }
         let client = bus.connect(uid: 7)

@@ -34,10 +34,7 @@ import Testing
         #expect(try client.code(of: dropOwn) == nil)
     }
 
-    @Test(
-        .aloneOnly(
-            because: "Numbers in it count revisions from 0: the first of a shared bus is its beginning."))
-    func strangerMayNot() throws {
+    @Test func strangerMayNot() throws {
         let client = try bus().connect(uid: 1001)
         #expect(try client.code(of: dropOwn) == "forbidden")
         #expect(try client.code(of: dropConfigured) == "forbidden")

@@ -9,10 +9,7 @@ import Testing
         #"{"op":"subscribe","type":"counter","since":\#(revision),"epoch":"\#(epoch)"}"#
     }
 
-    @Test(
-        .aloneOnly(
-            because: "Numbers in it count revisions from 0: the first of a shared bus is its beginning."))
-    func resumeGivesExactlyWhatChanged() throws {
+    @Test func resumeGivesExactlyWhatChanged() throws {
         let bus = try MemoryBus.with("counter/a", "counter/b", "counter/c")
         let client = bus.connect()
         try client.increment("counter/a")
@@ -55,10 +52,7 @@ import Testing
         }
     }
 
-    @Test(
-        .aloneOnly(
-            because: "Numbers in it count revisions from 0: the first of a shared bus is its beginning."))
-    func resumeWithNothingChangedIsAnEmptyChange() throws {
+    @Test func resumeWithNothingChangedIsAnEmptyChange() throws {
         let bus = try MemoryBus.with("counter/a", "door/front")
         let client = bus.connect()
         try client.ask(#"{"op":"dispatch","type":"door","action":"open"}"#)
@@ -81,10 +75,7 @@ import Testing
         #expect(lines[1]["states"]?["counter/a"] != nil)
     }
 
-    @Test(
-        .aloneOnly(
-            because: "Numbers in it count revisions from 0: the first of a shared bus is its beginning."))
-    func resumeFromTheFutureIsReset() throws {
+    @Test func resumeFromTheFutureIsReset() throws {
         let bus = try MemoryBus.with("counter/a")
         let lines = try bus.connect().ask(subscription(since: 2, epoch: bus.epoch))
         #expect(lines[0]["ok"] == true)
@@ -100,10 +91,7 @@ import Testing
 
     // MARK: Bookmarks
 
-    @Test(
-        .aloneOnly(
-            because: "Numbers in it count revisions from 0: the first of a shared bus is its beginning."))
-    func bookmarkAfterThousandCommits() throws {
+    @Test func bookmarkAfterThousandCommits() throws {
         let bus = try MemoryBus.with("counter/a", "door/front")
         let (client, watcher) = (bus.connect(), bus.connect())
         try watcher.ask(#"{"op":"subscribe","type":"counter","initial":false}"#)
@@ -117,10 +105,7 @@ import Testing
     }
 
     /// However many commits there are, there is a pause between two bookmarks: a busy bus has better things to do.
-    @Test(
-        .aloneOnly(
-            because: "Numbers in it count revisions from 0: the first of a shared bus is its beginning."))
-    func bookmarksKeepTheirDistance() throws {
+    @Test func bookmarksKeepTheirDistance() throws {
         let bus = try MemoryBus.with("counter/a", "door/front")
         let (client, watcher) = (bus.connect(), bus.connect())
         try watcher.ask(#"{"op":"subscribe","type":"counter","initial":false}"#)
@@ -141,10 +126,7 @@ import Testing
         #expect(try watcher.all().isEmpty)
     }
 
-    @Test(
-        .aloneOnly(
-            because: "Numbers in it count revisions from 0: the first of a shared bus is its beginning."))
-    func bookmarkAfterThirtySeconds() throws {
+    @Test func bookmarkAfterThirtySeconds() throws {
         let bus = try MemoryBus.with("counter/a", "door/front")
         let (client, watcher) = (bus.connect(), bus.connect())
         try watcher.ask(#"{"op":"subscribe","type":"counter","initial":false}"#)
@@ -161,10 +143,7 @@ import Testing
     }
 
     /// The thirty seconds count from the subscription, not from the commit that it has to be told of.
-    @Test(
-        .aloneOnly(
-            because: "Numbers in it count revisions from 0: the first of a shared bus is its beginning."))
-    func bookmarkComesThirtySecondsAfterTheLastEvent() throws {
+    @Test func bookmarkComesThirtySecondsAfterTheLastEvent() throws {
         let bus = try MemoryBus.with("counter/a", "door/front")
         let (client, watcher) = (bus.connect(), bus.connect())
         try watcher.ask(#"{"op":"subscribe","type":"counter","initial":false}"#)

@@ -88,9 +88,7 @@ import Testing
         #expect(try create(after.connect(uid: 1002), "b") == 2)
     }
 
-    @Test(
-        .aloneOnly(because: "A user's share of timers is another one on a shared bus: to be looked at there.")
-    ) func timersAreDivided() throws {
+    @Test func timersAreDivided() throws {
         let bus = try bus("counter/a") { $0.limits.bus.timers = 32 }
         let ada = bus.connect(uid: 1001)
         func later(_ name: String) -> String {
@@ -108,9 +106,7 @@ import Testing
         #expect(try ada.code(of: later("t100")) == "limit")
     }
 
-    @Test(
-        .aloneOnly(because: "A user's share of timers is another one on a shared bus: to be looked at there.")
-    ) func timersThatActionsSetCountForWhoDispatches() throws {
+    @Test func timersThatActionsSetCountForWhoDispatches() throws {
         let bus = try TimedBus.make {
             $0.limits.bus.timers = 4
             $0.stores = ["lamp/l0", "lamp/l1", "lamp/l2"]
@@ -200,10 +196,7 @@ import Testing
         #expect(try small.code(of: will) == nil)
     }
 
-    @Test(
-        .aloneOnly(
-            because: "A shared bus does not divide lingering sessions between users: to be looked at there."))
-    func connectionsAreRefusedBeforeTheyAreMade() throws {
+    @Test func connectionsAreRefusedBeforeTheyAreMade() throws {
         let bus = try bus { $0.limits.daemon.connections = 16 }
         var clients: [MemoryClient] = []
         for _ in 0..<8 {
@@ -233,10 +226,7 @@ import Testing
         #expect(try hello("lamp-secret-of-lamp")?["ok"] == true)
     }
 
-    @Test(
-        .aloneOnly(
-            because: "A shared bus does not divide lingering sessions between users: to be looked at there."))
-    func lingeringSessionsAreDivided() throws {
+    @Test func lingeringSessionsAreDivided() throws {
         let bus = try MemoryBus.logging("counter/a") { $0.limits.daemon.connections = 8 }
         func leave(_ number: Int, uid: Int) throws {
             let client = bus.connect(uid: uid)
@@ -261,10 +251,7 @@ import Testing
     /// Clients that do not read, or only slowly: together they hold no more than their user's share, and those that do not
     /// read at all are ended.
     @Test(
-        .aloneOnly(
-            because:
-                "Many requests that wait in one turn, and their work, are measured as one machine makes commits."
-        ), arguments: [("actions", true), ("actions", false), ("states", true), ("states", false)])
+        arguments: [("actions", true), ("actions", false), ("states", true), ("states", false)])
     func whoHoldsTooMuchUnreadOutputMayHoldLittle(kind: String, isStuck: Bool) throws {
         let bus = try bus("bag/a") {
             $0.limits.daemon.memory = 32 << 20

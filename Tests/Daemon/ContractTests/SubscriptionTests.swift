@@ -6,10 +6,7 @@ import Testing
 /// Guarantees 3 and 4: the state first, then every change, nothing twice, nothing missing, and a mirror that is
 /// the daemon's state.
 @Suite(.inBothModes) struct SubscriptionTests {
-    @Test(
-        .aloneOnly(
-            because: "Numbers in it count revisions from 0: the first of a shared bus is its beginning."))
-    func subscriberGetsStateBeforeChanges() throws {
+    @Test func subscriberGetsStateBeforeChanges() throws {
         let bus = try MemoryBus.with("counter/a")
         let client = bus.connect()
         // All three in one burst: the subscription stands between two commits.
@@ -34,10 +31,7 @@ import Testing
         #expect(lines[4]["id"] == 3)
     }
 
-    @Test(
-        .aloneOnly(
-            because: "Numbers in it count revisions from 0: the first of a shared bus is its beginning."))
-    func subscriptionOfNothingBeginsWithAnEmptyReset() throws {
+    @Test func subscriptionOfNothingBeginsWithAnEmptyReset() throws {
         let bus = try MemoryBus()
         let client = bus.connect()
         let lines = try client.ask(#"{"op":"subscribe","store":"counter/not-yet"}"#)
@@ -98,10 +92,7 @@ import Testing
         return requests.randomElement(using: &random)!
     }
 
-    @Test(
-        .aloneOnly(
-            because: "Numbers in it count revisions from 0: the first of a shared bus is its beginning."))
-    func recreatedStoreComesAsAState() throws {
+    @Test func recreatedStoreComesAsAState() throws {
         let bus = try MemoryBus.with("counter/x")
         let client = bus.connect()
         try client.revision(after: #"{"op":"create","store":"counter/a"}"#)
@@ -113,10 +104,7 @@ import Testing
         #expect(made[0]["from"] == 3)
     }
 
-    @Test(
-        .aloneOnly(
-            because: "Numbers in it count revisions from 0: the first of a shared bus is its beginning."))
-    func nothingComesWhileTheSelectedPartsStayEqual() throws {
+    @Test func nothingComesWhileTheSelectedPartsStayEqual() throws {
         let bus = try MemoryBus.with("counter/a")
         let client = bus.connect()
         try client.ask(#"{"op":"subscribe","type":"counter","select":["/isEven"],"initial":false}"#)

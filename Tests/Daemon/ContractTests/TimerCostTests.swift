@@ -60,12 +60,7 @@ import Testing
     }
 
     /// Leases that one dispatch has renewed are put in their place in slices, too, and none of them ends.
-    @Test(
-        .aloneOnly(
-            because:
-                "Many requests that wait in one turn, and their work, are measured as one machine makes commits."
-        )) func renewedLeasesAreLookedAtInSlices() throws
-    {
+    @Test func renewedLeasesAreLookedAtInSlices() throws {
         let bus = try TimedBus.make()
         let client = bus.connect()
         for number in 0..<3000 {
@@ -102,12 +97,7 @@ import Testing
     }
 
     /// A bus that was down for long fires in slices what became due meanwhile, and others have their turn between them.
-    @Test(
-        .aloneOnly(
-            because:
-                "Many requests that wait in one turn, and their work, are measured as one machine makes commits."
-        )) func overdueTimersFireInSlices() throws
-    {
+    @Test func overdueTimersFireInSlices() throws {
         let bus = try crowded()
         try arm(bus)
         let client = bus.connect()
@@ -132,12 +122,7 @@ import Testing
 
     /// A timer that takes long leaves room for others, as every long request: the next one waits, and nothing spins
     /// meanwhile.
-    @Test(
-        .aloneOnly(
-            because:
-                "Many requests that wait in one turn, and their work, are measured as one machine makes commits."
-        )) func longTimersWaitAtTheGate() throws
-    {
+    @Test func longTimersWaitAtTheGate() throws {
         let bus = try TimedBus.make { $0.stores += (0..<31_000).map { "counter/c\($0)" } }
         let (client, other) = (bus.connect(), bus.connect())
         bus.advance(milliseconds: 60_000)

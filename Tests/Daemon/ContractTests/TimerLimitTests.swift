@@ -159,9 +159,7 @@ import Testing
     }
 
     /// What other things take counts, too, where a client asks for a timer.
-    @Test(
-        .aloneOnly(because: "A shared bus takes a schedule that has no room in memory: to be mended there."))
-    func aScheduleNeedsRoomBesideEverythingElse() throws {
+    @Test func aScheduleNeedsRoomBesideEverythingElse() throws {
         let bus = try bus { $0.limits.daemon.memory = 300_000 }
         let client = bus.connect()
         let action = #"{"store":"counter/a","action":"increment"}"#

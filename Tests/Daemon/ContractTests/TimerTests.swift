@@ -173,8 +173,7 @@ import Testing
         #expect(try observer.all().compactMap { $0["payload"]?["by"]?.int } == [1, 2, 3, 4, 5])
     }
 
-    @Test(.aloneOnly(because: "A shared bus does not report a refused timer: to be mended there."))
-    func rejectedTimerIsGoneAndTheOperatorLearnsWhy() throws {
+    @Test func rejectedTimerIsGoneAndTheOperatorLearnsWhy() throws {
         let bus = try TimedBus.make()
         let client = bus.connect()
         try client.revision(after: #"{"op":"dispatch","store":"lamp/a","action":"refuse","in":5}"#)
@@ -188,8 +187,7 @@ import Testing
     }
 
     /// A reload takes the action away: its timer is as one that is rejected.
-    @Test(.aloneOnly(because: "A shared bus does not report a refused timer: to be mended there."))
-    func timerOfAnActionThatIsGoneIsGoneWhenDue() throws {
+    @Test func timerOfAnActionThatIsGoneIsGoneWhenDue() throws {
         let bus = try TimedBus.make()
         let client = bus.connect(uid: 0)
         try client.revision(after: #"{"op":"dispatch","store":"lamp/a","action":"touch","in":5}"#)

@@ -2,11 +2,12 @@ import BusHistory
 import BusJSON
 import BusLogic
 import FluxBusDaemon
+import TestModes
 import TestSupport
 import Testing
 
 /// Versions of a type in code: another build of the daemon begins with a log that the one before wrote.
-@Suite struct CompiledMigrationTests {
+@Suite(.inBothModes) struct CompiledMigrationTests {
     enum Earlier {
         struct Gauge: SharedState {
             var level = 0

@@ -7,11 +7,12 @@ import BusProtocol
 import BusSource
 import Flux
 import FluxBusDaemon
+import TestModes
 import TestSupport
 import Testing
 
 /// The timers of a type in code are those of a type in a file: set by commits, fired once at their time, in the log.
-@Suite struct CompiledTimerTests {
+@Suite(.inBothModes) struct CompiledTimerTests {
     /// A lamp that switches itself off.
     struct Lantern: SharedState, Equatable {
         var isOn = false

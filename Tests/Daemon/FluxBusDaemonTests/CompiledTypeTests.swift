@@ -5,11 +5,12 @@ import BusLogic
 import BusServer
 import BusSource
 import FluxBusDaemon
+import TestModes
 import TestSupport
 import Testing
 
 /// What a compiled type adds to a declared one: Swift code that fails in its own ways.
-@Suite struct CompiledTypeTests {
+@Suite(.inBothModes) struct CompiledTypeTests {
     /// A state whose mutations do what they should not.
     struct Unruly: SharedState {
         var number = 1.0

@@ -1,6 +1,7 @@
 import FluxBusDaemon
 import Foundation
 import TestFiles
+import TestModes
 import TestSupport
 import Testing
 
@@ -29,7 +30,7 @@ struct Lantern: SharedState {
     }
 }
 
-@Suite struct DaemonArticleTests {
+@Suite(.inBothModes) struct DaemonArticleTests {
     @Test func typeOfTheArticleIsHosted() throws {
         let article = try Repository.text("Sources/Client/FluxBus/FluxBus.docc/AcrossProcesses.md")
         let code = try #require(

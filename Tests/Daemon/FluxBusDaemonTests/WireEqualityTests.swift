@@ -1,11 +1,12 @@
 import BusJSON
 import FluxBusDaemon
+import TestModes
 import TestSupport
 import Testing
 
 /// On the wire nothing tells a compiled type from a declared one: the same requests to two buses, one with each,
 /// bring the same bytes back to every client.
-@Suite struct WireEqualityTests {
+@Suite(.inBothModes) struct WireEqualityTests {
     /// Two buses and the clients on them, each pair told the same.
     private struct Twins {
         let declared: MemoryBus

@@ -1,10 +1,11 @@
 import BusEngine
 import BusJSON
+import TestModes
 import TestSupport
 import Testing
 
 /// What takes time is counted, so that it takes the time of who asks for it and of nobody else.
-@Suite struct CountedWorkTests {
+@Suite(.inBothModes) struct CountedWorkTests {
     private func work(_ bus: SlowBus, _ body: () throws -> Void) rethrows -> Int {
         let before = bus.engine.totalWork
         try body()

@@ -1,10 +1,11 @@
 import BusJSON
+import TestModes
 import TestSupport
 import Testing
 
 /// Two buses are asked the same. On one of them a client sends equal dispatches again and again; on the other no line is
 /// like one before. Whatever happens to types and stores in between, the answers are the same.
-@Suite("Dispatches like those before") struct FamiliarDispatchTests {
+@Suite("Dispatches like those before", .inBothModes) struct FamiliarDispatchTests {
     /// Definitions of one type, whose actions stand at other places, take other payloads or are gone.
     private static let definitions: [[String]] = [
         [

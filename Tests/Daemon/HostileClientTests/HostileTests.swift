@@ -1,11 +1,12 @@
 import BusEngine
 import BusJSON
 import Foundation
+import TestModes
 import TestSupport
 import Testing
 
 /// What hostile clients may try: it must neither crash nor hang nor bloat the bus, nor reach others.
-@Suite struct HostileTests {
+@Suite(.inBothModes) struct HostileTests {
     static let bag = """
         type: bag
         initial: { items: [], map: {}, é: 1, "e\u{301}": 2 }

@@ -1,11 +1,12 @@
 import BusEngine
 import BusJSON
 import BusMachine
+import TestModes
 import TestSupport
 import Testing
 
 /// The order of what one connection is told, where several of its subscriptions have something to tell.
-@Suite struct OrderTests {
+@Suite(.inBothModes) struct OrderTests {
     private func places(_ events: [JSON]) -> [[Int]] {
         events.filter { $0["event"] != nil }.map { [$0["revision"]?.int ?? -1, $0["sub"]?.int ?? -1] }
     }

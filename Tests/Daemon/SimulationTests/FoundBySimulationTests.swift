@@ -1,10 +1,11 @@
 import BusEngine
 import BusJSON
+import TestModes
 import TestSupport
 import Testing
 
 /// What simulations have found, each in few lines.
-@Suite struct FoundBySimulationTests {
+@Suite(.inBothModes) struct FoundBySimulationTests {
     private static func bus(_ change: (inout Limits) -> Void, stores: [String]) throws -> MemoryBus {
         var setup = MemoryBus.Setup()
         change(&setup.limits)

@@ -1,4 +1,5 @@
 import BusEngine
+import BusJSON
 import TestServer
 import TestSupport
 
@@ -32,14 +33,23 @@ final class MemoryTranscriptBus: TranscriptBus {
 
     func receive(_ client: Character) -> Reception {
         guard let client = clients[client] else { return .end }
-        if let line = client.nextLine() { return .line(line) }
+        if let line = client.nextLine() { return .line(withoutMember(line)) }
         // Who waits for a line lets time pass: a bookmark may take some, and so may a long request after another.
         for _ in 0..<20 {
             bus.advance(milliseconds: 100)
-            if let line = client.nextLine() { return .line(line) }
+            if let line = client.nextLine() { return .line(withoutMember(line)) }
             if client.isEnded { break }
         }
         return client.isEnded ? .end : .nothing
+    }
+
+    /// A shared bus says in `cluster` which member replies; the pages show the replies of one machine.
+    private func withoutMember(_ line: String) -> String {
+        guard BusMode.current == .shared, var reply = (try? JSON(parsing: line))?.object,
+            reply["cluster"]?["member"] != nil
+        else { return line }
+        reply["cluster"] = nil
+        return JSON.object(reply).encoded
     }
 
     func close(_ client: Character) { clients.removeValue(forKey: client)?.close() }

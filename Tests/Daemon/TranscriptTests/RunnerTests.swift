@@ -1,7 +1,8 @@
+import TestModes
 import Testing
 
 /// The runner of transcripts finds what is wrong with one.
-@Suite struct RunnerTests {
+@Suite(.inBothModes) struct RunnerTests {
     private func mistakes(in lines: String) throws -> [String] {
         let page = "# A heading\n```transcript\n= stores counter/a\n\(lines)\n```\n"
         let transcript = try #require(try TranscriptPage.transcripts(in: page, name: "page").first)

@@ -8,13 +8,8 @@ package struct InModes: SuiteTrait, TestTrait, TestScoping {
     /// Why it runs in one mode only; nil: it runs in both.
     package let reason: String?
 
-    private init(_ modes: [BusMode], because reason: String?) {
-        self.modes = modes
-        self.reason = reason
-    }
-
-    package static let both = InModes(BusMode.allCases, because: nil)
-    package static func alone(because reason: String) -> InModes { InModes([.alone], because: reason) }
+    package static let both = InModes(modes: BusMode.allCases, reason: nil)
+    package static func alone(because reason: String) -> InModes { InModes(modes: [.alone], reason: reason) }
 
     package var isRecursive: Bool { true }
 
@@ -23,25 +18,30 @@ package struct InModes: SuiteTrait, TestTrait, TestScoping {
     ) async throws {
         // A test that says which modes it is for has the last word.
         let chosen = test.traits.compactMap { $0 as? InModes }
-        guard !test.isSuite, let last = chosen.last, last.id == id else { return try await function() }
-        for mode in modes { try await BusMode.$current.withValue(mode) { try await perform(function, mode) } }
+        guard !test.isSuite, let last = chosen.last, last.reason == reason else {
+            return try await function()
+        }
+        for mode in modes { try await perform(function, mode, test, testCase) }
     }
 
-    /// A failure in a shared bus says so.
-    private func perform(_ function: @Sendable () async throws -> Void, _ mode: BusMode) async throws {
-        do { try await function() } catch {
-            throw ModeFailure(mode: mode, error: error)
+    /// What fails says on which bus.
+    private func perform(
+        _ function: @Sendable () async throws -> Void, _ mode: BusMode, _ test: Test, _ testCase: Test.Case?
+    ) async throws {
+        let naming = IssueHandlingTrait.compactMapIssues { issue in
+            var issue = issue
+            issue.comments.append("On a bus that is \(mode).")
+            return issue
+        }
+        try await naming.provideScope(for: test, testCase: testCase) {
+            do {
+                try await BusMode.$current.withValue(mode) { try await function() }
+            } catch is ExpectationFailedError {
+            } catch {
+                Issue.record(error, sourceLocation: test.sourceLocation)
+            }
         }
     }
-
-    private var id: String { reason ?? "" }
-}
-
-/// What a test threw in one mode.
-private struct ModeFailure: Error, CustomStringConvertible {
-    let mode: BusMode
-    let error: any Error
-    var description: String { "On a bus that is \(mode): \(error)" }
 }
 
 extension Trait where Self == InModes {

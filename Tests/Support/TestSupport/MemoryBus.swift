@@ -59,13 +59,11 @@ package final class MemoryBus {
         access = setup.access
         configuration = try Self.configuration(setup, epoch, types, access: setup.access)
         if setup.isShared {
-            let rules = try Self.rules(setup.access, types)
-            let member = MemoryMember(
-                configuration, LoadedDefinitions(types: types, limits: setup.limits, access: rules),
-                epoch: epoch, now: now)
+            let copy = setup.log!
+            let member = try MemoryMember(configuration, types: types, copy, now: now)
             engine = Engine(configuration, member.machine, isShared: true)
             self.member = member
-            setup.log?.takeSnapshot(engine.snapshot(), at: engine.revision)
+            if copy.snapshotBytes.isEmpty { copy.takeSnapshot(engine.snapshot(), at: engine.revision) }
         } else if let written = setup.log, !written.snapshotBytes.isEmpty {
             engine = Engine(configuration, try Self.replayer(setup.natives).machine(from: written))
             member = nil
@@ -80,6 +78,8 @@ package final class MemoryBus {
             engine.beginLogging()
             member.serve(with: engine)
             replayer = Self.replayer(setup.natives)
+            settle()
+            precondition(member.hasBegun, "The member begins: \(member.failure ?? "it does not").")
             for store in setup.stores { engine.shared.submitConfigured(store) }
         } else if setup.log != nil {
             engine.beginLogging()
@@ -262,6 +262,7 @@ package final class MemoryBus {
     /// Another engine takes over, as after a restart of the daemon, with these definitions beside the samples, or those
     /// from before. Clients keep their connections.
     package func restart(definitions: [String]? = nil) throws {
+        if setup.isShared { throw TransferFailure("A member of a shared bus hands nothing over.") }
         let types = try definitions.map { try Self.types(setup.natives, $0) } ?? types
         if setup.log == nil {
             engine = try follower(of: handedOver(), types: types)

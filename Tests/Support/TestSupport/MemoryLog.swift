@@ -13,6 +13,10 @@ package final class MemoryLog: PastSource {
 
     package var groups: [Group] = []
     package var snapshotBytes: [Int: [UInt8]] = [:]
+    /// The log of which it is a member's copy; the replica with which that begins, and the entries since.
+    var shared: SharedLog?
+    var replica: [UInt8] = []
+    private(set) var sharedEntries: [UInt8] = []
 
     package init() {}
 
@@ -22,6 +26,7 @@ package final class MemoryLog: PastSource {
         copy.groups = groups
         copy.snapshotBytes = snapshotBytes
         copy.forgotten = forgotten
+        (copy.shared, copy.replica, copy.sharedEntries) = (shared?.copy(), replica, sharedEntries)
         return copy
     }
 
@@ -46,6 +51,7 @@ package final class MemoryLog: PastSource {
     package func append(_ group: SealedBatch) {
         precondition(group.first == lastRevision + 1, "A group follows the one before.")
         groups.append(Group(first: group.first, last: group.last, entries: Array(group.entries.bytes)))
+        sharedEntries += group.shared?.bytes ?? []
     }
 
     package func takeSnapshot(_ snapshot: ByteWriter, at revision: Int) {

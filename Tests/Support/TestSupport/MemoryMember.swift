@@ -1,6 +1,7 @@
 import BusCluster
 import BusEngine
 import BusJSON
+import BusLogic
 import BusMachine
 
 /// The member of a shared bus that a `MemoryBus` is: its replica, and its end of a shared log in memory, as the daemon's
@@ -21,28 +22,52 @@ final class MemoryMember {
     /// How far its time may go on at once, in milliseconds: less than the lease of a member.
     static let longestStep = 500
 
-    init(_ configuration: EngineConfiguration, _ loaded: LoadedDefinitions, epoch: String, now: Int) {
-        self.now = now
-        shared = SharedLog(seed: 1, now: now)
-        shared.isFaulty = false
-        shared.isImmediate = true
+    /// A member that goes on from its copy of the bus. With an empty one it has what a bus of one machine begins with, so
+    /// that the first commit is as there revision 1; how a bus begins in its log is what `ClusterTests` try.
+    init(
+        _ configuration: EngineConfiguration, types: [any StateType], _ copy: MemoryLog, now: Int
+    ) throws {
+        shared = copy.shared ?? SharedLog(now: now)
+        copy.shared = shared
         log = SimulatedLog(shared, seed: 2)
-        let machine = StateMachine(types: [], epoch: "", hashSeed: configuration.hashSeed)
-        machine.knownTypes = configuration.knownTypes
-        commits = SharedCommits(machine)
+        let replica =
+            copy.replica.isEmpty
+            ? Self.beginning(configuration, types) : try Self.replica(of: copy, configuration)
+        guard let commits = replica.sink as? SharedCommits else {
+            preconditionFailure("A replica of a member has commits for its engine.")
+        }
+        self.commits = commits
+        replica.machine.member = Self.name
+        self.now = max(now, replica.machine.time)
+        let before = shared.members.first { $0.name == Self.name }
         member = ClusterMember(
-            name: Self.name, replica: Replica(machine, isNew: true, sink: commits), now: now)
-        machine.member = Self.name
-        settle { !(self.member.isCaughtUp && self.member.canPropose) }
-        let beginning = BusBeginning(epoch: epoch, revision: 0, digest: machine.stateDigest)
-        submit(
-            ClusterEntry(
-                session: 0, by: ClusterEntry.daemon, isOperator: true,
-                .configure(loaded.entry(beginning: beginning))), ticket: 0)
-        settle { !self.member.replica.hasBegun }
+            name: Self.name, replica: replica, incarnation: before?.incarnation ?? 0, now: self.now)
+        if copy.replica.isEmpty { copy.replica = replica.snapshot() }
+    }
+
+    private static func beginning(_ configuration: EngineConfiguration, _ types: [any StateType]) -> Replica {
+        let machine = StateMachine(
+            types: types, epoch: configuration.epoch, limits: configuration.limits.effective,
+            hashSeed: configuration.hashSeed)
+        machine.knownTypes = configuration.knownTypes
+        machine.beginAccess(configuration.access)
+        return Replica(machine, sink: SharedCommits(machine))
+    }
+
+    private static func replica(of copy: MemoryLog, _ configuration: EngineConfiguration) throws -> Replica {
+        let replica = try copy.replica.withUnsafeBytes {
+            try Replica(
+                restoring: $0, knowing: configuration.knownTypes, hashSeed: configuration.hashSeed
+            ) { SharedCommits($0) }
+        }
+        for entry in OrderedEntry.decode(all: copy.sharedEntries)! { _ = try replica.apply(entry) }
+        return replica
     }
 
     var machine: StateMachine { member.replica.machine }
+
+    /// Whether it has come to the end of the shared log, and its clients' requests go there.
+    var hasBegun: Bool { member.isCaughtUp && member.canPropose }
 
     /// From now on the engine makes the commits.
     func serve(with engine: Engine) {
@@ -83,15 +108,6 @@ final class MemoryMember {
             isBusy = true
         }
         return perform() || isBusy
-    }
-
-    /// Before there is an engine: works until something has come about.
-    private func settle(while isMissing: () -> Bool) {
-        for _ in 0..<100 where isMissing() && failure == nil {
-            _ = work(at: now)
-            member.stored(through: member.replica.link.place, now: now)
-        }
-        precondition(!isMissing() && failure == nil, "The bus in memory begins: \(failure ?? "it does not").")
     }
 
     @discardableResult

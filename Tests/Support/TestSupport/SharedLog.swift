@@ -33,6 +33,19 @@ package final class SharedLog {
         self.now = now
     }
 
+    /// One that does what is asked, at once.
+    convenience init(now: Int) {
+        self.init(seed: 1, now: now)
+        (isFaulty, isImmediate) = (false, true)
+    }
+
+    /// Another with the same in it.
+    func copy() -> SharedLog {
+        let copy = SharedLog(now: now)
+        (copy.entries, copy.present, copy.places) = (entries, present, places)
+        return copy
+    }
+
     package var lastPlace: Int { entries.last?.place ?? 0 }
 
     @discardableResult

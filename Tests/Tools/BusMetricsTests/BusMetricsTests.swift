@@ -2,12 +2,13 @@ import BusJSON
 import BusMetrics
 import Foundation
 import TestFiles
+import TestModes
 import TestServer
 import TestSupport
 import Testing
 
 /// The metrics of a bus that has had something to do, as others read them.
-@Suite struct BusMetricsTests {
+@Suite(.inBothModes) struct BusMetricsTests {
     /// What a bus tells of itself, with hostile names among those that it counts.
     private static func stats() throws -> JSONObject {
         var setup = MemoryBus.Setup()

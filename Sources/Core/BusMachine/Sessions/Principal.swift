@@ -97,9 +97,11 @@ extension StateMachine {
         var by: JSONObject = ["uid": .int(uid), "pid": .int(pid)]
         if let unit { by["unit"] = .string(unit) }
         return principal(
-            member.map { .user(uid, member: $0) } ?? .uid(uid),
-            peer: .unix(uid: uid, pid: pid, unit: unit), by: Array(by.encoded.utf8))
+            identity(of: uid), peer: .unix(uid: uid, pid: pid, unit: unit), by: Array(by.encoded.utf8))
     }
+
+    /// The identity of a user of this machine.
+    package func identity(of uid: Int) -> Identity { member.map { .user(uid, member: $0) } ?? .uid(uid) }
 
     /// A client that has shown a token.
     package func principal(token name: String, address: String) -> Principal {
