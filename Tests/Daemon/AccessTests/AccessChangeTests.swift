@@ -65,7 +65,7 @@ import Testing
     }
 
     /// Rules are part of the history: what the log says, snapshots keep and the next daemon takes over.
-    @Test(.aloneOnly(because: "It hands over, or begins again from the log of one machine."))
+    @Test(.aloneOnly(because: "A member of a shared bus hands nothing over."))
     func rulesOutliveTheDaemon() throws {
         let bus = try GuardedBus.make(Self.wide)
         let mallory = bus.mallory
@@ -90,7 +90,7 @@ import Testing
     }
 
     /// Without a log, too: the next daemon goes by the rules that it was started with.
-    @Test(.aloneOnly(because: "It hands over, or begins again from the log of one machine."))
+    @Test(.aloneOnly(because: "A member of a shared bus hands nothing over."))
     func theNextDaemonGoesByItsOwnRules() throws {
         var setup = GuardedBus.setup(Self.wide)
         setup.log = nil
@@ -109,7 +109,7 @@ import Testing
     }
 
     /// Rules that could not be written are not in force.
-    @Test(.aloneOnly(because: "It hands over, or begins again from the log of one machine."))
+    @Test(.aloneOnly(because: "A member whose disk fails ends, and the bus goes on without it."))
     func rulesThatWereNotWrittenAreTakenBack() throws {
         let bus = try GuardedBus.make(Self.wide)
         let (root, mallory) = (bus.root, bus.mallory)

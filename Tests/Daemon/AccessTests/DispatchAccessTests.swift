@@ -166,7 +166,7 @@ import Testing
     }
 
     /// Who has shown a certificate needs no hello, and has its roles from the first line on.
-    @Test(.aloneOnly(because: "It hands over, or begins again from the log of one machine."))
+    @Test(.aloneOnly(because: "A member of a shared bus hands nothing over."))
     func certificatesHaveRoles() throws {
         let bus = try GuardedBus.make()
         func connect(_ subject: String, _ names: [String] = []) -> MemoryClient {

@@ -135,7 +135,7 @@ import Testing
     }
 
     /// From the log, and from a snapshot.
-    @Test(.aloneOnly(because: "It hands over, or begins again from the log of one machine."))
+    @Test(.aloneOnly(because: "A member of a shared bus hands nothing over."))
     func whatWasSeenOutlivesTheDaemon() throws {
         let bus = try make()
         try set(21, bus)

@@ -70,7 +70,7 @@ import Testing
     }
 
     @Test(
-        .aloneOnly(because: "It hands over, or begins again from the log of one machine."),
+        .aloneOnly(because: "A member of a shared bus hands nothing over."),
         arguments: 0..<seeds) func whatIsHiddenInfluencesNothing(seed: Int) throws
     {
         var random = SeededGenerator(seed: UInt64(seed) + 4711)

@@ -4,9 +4,7 @@ import TestSupport
 import Testing
 
 /// Guarantee 7, first half: nothing that was computed from a commit leaves before the commit stands on disk.
-@Suite(
-    .aloneOnly(
-        because: "What waits for the disk are commits made here; on a shared bus they wait for the log."))
+@Suite(.inBothModes)
 struct BusyDiskTests {
     /// Whatever is asked once a commit waits for the disk has to wait with it: it would tell of the commit.
     @Test(arguments: [

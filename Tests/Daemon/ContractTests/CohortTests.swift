@@ -25,7 +25,8 @@ struct CohortTests {
     }
 
     /// One of them sends: its replies stand behind its events, in the middle of what all share.
-    @Test func whoSendsIsToldInOrderToo() throws {
+    @Test(.aloneOnly(because: "What one proposal commits is told before its replies leave, together."))
+    func whoSendsIsToldInOrderToo() throws {
         let bus = try MemoryBus.with("counter/a")
         let watchers = try watchers(of: bus, 3)
         burst(watchers[0], Array(repeating: Self.increment, count: 5))

@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// Guarantees 6 and 9: the bus is gone without a word, and another one begins with what stands in the log.
-@Suite(.aloneOnly(because: "A bus in memory does not begin again as a member from what stands in its log."))
+@Suite(.inBothModes)
 struct CrashTests {
     private let will = #"{"op":"will","actions":[{"store":"counter/left","action":"increment"}]}"#
 

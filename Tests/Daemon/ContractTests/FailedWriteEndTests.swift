@@ -6,7 +6,7 @@ import Testing
 /// Connections that end while nothing can be committed: their wills and the drops of their stores come as soon as they can,
 /// once, and by them.
 @Suite(
-    .aloneOnly(because: "A bus in memory can rewind one machine only: a member reads the shared log again."))
+    .aloneOnly(because: "A member whose disk fails ends, and the bus goes on without it."))
 struct FailedWriteEndTests {
     private let will = #"{"op":"will","actions":[{"store":"counter/left","action":"increment"}]}"#
     private let mine = #"{"op":"create","store":"counter/mine","ephemeral":true}"#

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// A restart that hands everything over is nothing a client could notice.
-@Suite(.aloneOnly(because: "A bus in memory hands over no membership.")) struct HandOverTests {
+@Suite(.aloneOnly(because: "A member of a shared bus hands nothing over.")) struct HandOverTests {
     private let gate =
         "type: gate\ninitial: { isOpen: false }\nactions: { open: { set: { isOpen: true } } }\n"
 

@@ -118,8 +118,7 @@ import Testing
         #expect(try client.code(of: request) == "unavailable")
     }
 
-    @Test(.aloneOnly(because: "It hands over, or begins again from the log of one machine."))
-    func historyThatIsGoneIsAConflict() throws {
+    @Test func historyThatIsGoneIsAConflict() throws {
         let (bus, client) = try bus()
         let log = try #require(bus.written)
         log.takeSnapshot(try bus.past(at: 5))
@@ -177,8 +176,7 @@ import Testing
         _ = bus
     }
 
-    @Test(.aloneOnly(because: "It hands over, or begins again from the log of one machine."))
-    func pastDefinitionsAreWhatTheyWere() throws {
+    @Test func pastDefinitionsAreWhatTheyWere() throws {
         let one = "type: lamp\ninitial: { on: false }"
         let bus = try MemoryBus.logging("lamp/l") { $0.definitions = [one] }
         let client = bus.connect(uid: 0)
@@ -272,7 +270,7 @@ import Testing
     }
 
     @Test(
-        .aloneOnly(because: "It hands over, or begins again from the log of one machine."),
+        .aloneOnly(because: "A member of a shared bus hands nothing over."),
         arguments: [#"{"op":"history","id":1}"#, #"{"op":"get","id":1,"store":"counter/a","revision":1}"#])
     func questionsOfWhoLeavesAreForgotten(_ request: String) throws {
         let (bus, client) = try bus()

@@ -106,8 +106,7 @@ import Testing
         #expect(listed?.map { $0["ttl"]?.int } == [nil, nil, 3600])
     }
 
-    @Test(.aloneOnly(because: "It hands over, or begins again from the log of one machine."))
-    func revertRenews() throws {
+    @Test func revertRenews() throws {
         let bus = try TimedBus.make(logged: true)
         let client = bus.connect()
         let revision = try client.revision(after: #"{"op":"create","store":"lease/l"}"#)

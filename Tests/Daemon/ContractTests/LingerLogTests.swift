@@ -6,7 +6,7 @@ import Testing
 
 /// What the log knows of sessions that linger: after a crash, and after a write that failed, each is what its client was
 /// told.
-@Suite(.aloneOnly(because: "A bus in memory does not begin again as a member from what stands in its log."))
+@Suite(.inBothModes)
 struct LingerLogTests {
     private let hello = #"{"op":"hello","session":"gate","linger":"10s"}"#
     private let will = #"{"op":"will","actions":[{"store":"counter/a","action":"increment"}]}"#
@@ -83,7 +83,8 @@ struct LingerLogTests {
     }
 
     /// A will is answered without a commit, so it holds although what was written with it is lost: with its name.
-    @Test func aWillLeftWhileAWriteFailsLingers() throws {
+    @Test(.aloneOnly(because: "A member whose disk fails ends, and the bus goes on without it."))
+    func aWillLeftWhileAWriteFailsLingers() throws {
         let bus = try MemoryBus.logging("counter/a")
         let client = try client(bus, hello)
         bus.disk = .isBusy
@@ -103,7 +104,8 @@ struct LingerLogTests {
     }
 
     /// The will of a client that has gone while nothing could be written is in the log as soon as that is possible again.
-    @Test func aWillThatWasNotWrittenIsLoggedWhileItLingers() throws {
+    @Test(.aloneOnly(because: "A member whose disk fails ends, and the bus goes on without it."))
+    func aWillThatWasNotWrittenIsLoggedWhileItLingers() throws {
         let bus = try MemoryBus.logging("counter/a")
         let client = try client(bus, hello)
         bus.disk = .isBusy

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// Who has a session when several wait, or several connections name it, and when each of them ends.
-@Suite(.aloneOnly(because: "A bus in memory hands over no membership.")) struct LingerTakeOverTests {
+@Suite(.aloneOnly(because: "A member of a shared bus hands nothing over.")) struct LingerTakeOverTests {
     private let will = #"{"op":"will","actions":[{"store":"counter/a","action":"increment"}]}"#
 
     private func hello(_ session: String, _ linger: Int = 10) -> String {

@@ -116,7 +116,7 @@ import Testing
     }
 
     @Test(
-        .aloneOnly(because: "It hands over, or begins again from the log of one machine."),
+        .aloneOnly(because: "A member of a shared bus hands nothing over."),
         arguments: [true, false]) func aHandOverAndACrashAreBlips(isCrash: Bool) throws
     {
         var bus = try MemoryBus.logging("counter/a")
@@ -137,8 +137,7 @@ import Testing
     }
 
     /// The log knows the name of a session that has nothing but a will.
-    @Test(.aloneOnly(because: "It hands over, or begins again from the log of one machine."))
-    func aWillAloneLingersAcrossACrash() throws {
+    @Test func aWillAloneLingersAcrossACrash() throws {
         let bus = try MemoryBus.logging("counter/a")
         _ = try client(bus, Self.hello, Self.will)
         let next = try bus.crash()
@@ -150,7 +149,7 @@ import Testing
     }
 
     /// Also one that lingers while the daemon is restarted, with and without a log, and from a snapshot.
-    @Test(.aloneOnly(because: "It hands over, or begins again from the log of one machine."))
+    @Test(.aloneOnly(because: "A member of a shared bus hands nothing over."))
     func whatLingersSurvivesARestart() throws {
         for hasLog in [true, false] {
             var setup = MemoryBus.Setup()
@@ -176,7 +175,8 @@ import Testing
     }
 
     /// A commit that did not reach the disk takes nothing of the session with it.
-    @Test(.aloneOnly(because: "It rewinds one machine.")) func aFailedWriteLeavesTheSession() throws {
+    @Test(.aloneOnly(because: "A member whose disk fails ends, and the bus goes on without it."))
+    func aFailedWriteLeavesTheSession() throws {
         let bus = try MemoryBus.logging("counter/a")
         try left(bus).close()
         let other = bus.connect(uid: 7)

@@ -5,7 +5,7 @@ import Testing
 
 /// A restart that keeps its clients, on a bus with a log: what they sent and were still owed is carried out by the daemon
 /// that follows, and stands in its log.
-@Suite(.aloneOnly(because: "A bus in memory hands over no membership.")) struct LoggedHandOverTests {
+@Suite(.aloneOnly(because: "A member of a shared bus hands nothing over.")) struct LoggedHandOverTests {
     @Test func nobodyNotices() throws {
         let bus = try MemoryBus.logging("counter/a")
         let (client, observer) = (bus.connect(), bus.connect())

@@ -7,7 +7,7 @@ import Testing
 
 /// Random actions, reloads, migrations, reverts and restarts, against what the pages say of members in so many words: a
 /// model of a few lines.
-@Suite(.aloneOnly(because: "It begins again from the log of one machine."))
+@Suite(.inBothModes)
 struct MemberModelTests {
     /// A definition, as far as it matters: what `initial` has, and the version.
     private struct Definition {

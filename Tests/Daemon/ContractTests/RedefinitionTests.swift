@@ -156,7 +156,8 @@ import Testing
     }
 
     /// The daemon's own reload, by a signal, has no request that could be refused before.
-    @Test(.aloneOnly(because: "It rewinds one machine.")) func nothingIsReloadedWhileNothingCanBeCommitted()
+    @Test(.aloneOnly(because: "A member whose disk fails ends, and the bus goes on without it."))
+    func nothingIsReloadedWhileNothingCanBeCommitted()
         throws
     {
         let (bus, client) = try bus()

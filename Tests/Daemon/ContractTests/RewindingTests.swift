@@ -6,7 +6,7 @@ import Testing
 /// Between a failed write and the moment when the bus is again what the log says: both take their time, and nobody may see
 /// what lies between.
 @Suite(
-    .aloneOnly(because: "A bus in memory can rewind one machine only: a member reads the shared log again."))
+    .aloneOnly(because: "A member whose disk fails ends, and the bus goes on without it."))
 struct RewindingTests {
     /// A bus that holds a commit which could not be written, and does not know yet what was before it.
     private func suspended() throws -> (MemoryBus, MemoryClient) {

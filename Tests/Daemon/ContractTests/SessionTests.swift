@@ -10,7 +10,7 @@ import Testing
     private static let ephemeral = #"{"op":"create","store":"counter/mine","ephemeral":true}"#
     private static let will = #"{"op":"will","actions":[{"store":"counter/a","action":"increment"}]}"#
 
-    @Test(.aloneOnly(because: "It hands over, or begins again from the log of one machine."))
+    @Test(.aloneOnly(because: "A member of a shared bus hands nothing over."))
     func numbersAreNeverUsedAgain() throws {
         var bus = try MemoryBus.logging("counter/a")
         for round in 0..<6 {
@@ -62,7 +62,7 @@ import Testing
         #expect(engine.state(at: "counter/a")?["count"] == 1)
     }
 
-    @Test(.aloneOnly(because: "It hands over, or begins again from the log of one machine."))
+    @Test(.aloneOnly(because: "A member of a shared bus hands nothing over."))
     func handOverKeepsWhatClientsLeaveBehind() throws {
         let (bus, records) = try Self.records()
         let connection = try #require(records.first { $0["kind"] == "connection" })
@@ -71,7 +71,8 @@ import Testing
     }
 
     /// In form 1 connections were sessions, and had wills: a daemon of then may be followed by one of now.
-    @Test func handOverOfFormOneIsUnderstood() throws {
+    @Test(.aloneOnly(because: "A member of a shared bus hands nothing over."))
+    func handOverOfFormOneIsUnderstood() throws {
         let (bus, records) = try Self.records()
         let session = try #require(records.first { $0["kind"] == "session" })
         let connection = try #require(records.first { $0["kind"] == "connection" }?["id"])
@@ -94,7 +95,7 @@ import Testing
     }
 
     @Test(
-        .aloneOnly(because: "It hands over, or begins again from the log of one machine."),
+        .aloneOnly(because: "A member of a shared bus hands nothing over."),
         arguments: ["nextSession", "session"], [-1, Int.max])
     func numbersThatNoDaemonGivesAreRefused(member: String, number: Int) throws {
         let (bus, records) = try Self.records()

@@ -71,8 +71,7 @@ import Testing
         }
     }
 
-    @Test(.aloneOnly(because: "It hands over, or begins again from the log of one machine."))
-    func storesStillCountAfterASnapshotAndARestart() throws {
+    @Test func storesStillCountAfterASnapshotAndARestart() throws {
         let log = MemoryLog()
         func bus() throws -> MemoryBus {
             var setup = MemoryBus.Setup()
@@ -106,7 +105,11 @@ import Testing
         #expect(try ada.code(of: later("t100")) == "limit")
     }
 
-    @Test func timersThatActionsSetCountForWhoDispatches() throws {
+    @Test(
+        .aloneOnly(
+            because:
+                "What actions do is the same on all members, and a user's share is what one of them gives."))
+    func timersThatActionsSetCountForWhoDispatches() throws {
         let bus = try TimedBus.make {
             $0.limits.bus.timers = 4
             $0.stores = ["lamp/l0", "lamp/l1", "lamp/l2"]
@@ -226,7 +229,8 @@ import Testing
         #expect(try hello("lamp-secret-of-lamp")?["ok"] == true)
     }
 
-    @Test func lingeringSessionsAreDivided() throws {
+    @Test(.aloneOnly(because: "On a shared bus a session lingers whoever left it."))
+    func lingeringSessionsAreDivided() throws {
         let bus = try MemoryBus.logging("counter/a") { $0.limits.daemon.connections = 8 }
         func leave(_ number: Int, uid: Int) throws {
             let client = bus.connect(uid: uid)

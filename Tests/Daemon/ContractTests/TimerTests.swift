@@ -299,8 +299,7 @@ import Testing
 
     // MARK: Keys, and no answer
 
-    @Test(.aloneOnly(because: "It hands over, or begins again from the log of one machine."))
-    func keyedScheduleIsAnsweredAsTheFirstTime() throws {
+    @Test func keyedScheduleIsAnsweredAsTheFirstTime() throws {
         let bus = try TimedBus.make(logged: true)
         let client = bus.connect()
         let request = later.replacing("}", with: #","key":"k"}"#)

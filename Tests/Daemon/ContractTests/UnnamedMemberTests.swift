@@ -75,8 +75,7 @@ import Testing
         }
     }
 
-    @Test(.aloneOnly(because: "It hands over, or begins again from the log of one machine."))
-    func anEditedFileDoesNotStopTheStart() throws {
+    @Test func anEditedFileDoesNotStopTheStart() throws {
         let (bus, client) = try bus()
         let before = try client.state(of: "board/a")
         bus.definitions = ["summary: What stands on a board.\n" + Self.board, Self.note]
@@ -147,8 +146,7 @@ import Testing
     }
 
     /// A log of the build that took such members has them still: its entries are applied as they were then.
-    @Test(.aloneOnly(because: "It hands over, or begins again from the log of one machine."))
-    func aLogThatHasThemIsReplayed() throws {
+    @Test func aLogThatHasThemIsReplayed() throws {
         let closed = Self.board.replacing("initial:", with: "state: { title: string }\ninitial:")
         let bus = try MemoryBus.logging("board/a") { $0.definitions = [closed, Self.note] }
         let entry =

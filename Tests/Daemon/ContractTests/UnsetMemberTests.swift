@@ -35,8 +35,7 @@ import Testing
         #expect(try bus.isWhatTheLogSays())
     }
 
-    @Test(.aloneOnly(because: "It hands over, or begins again from the log of one machine."))
-    func aReloadFillsInOnlyWhatInitialGained() throws {
+    @Test func aReloadFillsInOnlyWhatInitialGained() throws {
         let (bus, client, _) = try bus()
         let watcher = bus.connect()
         try watcher.reply(to: #"{"op":"subscribe","type":"form"}"#)
