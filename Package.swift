@@ -326,7 +326,7 @@ let package = Package(
             dependencies: [
                 "BusEngine", "BusJSON", "BusLogic", "BusMachine", "BusSystem", "FluxBus", "FluxBusCommand",
                 "TestFiles",
-                "TestServer", "TestSupport", "fluxbus-bench",
+                "TestModes", "TestServer", "TestSupport", "fluxbus-bench",
             ]),
         // Metrics, read by parsers of others; the numbers of a real bus.
         .testTarget(

@@ -32,6 +32,13 @@ package struct BusLimits: Sendable, Equatable {
 
     package init() {}
 
+    /// What of a limit a user may have, if all users have so much and it has so much of that.
+    package static func share(of limit: Int, taken all: Int, own: Int, fixed: Int? = nil) -> Int {
+        let left = limit - (all - own)
+        // The last one is not divided.
+        return min(max(left / 2, min(left, 1)), fixed ?? .max)
+    }
+
     /// For replayed entries, which were committed before: they are not checked again.
     package static var none: BusLimits {
         var limits = BusLimits()
@@ -56,7 +63,8 @@ package struct BusLimits: Sendable, Equatable {
     package static let rulesOfReading = 2
 
     /// By these and later rules a request is checked on a shared bus as it is on one machine: `cancel` asks the access
-    /// rules before it looks for the store, and `create` reads `state` and `version` first.
+    /// rules before it looks for the store, and `create` reads `state` and `version` first. No more than `lingering` sessions
+    /// wait for their clients.
     package static let rulesOfOneMeaning = 3
 
     /// How long ago the time of a dispatch that comes later may be, in milliseconds: clocks of clients go wrong by seconds,
@@ -71,6 +79,9 @@ package struct BusLimits: Sendable, Equatable {
     /// day. What it holds, no other client can have meanwhile.
     package static let sessionName = 128
     package static let longestLinger = 86_400_000
+    /// The sessions of a shared bus that wait for their clients: as many as one machine may have connections, where its
+    /// configuration says nothing else.
+    package static let lingering = 4096
     /// The longest key, in bytes: it is kept for every keyed commit.
     package static let key = 128
     /// The keyed commits that are remembered, so that a retry after a lost connection is recognised.

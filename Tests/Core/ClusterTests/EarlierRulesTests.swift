@@ -125,6 +125,38 @@ import Testing
         }
     }
 
+    /// A user may have half of the sessions that others leave, of all that may wait for their clients; by earlier rules any
+    /// number did.
+    @Test func sessionsThatWaitGoByTheirRules() throws {
+        for rules in [2, 3] {
+            let bus = try bus(rules)
+            var number = 1
+            func waiting(after count: Int, of user: String, isOperator: Bool = false) throws -> Int {
+                for _ in 0..<count {
+                    number += 1
+                    let by = Array(#"{"token":"\#(user)","address":"a"}"#.utf8)
+                    let will = Array(
+                        #"{"op":"will","actions":[{"store":"form/a","action":"drop"}]}"#.utf8)
+                    let commands: [ClusterEntry.Command] = [
+                        .sessionNamed("s\(number)", linger: 900), .request(will), .sessionEnded,
+                    ]
+                    _ = try bus.propose(
+                        commands.map {
+                            ClusterEntry(session: number, by: by, isOperator: isOperator, $0)
+                        })
+                }
+                return bus.replica.machine.sessionCount
+            }
+            let isBounded = rules == 3
+            #expect(try waiting(after: 2050, of: "anna") == (isBounded ? 2048 : 2050))
+            #expect(try waiting(after: 1026, of: "bob") == (isBounded ? 3072 : 3076))
+            let restored = try ClusterDisk.restored(bus.replica.snapshot(), build: .usual, omitting: [])
+            #expect(restored.digest == bus.replica.digest)
+            #expect(
+                try waiting(after: 1026, of: "root", isOperator: true) == (isBounded ? 4096 : 4102))
+        }
+    }
+
     /// The payload of a dispatch to all types stands in the log as it was sent, or as each type takes it; and a snapshot
     /// knows by which rules the end of a member goes.
     @Test func whatIsToldGoesByTheRules() throws {

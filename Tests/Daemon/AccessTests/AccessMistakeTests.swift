@@ -1,9 +1,8 @@
-import TestModes
 import TestSupport
 import Testing
 
 /// What is wrong in a file of rules is said in a sentence that tells what to write.
-@Suite("Mistakes in access rules", .inBothModes) struct AccessMistakeTests {
+@Suite("Mistakes in access rules") struct AccessMistakeTests {
     @Test(arguments: [
         (
             "roles: { guest: [bob] }\nrules: []",

@@ -97,7 +97,8 @@ import Testing
     }
 
     /// Past actions are delivered a slice at a time, however many are in one batch.
-    @Test func thePastIsToldInSlices() throws {
+    @Test(.aloneOnly(because: "It looks at each slice of an engine of its own."))
+    func thePastIsToldInSlices() throws {
         let bus = try SlicedLog(commits: 2000)
         let most = try bus.subscribe(#""type":"item""#)
         #expect(most < DaemonLimits().sliceWork + 20_000)

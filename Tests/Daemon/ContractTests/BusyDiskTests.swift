@@ -46,7 +46,13 @@ struct BusyDiskTests {
 
     /// Equal commits take no room in the log, and silent ones none in an outbox; a slow disk lets only so many of them wait,
     /// half of them of one connection.
-    @Test(.timeLimit(.minutes(1))) func onlySoManyCommitsWaitForTheDisk() throws {
+    @Test(
+        .aloneOnly(
+            because:
+                "On a shared bus requests wait for the log, in `ProposalQueue`, and not commits for the disk."
+        ),
+        .timeLimit(.minutes(1)))
+    func onlySoManyCommitsWaitForTheDisk() throws {
         let bus = try MemoryBus.logging("counter/a")
         let clients = [bus.connect(), bus.connect(), bus.connect()]
         bus.disk = .isBusy
@@ -92,7 +98,13 @@ struct BusyDiskTests {
     }
 
     /// Users have equal parts of it, however many connections they have: fifty floods of one take no more than two do.
-    @Test(.timeLimit(.minutes(1))) func usersShareWhatWaitsForTheDisk() throws {
+    @Test(
+        .aloneOnly(
+            because:
+                "On a shared bus requests wait for the log, in `ProposalQueue`, and not commits for the disk."
+        ),
+        .timeLimit(.minutes(1)))
+    func usersShareWhatWaitsForTheDisk() throws {
         let bus = try MemoryBus.logging("counter/a", "value/a")
         let floods = (0..<20).map { _ in bus.connect(uid: 1000) }
         let (other, newcomer) = (bus.connect(uid: 2000), bus.connect(uid: 3000))
@@ -146,7 +158,8 @@ struct BusyDiskTests {
     }
 
     /// A reply that waits for one group does not wait for the next one as well, and the next one's do not leave with it.
-    @Test func eachGroupLetsItsOwnRepliesGo() throws {
+    @Test(.aloneOnly(because: "A member writes entries of the shared log, also those without a commit."))
+    func eachGroupLetsItsOwnRepliesGo() throws {
         let bus = try MemoryBus.logging("counter/a")
         let (client, observer) = (bus.connect(), bus.connect())
         try observer.ask(#"{"op":"subscribe","type":"counter"}"#)
@@ -160,7 +173,8 @@ struct BusyDiskTests {
         #expect(try observer.all().compactMap { $0["revision"]?.int } == [3, 4])
     }
 
-    @Test func goodbyeWaitsForWhatWasSaidBefore() throws {
+    @Test(.aloneOnly(because: "Nobody is answered any more whose request is on its way to the shared log."))
+    func goodbyeWaitsForWhatWasSaidBefore() throws {
         let bus = try MemoryBus.logging("counter/a")
         let client = bus.connect()
         bus.disk = .isBusy
@@ -182,7 +196,12 @@ struct BusyDiskTests {
     }
 
     /// A loop asks before it reads, and asks again only when it is called: so also who was quiet is called.
-    @Test func whoeverMayNotBeReadIsCalledWhenItMay() throws {
+    @Test(
+        .aloneOnly(
+            because:
+                "On a shared bus requests wait for the log, in `ProposalQueue`, and not commits for the disk."
+        ))
+    func whoeverMayNotBeReadIsCalledWhenItMay() throws {
         let (bus, client) = try full()
         let quiet = bus.connect()
         guard case .blocked = bus.engine.status(of: quiet.connection) else {

@@ -220,7 +220,10 @@ import Testing
     }
 
     /// No more wait than connections may be open: whoever leaves one after the other does not fill the bus.
-    @Test func asManyLingerAsMayConnect() throws {
+    @Test(
+        .aloneOnly(
+            because: "How many wait on a shared bus is a limit of the bus; `EarlierRulesTests` try it."))
+    func asManyLingerAsMayConnect() throws {
         let bus = try MemoryBus.logging("counter/a") { $0.limits.daemon.connections = 5 }
         for number in 0..<8 {
             try client(

@@ -229,7 +229,9 @@ import Testing
         #expect(try hello("lamp-secret-of-lamp")?["ok"] == true)
     }
 
-    @Test(.aloneOnly(because: "On a shared bus a session lingers whoever left it."))
+    @Test(
+        .aloneOnly(
+            because: "How many wait on a shared bus is a limit of the bus; `EarlierRulesTests` try it."))
     func lingeringSessionsAreDivided() throws {
         let bus = try MemoryBus.logging("counter/a") { $0.limits.daemon.connections = 8 }
         func leave(_ number: Int, uid: Int) throws {
@@ -255,6 +257,8 @@ import Testing
     /// Clients that do not read, or only slowly: together they hold no more than their user's share, and those that do not
     /// read at all are ended.
     @Test(
+        .aloneOnly(
+            because: "A bus with a log, as a shared one, tells actions later and ends nobody for them."),
         arguments: [("actions", true), ("actions", false), ("states", true), ("states", false)])
     func whoHoldsTooMuchUnreadOutputMayHoldLittle(kind: String, isStuck: Bool) throws {
         let bus = try bus("bag/a") {

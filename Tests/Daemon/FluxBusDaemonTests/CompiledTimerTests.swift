@@ -281,7 +281,8 @@ import Testing
     }
 
     /// What the log says of an earlier build's rule is that there was one; its timers are in the snapshot.
-    @Test func laterBuildTakesTimersOver() throws {
+    @Test(.aloneOnly(because: "Another build begins with a snapshot in the log of one machine."))
+    func laterBuildTakesTimersOver() throws {
         let bus = try bus()
         _ = try ask(bus.connect(), switchOn)
         bus.written?.takeSnapshot(bus.engine.snapshot(), at: bus.engine.revision)
@@ -322,7 +323,8 @@ import Testing
     }
 
     /// What `types` shows can be compiled, by whoever reads a log; a file can't say that its timers are in code.
-    @Test func definitionsCanBeReadWithoutTheCode() throws {
+    @Test(.aloneOnly(because: "It makes no bus."))
+    func definitionsCanBeReadWithoutTheCode() throws {
         for type in try FluxBusDaemon.compile([Lantern.self, Guest.self]) {
             let declared = try DeclaredType(definition: type.definition)
             #expect(declared.timeToLive == type.timeToLive)
@@ -348,7 +350,8 @@ import Testing
         }
     }
 
-    @Test func timeToLiveOutOfRangeRefusesTheStart() {
+    @Test(.aloneOnly(because: "It makes no bus."))
+    func timeToLiveOutOfRangeRefusesTheStart() {
         #expect(throws: (any Error).self) { try FluxBusDaemon.compile([Mayfly.self]) }
         #expect(
             Mayfly.mistakes() == [
@@ -357,7 +360,8 @@ import Testing
     }
 
     /// One rule for both: what a process takes, a daemon takes, and the other way round.
-    @Test func limitsAreTheSameInAProcessAndOnABus() {
+    @Test(.aloneOnly(because: "It makes no bus."))
+    func limitsAreTheSameInAProcessAndOnABus() {
         #expect(TimerLimits.timersOfStore == BusLimits().timersOfStore)
         #expect(TimerLimits.shortest == .milliseconds(DurationText.shortest))
         #expect(TimerLimits.longest == .milliseconds(DurationText.longest))
@@ -370,7 +374,8 @@ import Testing
     }
 
     /// The same type in a process, without a bus.
-    @Test func sameTypeSwitchesItselfOffInAProcess() {
+    @Test(.aloneOnly(because: "It makes no bus."))
+    func sameTypeSwitchesItselfOffInAProcess() {
         let time = ManualClock()
         let store = Store<Lantern>(state: Lantern(), clock: time.clock)
         store.dispatch(.switchOn())

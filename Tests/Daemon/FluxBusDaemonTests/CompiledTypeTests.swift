@@ -157,7 +157,8 @@ import Testing
         }
     }
 
-    @Test func typesThatCantWorkRefuseTheStartAllAtOnce() throws {
+    @Test(.aloneOnly(because: "It makes no bus."))
+    func typesThatCantWorkRefuseTheStartAllAtOnce() throws {
         let failure = try #require(
             #expect(throws: StartFailure.self) {
                 try FluxBusDaemon.compile([Tally.self, Clash.self, Twin.self])
@@ -173,7 +174,8 @@ import Testing
         #expect(try FluxBusDaemon.compile([Tally.self, Tally.self]).count == 1)
     }
 
-    @Test func aFileOfTheSameNameIsAnError() throws {
+    @Test(.aloneOnly(because: "It makes no bus."))
+    func aFileOfTheSameNameIsAnError() throws {
         let natives = try FluxBusDaemon.compile([Tally.self])
         let file = TypeCatalog.File(name: "types/tally.yaml", bytes: Array(Tally.declared.utf8))
         let error = #expect(throws: SourceError.self) { try TypeCatalog([file], beside: natives) }

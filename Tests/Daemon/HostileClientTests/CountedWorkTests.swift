@@ -46,7 +46,11 @@ import Testing
     }
 
     /// A long will waits until the others have had their time, like any long request.
-    @Test func longWillsAreLongRequests() throws {
+    @Test(
+        .aloneOnly(
+            because:
+                "On a shared bus commits are made as its log brings them, and their work is nobody's here."))
+    func longWillsAreLongRequests() throws {
         let bus = try SlowBus()
         let (greedy, other) = (bus.connect(), bus.connect())
         bus.send(#"{"op":"create","store":"counter/a"}"#, from: other)
@@ -83,7 +87,11 @@ import Testing
     }()
 
     /// What a store's expressions took is known: the next dispatch to it waits at the gate, and one to another store does not.
-    @Test func expensiveStoresWaitAndOthersDoNot() throws {
+    @Test(
+        .aloneOnly(
+            because:
+                "On a shared bus commits are made as its log brings them, and their work is nobody's here."))
+    func expensiveStoresWaitAndOthersDoNot() throws {
         let bus = try SlowBus(definitions: [Self.sums])
         let (greedy, other) = (bus.connect(), bus.connect())
         for store in ["sums/big", "sums/small"] {
@@ -114,7 +122,11 @@ import Testing
     }
 
     /// And so is what a state takes that a client creates.
-    @Test func computedValuesOfNewStoresAreCounted() throws {
+    @Test(
+        .aloneOnly(
+            because:
+                "On a shared bus commits are made as its log brings them, and their work is nobody's here."))
+    func computedValuesOfNewStoresAreCounted() throws {
         let bus = try SlowBus(definitions: [Self.sums])
         let client = bus.connect()
         let list = Array(repeating: "1", count: 2000).joined(separator: ",")

@@ -1,10 +1,11 @@
 import BusEngine
 import BusJSON
+import TestModes
 import TestSupport
 import Testing
 
 /// What is done later than at once: who is told after a pause, in the middle of a turn, from memory that is not all taken at once.
-@Suite struct LaterTests {
+@Suite(.inBothModes) struct LaterTests {
     private static let increment = #"{"op":"dispatch","store":"counter/a","action":"increment"}"#
 
     /// Goes on as long as there is something to do, for some milliseconds.
@@ -128,7 +129,10 @@ import Testing
     }
 
     /// The end of a client that leaves much behind is rare beside others, as all that takes long.
-    @Test func longEndWaitsAtTheGate() throws {
+    @Test(
+        .aloneOnly(
+            because: "On a shared bus a session ends where its log has come to that, on all members alike."))
+    func longEndWaitsAtTheGate() throws {
         let bus = try SlowBus()
         let (leaving, other) = (bus.connect(), bus.connect())
         for number in 0..<3000 {

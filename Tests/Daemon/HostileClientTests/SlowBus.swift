@@ -6,6 +6,8 @@ import Testing
 /// A bus in memory whose services a test calls for one by one, to see what happens between them.
 final class SlowBus {
     let engine: Engine
+    /// Nil: the bus is this machine's alone.
+    private let member: MemoryMember?
     private(set) var now = 1_795_000_000_000
     private let pieces = UnsafeMutableBufferPointer<OutputPiece>.allocate(capacity: 64)
 
@@ -22,8 +24,19 @@ final class SlowBus {
         var configuration = EngineConfiguration(
             epoch: "7c1f6a52-9a43-4a7e-8c55-2f0d8e5b1a90", ownUID: 990, version: "test")
         configuration.limits = limits
-        engine = Engine(configuration, types: try SampleTypes.load(and: [Self.definition] + definitions))
+        let types = try SampleTypes.load(and: [Self.definition] + definitions)
+        member =
+            BusMode.current == .shared
+            ? try MemoryMember(configuration, types: types, MemoryLog(), now: now) : nil
+        engine =
+            member.map { Engine(configuration, $0.machine, isShared: true) }
+            ?? Engine(configuration, types: types)
         engine.beginTurn(at: now)
+        if let member {
+            engine.beginLogging()
+            member.serve(with: engine)
+            deliver()
+        }
     }
 
     deinit { pieces.deallocate() }
@@ -34,16 +47,47 @@ final class SlowBus {
     func send(_ lines: String..., from connection: ConnectionID) {
         for line in lines {
             Array((line + "\n").utf8).withUnsafeBytes { engine.receive(connection, $0) }
+            deliver()
         }
     }
 
     /// Time passes, and a turn begins.
     func turn(after milliseconds: Int = 1) {
-        now += milliseconds
+        let end = now + milliseconds
+        // A member that is silent for longer loses its lease.
+        while member != nil, end - now > MemoryMember.longestStep {
+            now += MemoryMember.longestStep
+            engine.beginTurn(at: now)
+            deliver()
+        }
+        now = end
         engine.beginTurn(at: now)
         engine.tickIfDue()
         engine.relieveMemory()
+        deliver()
         engine.takeReady { _ in }
+    }
+
+    /// On a shared bus: what is asked of the shared log comes back from there, and is on disk.
+    func deliver() {
+        guard let member else { return }
+        var isBusy = true
+        while isBusy {
+            isBusy = member.work(at: now)
+            for output in engine.takeOutputs() {
+                switch output {
+                case .entry(let entry, let ticket): member.submit(entry, ticket: ticket)
+                case .barrier(let ticket): member.sync(ticket: ticket)
+                default: continue
+                }
+                isBusy = true
+            }
+            if let batch = engine.sealBatch() {
+                engine.confirmBatch()
+                if let shared = batch.shared { member.stored(through: shared.place) }
+                isBusy = true
+            }
+        }
     }
 
     /// A client takes what there is for it, up to some bytes.

@@ -2,12 +2,13 @@ import BusEngine
 import BusJSON
 import BusLogic
 import BusProtocol
+import TestModes
 import TestSupport
 import Testing
 
 /// Nothing recurses over what clients send without a bound: the deepest and the longest that each member of each request
 /// may be, and may not be, on a thread with little stack. Where something does, the whole program ends here.
-@Suite struct SmallStackTests {
+@Suite(.inBothModes) struct SmallStackTests {
     /// What stands where something else is wanted: nested as deeply as a line may be and more deeply, and texts that mean as
     /// many steps as they are long.
     private static let values: [String] = {

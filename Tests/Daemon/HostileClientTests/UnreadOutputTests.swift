@@ -1,11 +1,12 @@
 import BusEngine
 import BusJSON
+import TestModes
 import TestSupport
 import Testing
 
 /// Guarantee 8: what a client does not read takes bounded memory, and its user pays for it before others do. Output counts when
 /// it is made.
-@Suite struct UnreadOutputTests {
+@Suite(.inBothModes) struct UnreadOutputTests {
     private static let memory = 16 << 20
 
     /// One kind of client that never reads.

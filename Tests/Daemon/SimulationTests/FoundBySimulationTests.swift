@@ -36,7 +36,8 @@ import Testing
     }
 
     /// A store that changes while a subscription is still looking for its stores is told of, too.
-    @Test func changeDuringTheSearchForStoresIsTold() throws {
+    @Test(.aloneOnly(because: "It calls the engine step by step, and the shared log has no turn."))
+    func changeDuringTheSearchForStoresIsTold() throws {
         let stores = (10..<60).map { "note/s\($0)" }
         let bus = try Self.bus({ $0.daemon.sliceWork = 200 }, stores: stores)
         let engine = bus.engine

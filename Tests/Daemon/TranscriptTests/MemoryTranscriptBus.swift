@@ -43,10 +43,11 @@ final class MemoryTranscriptBus: TranscriptBus {
         return client.isEnded ? .end : .nothing
     }
 
-    /// A shared bus says in `cluster` which member replies; the pages show the replies of one machine.
+    /// A shared bus says which member replies, and on which a user is; the pages show the replies of one machine.
     private func withoutMember(_ line: String) -> String {
-        guard BusMode.current == .shared, var reply = (try? JSON(parsing: line))?.object,
-            reply["cluster"]?["member"] != nil
+        if BusMode.current == .alone { return line }
+        let line = line.replacing(#""member":"memory","#, with: "")
+        guard var reply = (try? JSON(parsing: line))?.object, reply["cluster"]?["attached"] != nil
         else { return line }
         reply["cluster"] = nil
         return JSON.object(reply).encoded

@@ -35,7 +35,15 @@ package struct InModes: SuiteTrait, TestTrait, TestScoping {
         }
         try await naming.provideScope(for: test, testCase: testCase) {
             do {
-                try await BusMode.$current.withValue(mode) { try await function() }
+                let count = SharedBusCount()
+                try await BusMode.$current.withValue(mode) {
+                    try await BusMode.$count.withValue(count) { try await function() }
+                }
+                if mode == .shared, count.isZero {
+                    Issue.record(
+                        "This test makes no shared bus; say why by `.aloneOnly(because:)`.",
+                        sourceLocation: test.sourceLocation)
+                }
             } catch is ExpectationFailedError {
             } catch {
                 Issue.record(error, sourceLocation: test.sourceLocation)

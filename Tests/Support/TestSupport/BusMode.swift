@@ -1,3 +1,5 @@
+import Synchronization
+
 /// Where the commits of a `MemoryBus` are made.
 package enum BusMode: String, CaseIterable, Sendable {
     /// On this machine, at once.
@@ -7,4 +9,14 @@ package enum BusMode: String, CaseIterable, Sendable {
 
     /// The mode of buses whose setup says nothing else.
     @TaskLocal package static var current = BusMode.alone
+    /// Counts the shared buses that are made; nil: nobody asks.
+    @TaskLocal package static var count: SharedBusCount?
+}
+
+/// How many shared buses a test has made.
+package final class SharedBusCount: Sendable {
+    private let made = Atomic(0)
+    package init() {}
+    package var isZero: Bool { made.load(ordering: .relaxed) == 0 }
+    func add() { made.add(1, ordering: .relaxed) }
 }

@@ -6,27 +6,28 @@ import BusMachine
 
 /// The member of a shared bus that a `MemoryBus` is: its replica, and its end of a shared log in memory, as the daemon's
 /// cluster coordinator has them. The log loses nothing and answers at once, so that a request has its reply when the bus is at rest.
-final class MemoryMember {
+package final class MemoryMember {
     private let log: SimulatedLog
     private let shared: SharedLog
     private let member: ClusterMember
     private let commits: SharedCommits
     private weak var engine: Engine?
     /// What the member or its bus gave up for: a test that gets here is broken, or has found a fault.
-    private(set) var failure: String?
+    package private(set) var failure: String?
     private var submitted: [(entry: ClusterEntry, ticket: Int)] = []
     private var barriers: [Int] = []
     private var now: Int
 
     private static let name = "memory"
     /// How far its time may go on at once, in milliseconds: less than the lease of a member.
-    static let longestStep = 500
+    package static let longestStep = 500
 
     /// A member that goes on from its copy of the bus. With an empty one it has what a bus of one machine begins with, so
     /// that the first commit is as there revision 1; how a bus begins in its log is what `ClusterTests` try.
-    init(
+    package init(
         _ configuration: EngineConfiguration, types: [any StateType], _ copy: MemoryLog, now: Int
     ) throws {
+        BusMode.count?.add()
         shared = copy.shared ?? SharedLog(now: now)
         copy.shared = shared
         log = SimulatedLog(shared, seed: 2)
@@ -64,31 +65,31 @@ final class MemoryMember {
         return replica
     }
 
-    var machine: StateMachine { member.replica.machine }
+    package var machine: StateMachine { member.replica.machine }
 
     /// Whether it has come to the end of the shared log, and its clients' requests go there.
-    var hasBegun: Bool { member.isCaughtUp && member.canPropose }
+    package var hasBegun: Bool { member.isCaughtUp && member.canPropose }
 
     /// From now on the engine makes the commits.
-    func serve(with engine: Engine) {
+    package func serve(with engine: Engine) {
         self.engine = engine
         engine.share(commits, condition: ["bus": "memory", "member": .string(Self.name), "attached": true])
     }
 
-    func submit(_ entry: ClusterEntry, ticket: Int) { submitted.append((entry, ticket)) }
-    func sync(ticket: Int) { barriers.append(ticket) }
+    package func submit(_ entry: ClusterEntry, ticket: Int) { submitted.append((entry, ticket)) }
+    package func sync(ticket: Int) { barriers.append(ticket) }
     func answer(_ query: ClusterQuery) {
         engine?.answer(query, with: .failure(ClusterRefusal("A bus in memory has no other members.")))
     }
 
     /// Everything applied up to a place is on disk.
-    func stored(through place: Int) {
+    package func stored(through place: Int) {
         member.stored(through: place, now: now)
         perform()
     }
 
     /// Passes on what was submitted and takes what the log delivers; true if there was anything.
-    func work(at now: Int) -> Bool {
+    package func work(at now: Int) -> Bool {
         self.now = now
         shared.advance(to: now)
         member.tick(now: now)

@@ -17,8 +17,13 @@ package enum SmallStack {
     /// Runs something on such a thread, and returns when it is done.
     package static func run(_ body: @escaping @Sendable () throws -> Void) throws {
         let (done, outcome) = (DispatchSemaphore(value: 0), Outcome())
+        let (mode, count) = (BusMode.current, BusMode.count)
         let thread = Thread {
-            do { try body() } catch { outcome.error = error }
+            do {
+                try BusMode.$current.withValue(mode) { try BusMode.$count.withValue(count) { try body() } }
+            } catch {
+                outcome.error = error
+            }
             done.signal()
         }
         thread.stackSize = bytes

@@ -43,7 +43,8 @@ import Testing
         BusMetrics.text(of: try Self.stats(), as: form).split(separator: "\n").map(String.init)
     }
 
-    @Test func numbersAreThoseOfTheBus() throws {
+    @Test(.aloneOnly(because: "A user of a shared bus is one of a machine, and its names say so."))
+    func numbersAreThoseOfTheBus() throws {
         let lines = try lines()
         for line in [
             "fluxbus_revision 8", "fluxbus_stores 2", "fluxbus_commits_total 8",
@@ -79,7 +80,8 @@ import Testing
         #expect(denials == [#"fluxbus_denials_total{role="a\"b\\c\nd�e�f{g=\"h\"} 1"} 2"#])
     }
 
-    @Test func whoMayNotManageGetsWhatIsTold() {
+    @Test(.aloneOnly(because: "It makes no bus."))
+    func whoMayNotManageGetsWhatIsTold() {
         let text = BusMetrics.text(of: ["revision": 3, "epoch": "e"])
         #expect(text.contains("fluxbus_revision 3\n"))
         #expect(text.split(separator: "\n").filter { !$0.hasPrefix("#") }.count == 2)
@@ -87,7 +89,8 @@ import Testing
     }
 
     /// The page for operators names every metric, with its kind and its unit, and no other.
-    @Test func everyMetricIsDocumented() throws {
+    @Test(.aloneOnly(because: "It makes no bus."))
+    func everyMetricIsDocumented() throws {
         let page = try Repository.text("Sources/Daemon/BusServer/BusServer.docc/Monitoring.md")
         let rows = page.matches(of: /\n\| `(fluxbus_[a-z_]+)` \| ([a-z]+) \| ([^|\n]+) \|/).map {
             [String($0.1), String($0.2), String($0.3)]
@@ -136,7 +139,10 @@ import Testing
     ]
 
     /// Dashboard and alerts ask for what there is.
-    @Test(arguments: samples) func samplesNameMetricsThatExist(_ file: String) throws {
+    @Test(
+        .aloneOnly(because: "It makes no bus."),
+        arguments: samples)
+    func samplesNameMetricsThatExist(_ file: String) throws {
         let names = Set(
             MetricFamily.all.flatMap { family in
                 switch family.kind {

@@ -1,8 +1,9 @@
 import BusJSON
 import FluxBusCommand
+import TestModes
 import Testing
 
-@Suite("Blame")
+@Suite("Blame", .inBothModes)
 struct BlameTests {
     private func lines(_ run: CommandRun) throws -> [JSON] { try run.lines.map { try JSON(parsing: $0) } }
 

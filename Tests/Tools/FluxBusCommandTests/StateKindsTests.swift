@@ -1,10 +1,11 @@
 import BusJSON
 import FluxBusCommand
+import TestModes
 import Testing
 
 /// `fluxbus create light/hall brightness=40`: a number where the type's state has one. By a real engine, which judges what
 /// arrives.
-@Suite("The kinds of a new store's values on the command line")
+@Suite("The kinds of a new store's values on the command line", .inBothModes)
 struct StateKindsTests {
     private static let declared = """
         type: panel

@@ -1,5 +1,6 @@
 import BusJSON
 import FluxBusCommand
+import TestModes
 import Testing
 
 #if canImport(Glibc)
@@ -7,7 +8,7 @@ import Testing
 #endif
 
 /// Dispatches that come later, on the command line.
-@Suite("Timers on the command line") struct TimerCommandTests {
+@Suite("Timers on the command line", .inBothModes) struct TimerCommandTests {
     private static let lamp = """
         type: lamp
         initial: { on: false, times: 0 }

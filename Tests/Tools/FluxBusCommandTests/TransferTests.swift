@@ -1,13 +1,14 @@
 import BusJSON
 import FluxBusCommand
 import TestFiles
+import TestModes
 import Testing
 
 #if canImport(Glibc)
     import Glibc
 #endif
 
-@Suite("Export and import")
+@Suite("Export and import", .inBothModes)
 struct TransferTests {
     private static let otherEpoch = "11111111-1111-4111-8111-111111111111"
 

@@ -130,7 +130,8 @@ extension Replica {
             return try revert(line, to: past, by: caller)
         case .sessionNamed(let name, let linger):
             var reply = CommandReply(.greeting, revision: machine.revision)
-            reply.isResumed = try self.name(key, name, linger: linger, principal)
+            reply.isResumed = try self.name(
+                key, name, linger: linger, principal, isOperator: entry.isOperator)
             return reply
         case .sessionEnded:
             endSession(key)

@@ -25,7 +25,7 @@ extension Replica {
 
     /// Gives a session a name, or gives the one that has it to who asks. True: something was left in it.
     func name(
-        _ key: SessionKey, _ name: String, linger: Int, _ principal: Principal
+        _ key: SessionKey, _ name: String, linger: Int, _ principal: Principal, isOperator: Bool
     ) throws(RequestError) -> Bool {
         guard 1...BusLimits.sessionName ~= name.utf8.count, linger <= BusLimits.longestLinger else {
             throw .invalid(
@@ -52,6 +52,7 @@ extension Replica {
         }
         takeName(name, of: principal.identity, for: key)
         (held.name, held.linger, held.identity) = (name, linger, principal.identity)
+        held.isOperator = isOperator && machine.rules >= BusLimits.rulesOfOneMeaning
         sessions.held[key] = held
         if let session = left(in: key) {
             machine.name(session, name, linger: linger, principal)
@@ -86,11 +87,26 @@ extension Replica {
             if let held = sessions.held[key] { closeIfEmpty(held) }
             return
         }
-        if session.linger > 0, !omitted.contains(.lingering) {
+        if session.linger > 0, !omitted.contains(.lingering),
+            mayLinger(session, isOperator: sessions.held[key]?.isOperator ?? false)
+        {
             sessions.wait(session.id, until: machine.time + session.linger)
         } else {
             end(session)
         }
+    }
+
+    /// Whether one more session of a user may wait for its client.
+    private func mayLinger(_ session: Session, isOperator: Bool) -> Bool {
+        if machine.rules < BusLimits.rulesOfOneMeaning { return true }
+        let (all, most) = (sessions.lingering.count, BusLimits.lingering)
+        if all >= most { return false }
+        if isOperator || all < most / 2 { return true }
+        let own = sessions.lingering.count {
+            guard let other = machine.session($0.session), !other.isEmpty else { return false }
+            return other.principal.identity == session.principal.identity
+        }
+        return own < BusLimits.share(of: most, taken: all, own: own)
     }
 
     /// Sessions that nobody holds and that do not wait for their clients: there are none, or a will would never run.

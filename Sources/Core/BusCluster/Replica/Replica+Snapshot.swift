@@ -60,6 +60,7 @@ extension Replica {
                 guard let name = held.name else { return }
                 record("name", .string(name))
                 record("linger", .int(held.linger))
+                if held.isOperator { record("operator", true) }
                 switch held.identity {
                 case .uid(let uid): record("uid", .int(uid))
                 case .user(let uid, let member):
@@ -147,6 +148,7 @@ extension Replica {
         if let name = record.members["name"]?.string {
             held.name = name
             held.linger = try record.integer("linger")
+            held.isOperator = record.members["operator"]?.bool ?? false
             if let uid = record.members["uid"]?.int {
                 held.identity =
                     record.members["of"]?.string.map { .user(uid, member: $0) } ?? .uid(uid)

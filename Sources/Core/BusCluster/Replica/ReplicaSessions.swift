@@ -17,6 +17,8 @@ struct ReplicaSessions {
         var linger = 0
         /// Whose name it is.
         var identity: Identity?
+        /// Whether its client is an operator, of whose sessions more may wait. Not known of names given by earlier rules.
+        var isOperator = false
     }
 
     struct Lingering: Equatable {

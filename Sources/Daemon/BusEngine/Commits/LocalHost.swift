@@ -120,7 +120,7 @@ final class LocalHost: CommandHost {
         case .events: try requireEventRoom()
         case .timer:
             try requireEventRoom()
-            try shares.requireTimer(connection.user)
+            if try !replacesTimer() { try shares.requireTimer(connection.user) }
         case .store:
             try shares.requireStore(connection.user)
             try admission.requireMemory(for: line.count)
@@ -130,6 +130,16 @@ final class LocalHost: CommandHost {
             willBytes = try admission.requireMemory(forWill: actions, of: connection)
             leavesSession = true
         }
+    }
+
+    /// Whether the timer that is proposed takes the place of another, and so needs none of its own.
+    private func replacesTimer() throws(RequestError) -> Bool {
+        let request = commands.request
+        guard let name = try machine.requestedTimer(in: request) else { return false }
+        let isStore = request.present.contains(.store)
+        let target = String(decoding: isStore ? request.store : request.type, as: UTF8.self)
+        let owner = isStore ? machine.find(target).map { TimerOwner.store($0) } : .type(target)
+        return owner.flatMap { machine.timer(name, of: $0) } != nil
     }
 
     /// Whether the actions can be told to subscribers does not depend on states, where they can be planned at all.

@@ -22,19 +22,12 @@ final class FairShares {
 
     private var limits: DaemonLimits { connections.limits }
 
-    /// What of a limit a user may have, if all users have so much and it has so much of that.
-    static func share(of limit: Int, taken all: Int, own: Int, fixed: Int? = nil) -> Int {
-        let left = limit - (all - own)
-        // The last one is not divided.
-        return min(max(left / 2, min(left, 1)), fixed ?? .max)
-    }
-
     private func require(
         _ user: User, _ name: String, _ own: Int, and more: Int = 1, of limit: Int, taken all: Int,
         fixed: Int?, advice: String
     ) throws(RequestError) {
         if user.isOperator { return }
-        let share = Self.share(of: limit, taken: all, own: own, fixed: fixed)
+        let share = BusLimits.share(of: limit, taken: all, own: own, fixed: fixed)
         guard own + more > share else { return }
         throw RequestError(
             .limit,
@@ -118,7 +111,7 @@ final class FairShares {
     func mayLinger(_ user: User, among all: Int) -> Bool {
         if all >= limits.connections { return false }
         return user.isOperator
-            || user.lingering < Self.share(of: limits.connections, taken: all, own: user.lingering)
+            || user.lingering < BusLimits.share(of: limits.connections, taken: all, own: user.lingering)
     }
 
     // MARK: Memory of what waits
@@ -142,7 +135,7 @@ final class FairShares {
         let share =
             user.isOperator
             ? left
-            : Self.share(
+            : BusLimits.share(
                 of: waitingLimit, taken: waiting, own: user.waitingBytes, fixed: limits.user.outboxes)
         return max(share, min(limits.line, limits.user.outboxes ?? .max))
     }

@@ -115,13 +115,15 @@ struct ModelBus {
     var keys: [String: Key] = [:]
     var revision: Int { commits.count - 1 }
 
-    /// - Parameter begun: When the commit was made that a shared bus begins with; nil: the bus is one machine's.
-    init(types: [JSON], stores: [String], epoch: String, ownUID: Int, now: Int, begun: Int? = nil) {
+    /// - Parameter begun: When the commit was made that the bus begins with; nil: it begins with none.
+    init(
+        types: [JSON], stores: [String], epoch: String, ownUID: Int, now: Int, isShared: Bool, begun: Int?
+    ) {
         (self.epoch, self.ownUID, self.now) = (epoch, ownUID, now)
         for type in types.map(ModelType.init) { world.types[type.name] = type }
-        isShared = begun != nil
+        self.isShared = isShared
         commits = [Commit(time: begun ?? now, by: ["daemon": true])]
-        if isShared {
+        if begun != nil {
             var first = commits[0]
             first.details["definitions"] = .array(types)
             first.types = world.types

@@ -12,7 +12,8 @@ protocol BusUnderTest: AnyObject {
     var ownUID: Int { get }
     /// When it begins; 0 where time is the machine's.
     var now: Int { get }
-    /// When the commit was made that a shared bus begins with; nil: the bus is one machine's, and begins with none.
+    var isShared: Bool { get }
+    /// When the commit was made that the bus begins with; nil: it begins with none.
     var begun: Int? { get }
     func connect(_ client: Int, uid: Int) throws
     /// The revision behind which everything is kept where a client is connected.
@@ -40,9 +41,11 @@ final class MemoryBusUnderTest: BusUnderTest {
     private var clients: [Int: MemoryClient] = [:]
     let epoch: String
     let hasManualTime = true
-    let begun: Int?
-    /// A member in memory is the only one who has the shared log.
-    var canCrash: Bool { begun == nil }
+    let isShared: Bool
+    /// A member in memory begins with what a bus of one machine begins with.
+    var begun: Int? { nil }
+    /// What a crash leaves of a request to the shared log, its client can't foretell.
+    var canCrash: Bool { !isShared }
     let ownUID = MemoryBus.ownUID
     /// No whole second, so that every time has a fraction.
     static let start = 1_795_000_000_001
@@ -56,7 +59,7 @@ final class MemoryBusUnderTest: BusUnderTest {
         setup.limits.daemon.outbox = outbox
         if let line { setup.limits.daemon.line = line }
         bus = try MemoryBus(setup)
-        begun = isShared ? bus.now : nil
+        self.isShared = isShared
         bus.advance(milliseconds: Self.start - bus.now)
         for store in stores {
             if isShared {
@@ -69,8 +72,7 @@ final class MemoryBusUnderTest: BusUnderTest {
         epoch = bus.epoch
     }
 
-    /// A shared bus is kept since its beginning is made.
-    func oldest(_ client: Int) -> Int { begun == nil ? 0 : 1 }
+    func oldest(_ client: Int) -> Int { 0 }
     func connect(_ client: Int, uid: Int) { clients[client] = bus.connect(uid: uid) }
     func close(_ client: Int) { clients.removeValue(forKey: client)?.close() }
     func exchange(_ client: Int, _ line: String) throws -> [JSON] { try clients[client]?.ask(line) ?? [] }

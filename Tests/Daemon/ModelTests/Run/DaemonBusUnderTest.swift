@@ -31,6 +31,7 @@ final class DaemonBusUnderTest: BusUnderTest {
     let hasManualTime = false
     let ownUID = Int(getuid())
     let now = 0
+    var isShared: Bool { etcd != nil }
     var begun: Int? { etcd == nil ? nil : now }
     private(set) var epoch = ""
     private let etcd: TestEtcd?

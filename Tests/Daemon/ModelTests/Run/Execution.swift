@@ -32,8 +32,8 @@ final class Execution {
         self.bus = bus
         definitions = types
         model = ModelBus(
-            types: types, stores: stores, epoch: bus.epoch, ownUID: bus.ownUID, now: bus.now, begun: bus.begun
-        )
+            types: types, stores: stores, epoch: bus.epoch, ownUID: bus.ownUID, now: bus.now,
+            isShared: bus.isShared, begun: bus.begun)
     }
 
     func run(_ step: Step) throws {

@@ -9,6 +9,7 @@ final class LyingBus: BusUnderTest {
     var canCrash: Bool { bus.canCrash }
     var ownUID: Int { bus.ownUID }
     var now: Int { bus.now }
+    var isShared: Bool { bus.isShared }
     var begun: Int? { bus.begun }
 
     /// - Parameter lie: What a client receives instead of a line, or nil for nothing.
