@@ -1,11 +1,10 @@
 import BusJSON
 import FluxBusCommand
-import TestModes
 import TestServer
 import Testing
 
 /// Commands that take times, on a bus that remembers.
-@Suite("Times instead of revisions", .inBothModes)
+@Suite("Times instead of revisions")
 struct PastTimeCommandTests {
     /// A store is made, and then counts once a minute: revision 1 to 4. Gives the time of each commit, in milliseconds.
     private func bus() throws -> (RememberingBus, times: [Int]) {

@@ -82,7 +82,8 @@ struct StateKindsTests {
     }
 
     /// Who may create and not read gets the bus's refusal, with how to write the number.
-    @Test func aBusThatDoesNotTellIsNotGuessedAbout() throws {
+    @Test(.aloneOnly(because: "It makes no bus."))
+    func aBusThatDoesNotTellIsNotGuessedAbout() throws {
         let bus = try ScriptedBus { line in
             let isQuestion = ScriptedBus.op(of: line) == "types"
             return [

@@ -1,9 +1,8 @@
 import BusJSON
 import FluxBusCommand
-import TestModes
 import Testing
 
-@Suite("Time travel", .inBothModes)
+@Suite("Time travel")
 struct TimeTravelTests {
     /// Revision 1 and 2 make stores; 3 to 7 count in the kitchen or everywhere; 8 writes a to-do list.
     private func bus(keepsLog: Bool = true) throws -> RememberingBus {

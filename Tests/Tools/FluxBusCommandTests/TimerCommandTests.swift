@@ -1,6 +1,5 @@
 import BusJSON
 import FluxBusCommand
-import TestModes
 import Testing
 
 #if canImport(Glibc)
@@ -8,7 +7,7 @@ import Testing
 #endif
 
 /// Dispatches that come later, on the command line.
-@Suite("Timers on the command line", .inBothModes) struct TimerCommandTests {
+@Suite("Timers on the command line") struct TimerCommandTests {
     private static let lamp = """
         type: lamp
         initial: { on: false, times: 0 }
