@@ -1,12 +1,11 @@
 import BusEngine
 import BusJSON
-import TestModes
 import TestSupport
 import Testing
 
 /// Guarantees 8 and 10: nobody can keep the bus to itself, and what a turn does is bounded. Counted in work, of which a unit is
 /// about a nanosecond.
-@Suite(.inBothModes) struct FairnessTests {
+@Suite struct FairnessTests {
     /// What a turn may do: its own bound, and one thing that can't be interrupted.
     static let turn = DaemonLimits().turnWork + 3_000_000
 
@@ -82,13 +81,7 @@ import Testing
         return #"{"op":"dispatch","store":"counter/innocent","action":"none","payload":{"value":[\#(list)]}}"#
     }
 
-    @Test(
-        .aloneOnly(
-            because:
-                "What comes from the shared log in a turn is bounded by `ClusterLimits.entries`, not by its work."
-        ),
-        arguments: attacks, [1, 20])
-    func innocentIsServedInTime(_ attack: Attack, _ count: Int) throws {
+    @Test(arguments: attacks, [1, 20]) func innocentIsServedInTime(_ attack: Attack, _ count: Int) throws {
         let arena = try Arena()
         try arena.makeStores(attack.stores)
         for _ in 0..<count {
