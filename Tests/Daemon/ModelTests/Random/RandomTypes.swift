@@ -73,7 +73,11 @@ struct RandomTypes {
         if random.oneIn(2) {
             var computed: JSONObject = ["c1": expressions.integer(2, &random)]
             if random.oneIn(2) { computed["c2"] = ["!": [["var": "c1"]]] }
-            if random.oneIn(2) { computed["c0"] = expressions.any(1, &random) }
+            if random.oneIn(2) {
+                // A text alone would be an expression.
+                let value = expressions.any(1, &random)
+                computed["c0"] = value.string == nil ? value : ["literal": value]
+            }
             definition["computed"] = .object(computed)
         }
         if let other { definition["waitFor"] = [.string(other)] }
