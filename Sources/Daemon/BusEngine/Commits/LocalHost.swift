@@ -119,6 +119,7 @@ final class LocalHost: CommandHost {
         case .none: break
         case .events: try requireEventRoom()
         case .timer:
+            try admission.requireMemory(for: BusLimits.timerOverhead + line.count)
             try requireEventRoom()
             if try !replacesTimer() { try shares.requireTimer(connection.user) }
         case .store:
