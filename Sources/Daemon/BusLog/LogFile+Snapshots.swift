@@ -49,22 +49,21 @@ extension LogFile {
         pending = snapshot
     }
 
-    /// Makes the snapshot count. Durable when it returns, whatever the mode, and so is everything before it.
+    /// Makes the snapshot count, once the next sync has made it durable: with it goes everything before it.
     package func endSnapshot() throws(LogFailure) {
         guard let snapshot = pending else { preconditionFailure("Only a snapshot that was begun can end.") }
         if snapshot.isThere {
             pending = nil
-            try sync()
             return
         }
         try usable()
-        try setFull(true)
+        try setFull(false)
         let digest = snapshot.digest
         let info = SnapshotInfo(
             revision: snapshot.revision, time: snapshot.time, parts: digest.parts, bytes: digest.bytes,
             start: snapshot.start, digest: digest.text(time: snapshot.time, start: snapshot.start))
         try database.execute(info.insertion)
-        wroteDurably()
+        wroteUnsynced()
         if number == 0, snapshot.revision > lastRevision {
             reached(snapshot.revision)
             oldestRevision = snapshot.revision

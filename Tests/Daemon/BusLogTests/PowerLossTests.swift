@@ -136,6 +136,7 @@ struct History {
             if part == 1 { try append(file) }
         }
         try file.endSnapshot()
+        try file.sync()
         sure = groups.count
     }
 

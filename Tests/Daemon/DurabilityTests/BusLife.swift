@@ -156,6 +156,7 @@ struct BusLife {
         try file.beginSnapshot(revision: revision, time: now)
         try file.addPart(bytes.bytes)
         try file.endSnapshot()
+        try file.sync()
         withExtendedLifetime(bytes) {}
     }
 

@@ -30,7 +30,7 @@ final class LogGate {
     private static let openLimit = 32 << 20
     /// How much of it one user may fill before its connections wait for the next, where no other user has anything in it: a
     /// disk takes this in a few milliseconds, and it is enough to keep one busy.
-    private static let userBytes = 512 << 10
+    private static let userBytes = 256 << 10
     /// How many commits: equal ones take no room in the log, but each may take some elsewhere. As many as are made while a
     /// slow disk syncs.
     private static let userCommits = 1 << 16

@@ -69,14 +69,16 @@ final class Snapshots: Sendable {
                 try withFile { (file) throws(LogFailure) in try file.addPart(part) }
                 start = end
             }
-            // Batches go on meanwhile; they wait only while what came after this is synced.
             var sync: LogSync?
-            try withFile { (file) throws(LogFailure) in sync = try file.beginSync() }
+            try withFile { (file) throws(LogFailure) in
+                try file.endSnapshot()
+                sync = try file.beginSync()
+            }
+            // Batches go on meanwhile.
             if let sync {
                 let error = sync.run()
                 try withFile { (file) throws(LogFailure) in try file.endSync(sync, error: error) }
             }
-            try withFile { (file) throws(LogFailure) in try file.endSnapshot() }
         } catch {
             try? withFile { (file) throws(LogFailure) in try file.cancelSnapshot() }
             throw error
