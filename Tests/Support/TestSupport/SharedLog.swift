@@ -48,6 +48,16 @@ package final class SharedLog {
 
     package var lastPlace: Int { entries.last?.place ?? 0 }
 
+    /// The index of the first entry behind a place; they are in order of their places.
+    package func firstEntry(after place: Int) -> Int {
+        var (low, high) = (0, entries.count)
+        while low < high {
+            let middle = (low + high) / 2
+            if entries[middle].place > place { high = middle } else { low = middle + 1 }
+        }
+        return low
+    }
+
     @discardableResult
     private func append(_ content: OrderedEntry.Content) -> Int {
         let place = lastPlace + Int.random(in: 1...3, using: &generator)

@@ -170,7 +170,7 @@ package final class SimulatedLog: OrderedLog {
             barriers[index].target = shared.lastPlace
         }
         var count = shared.isFaulty ? [0, 1, 1, 2, 8].randomElement(using: &generator)! : 100
-        var index = shared.entries.firstIndex { $0.place > place } ?? shared.entries.endIndex
+        var index = shared.firstEntry(after: place)
         while count > 0, index < shared.entries.endIndex {
             inbox.append(.entry(shared.entries[index]))
             place = shared.entries[index].place
