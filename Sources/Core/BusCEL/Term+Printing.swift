@@ -114,7 +114,7 @@ extension Term: CustomStringConvertible {
             && !["true", "false", "null", "in"].contains(name)
     }
 
-    /// A text between quotes, with escapes for what has no sign of its own.
+    /// Writes a quoted string. Quotes, backslashes and control characters are escaped.
     package static func write(quoted content: String, to text: inout String) {
         text += "\""
         for scalar in content.unicodeScalars {

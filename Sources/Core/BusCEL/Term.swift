@@ -81,7 +81,7 @@ package struct Term: Sendable {
     /// How many terms stand inside each other, this one included.
     let depth: Int
 
-    /// Enough for what people write, and few enough that whatever walks over a term can call itself for each level.
+    /// The deepest nesting: more than people write, and little enough for recursive code.
     package static let deepest = 64
 
     init(_ form: Form, at position: Position) {

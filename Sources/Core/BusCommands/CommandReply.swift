@@ -1,7 +1,7 @@
 import BusMachine
 import BusProtocol
 
-/// What a command came to, and what of that its client is told.
+/// The result of a command, and what its client receives of it.
 package struct CommandReply: Equatable, Sendable {
     /// What the reply holds besides `created`, `due` and `migrations`, which are told where they are known.
     package enum Contents: Sendable {
@@ -13,7 +13,7 @@ package struct CommandReply: Equatable, Sendable {
     }
 
     package var contents: Contents
-    /// False: a client that has asked for no acknowledgement is told only what is refused.
+    /// False if the client asked for no acknowledgement: it hears only of refusals.
     package var isAcknowledged = true
     /// Of the commit; of what is no commit, the revision behind which it took effect.
     package var revision: Int

@@ -7,34 +7,9 @@ import Testing
 
 /// The page about expressions in text: every example on it gives what it says, and no function is without one.
 struct ExpressionPageTests {
-    private struct Section {
-        /// What stands in the heading between backticks.
-        let names: [String]
-        var examples: [JSON] = []
-    }
+    private let sections: [PageSection]
 
-    private let sections: [Section]
-
-    init() throws {
-        let text = try Repository.text("Sources/Core/BusLogic/BusLogic.docc/Expressions.md")
-        var sections: [Section] = []
-        var isExample = false
-        for line in text.split(separator: "\n", omittingEmptySubsequences: false) {
-            if line.hasPrefix("```") {
-                isExample = line == "```json"
-            } else if isExample {
-                try #require(!sections.isEmpty, "\(line) stands above all sections")
-                sections[sections.count - 1].examples.append(try JSON(parsing: String(line)))
-            } else if line.hasPrefix("### ") {
-                let parts = line.split(separator: "`", omittingEmptySubsequences: false)
-                let names = parts.enumerated().filter { !$0.offset.isMultiple(of: 2) }.map {
-                    String($0.element)
-                }
-                sections.append(Section(names: names))
-            }
-        }
-        self.sections = sections
-    }
+    init() throws { sections = try PageSection.all(of: "Expressions.md") }
 
     @Test func everyExampleGivesWhatItSays() throws {
         var count = 0

@@ -6,35 +6,9 @@ import Testing
 
 /// The page about operators: every example on it gives what it says, and no operator is without one.
 struct OperatorPageTests {
-    private struct Section {
-        /// The operators in the heading, each between backticks.
-        let operators: [String]
-        var examples: [JSON] = []
-    }
+    private let sections: [PageSection]
 
-    private let sections: [Section]
-
-    init() throws {
-        let text = try Repository.text("Sources/Core/BusLogic/BusLogic.docc/Operators.md")
-        var sections: [Section] = []
-        var isExample = false
-        for line in text.split(separator: "\n", omittingEmptySubsequences: false) {
-            if line.hasPrefix("```") {
-                isExample = line == "```json"
-            } else if isExample {
-                let example = try JSON(parsing: String(line))
-                try #require(!sections.isEmpty, "\(line) stands above all operators")
-                sections[sections.count - 1].examples.append(example)
-            } else if line.hasPrefix("### ") {
-                let parts = line.split(separator: "`", omittingEmptySubsequences: false)
-                let names = parts.enumerated().filter { !$0.offset.isMultiple(of: 2) }.map {
-                    String($0.element)
-                }
-                sections.append(Section(operators: names))
-            }
-        }
-        self.sections = sections
-    }
+    init() throws { sections = try PageSection.all(of: "Operators.md") }
 
     @Test func everyExampleGivesWhatItSays() throws {
         var count = 0
@@ -58,7 +32,7 @@ struct OperatorPageTests {
 
     @Test(arguments: Expression.operators)
     func everyOperatorHasASectionWithAnExample(_ name: String) throws {
-        let own = sections.filter { $0.operators.contains(name) }
+        let own = sections.filter { $0.names.contains(name) }
         #expect(own.count == 1, "\(name) stands in the heading of \(own.count) sections")
         let isShown = own.flatMap(\.examples).contains { Self.uses(name, $0["rule"] ?? .null) }
         #expect(isShown, "\(name) has no example in its section")
@@ -66,7 +40,7 @@ struct OperatorPageTests {
 
     @Test func everyHeadingNamesOperators() {
         for section in sections {
-            #expect(!section.operators.isEmpty && section.operators.allSatisfy(Expression.operators.contains))
+            #expect(!section.names.isEmpty && section.names.allSatisfy(Expression.operators.contains))
         }
     }
 

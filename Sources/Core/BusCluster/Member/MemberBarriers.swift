@@ -22,8 +22,8 @@ struct MemberBarriers {
         return last
     }
 
-    /// Reading begins anew: barriers of the reading before are left unanswered. Returns the numbers of those that take their
-    /// place.
+    /// Starts reading over. The barriers of the previous reading get no answer; returns the numbers of the new ones that replace
+    /// them.
     mutating func beginReading() -> [Int] {
         ofReading = next()
         for index in waiting.indices { waiting[index].number = next() }

@@ -145,7 +145,7 @@ extension TextFunction {
             for element in given.first.array ?? [] {
                 try evaluation.spend()
                 if try evaluation.deeplyEqual(element, given.second) { continue }
-                try evaluation.produce(16)
+                try evaluation.keepElement()
                 results.append(element)
             }
             return .array(results)

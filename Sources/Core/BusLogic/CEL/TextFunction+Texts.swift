@@ -137,19 +137,21 @@ extension TextFunction {
     private static func lowerAscii(
         _ evaluation: inout Evaluation, _ given: Arguments
     ) throws(EvaluationFailure) -> JSON {
-        let bytes = (given.first.string ?? "").utf8
-        try evaluation.spend(bytes.count >> 4)
-        return try made(
-            String(decoding: bytes.map { 65...90 ~= $0 ? $0 | 0x20 : $0 }, as: UTF8.self), &evaluation)
+        try mapped(given, &evaluation) { 65...90 ~= $0 ? $0 | 0x20 : $0 }
     }
 
     private static func upperAscii(
         _ evaluation: inout Evaluation, _ given: Arguments
     ) throws(EvaluationFailure) -> JSON {
+        try mapped(given, &evaluation) { 97...122 ~= $0 ? $0 & ~0x20 : $0 }
+    }
+
+    private static func mapped(
+        _ given: Arguments, _ evaluation: inout Evaluation, _ change: (UInt8) -> UInt8
+    ) throws(EvaluationFailure) -> JSON {
         let bytes = (given.first.string ?? "").utf8
         try evaluation.spend(bytes.count >> 4)
-        return try made(
-            String(decoding: bytes.map { 97...122 ~= $0 ? $0 & ~0x20 : $0 }, as: UTF8.self), &evaluation)
+        return try made(String(decoding: bytes.map(change), as: UTF8.self), &evaluation)
     }
 
     /// Where the parts of a text end and begin between the occurrences of a separator, at most `limit` of these; an empty

@@ -14,7 +14,7 @@ struct TextFunction: Sendable {
     /// What is known of the value that it gives.
     enum Result {
         case kinds(ValueKinds)
-        /// The same kind of value as the first argument.
+        /// A value of the kind of the first argument.
         case same
     }
 

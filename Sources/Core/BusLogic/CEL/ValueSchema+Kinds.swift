@@ -54,7 +54,7 @@ extension ValueSchema {
         }
     }
 
-    /// The same without choices and bounds.
+    /// This schema without its choices and bounds.
     var broad: ValueSchema { kinds == .list ? .array(of: element) : .of(kinds) }
 
     /// What is known of a value that is one of either.

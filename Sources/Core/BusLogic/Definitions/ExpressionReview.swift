@@ -42,7 +42,7 @@ final class ExpressionReview {
         names?.contains { UTF8Order.equal($0, name) } ?? true
     }
 
-    /// Remembers what is known of an expression's value, for whoever writes it somewhere.
+    /// Records what is known about an expression's value, for the write that uses it.
     func know(_ node: ExpressionNode, _ schema: ValueSchema) {
         schemas[ObjectIdentifier(node)] = (node, schema)
     }

@@ -90,6 +90,15 @@ extension Evaluation {
         }
     }
 
+    /// Whether one of the elements equals a value.
+    mutating func contains(_ value: JSON, in elements: [JSON]) throws(EvaluationFailure) -> Bool {
+        for element in elements {
+            try spend()
+            if try deeplyEqual(value, element) { return true }
+        }
+        return false
+    }
+
     /// Deep equality by value: `1` equals `1.0`. Every value that is looked at counts as an operation.
     mutating func deeplyEqual(_ left: JSON, _ right: JSON) throws(EvaluationFailure) -> Bool {
         switch (left, right) {

@@ -16,6 +16,15 @@ extension Evaluation {
         return keys
     }
 
+    /// Elements in the order of their keys, of which none is an array or object.
+    mutating func sorted(
+        _ elements: [JSON], by keys: [JSON], descending: Bool
+    ) throws(EvaluationFailure) -> JSON {
+        let order = try order(of: keys, descending: descending)
+        for _ in order { try keepElement() }
+        return .array(order.map { elements[$0] })
+    }
+
     /// The indices of keys, none an array or object, in the order of the keys; equal ones as they stand. Runs of
     /// one are merged into runs of two, these into runs of four, and so on.
     mutating func order(of keys: [JSON], descending: Bool) throws(EvaluationFailure) -> [Int] {

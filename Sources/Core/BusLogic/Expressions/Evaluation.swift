@@ -86,6 +86,9 @@ extension Evaluation {
         if bytes < 0 { throw .bytes }
     }
 
+    /// Takes what an element of an array costs in a result that holds it once, as the array did: nothing inside it is copied.
+    mutating func keepElement() throws(EvaluationFailure) { try produce(16) }
+
     /// Takes what an array element or object member costs, with everything inside it.
     ///
     /// Counting the inside again and again is meant: shared parts take no memory here, but every one of them is

@@ -98,10 +98,7 @@ final class SortNode: ExpressionNode, @unchecked Sendable {
             default: continue
             }
         }
-        let order = try evaluation.order(of: keys, descending: direction == .descending)
-        // What is inside the elements is not made anew, and no element comes twice.
-        for _ in order { try evaluation.produce(16) }
-        return .array(order.map { elements[$0] })
+        return try evaluation.sorted(elements, by: keys, descending: direction == .descending)
     }
 }
 

@@ -133,8 +133,7 @@ final class TransformNode: ComprehensionNode, @unchecked Sendable {
                 try evaluation.produce(element: result)
                 results.append(result)
             } else {
-                // What is inside the element is not made anew, and no element can come twice.
-                try evaluation.produce(16)
+                try evaluation.keepElement()
                 results.append(element)
             }
             return true
@@ -222,9 +221,6 @@ extension Evaluation {
                 "\(name) needs all numbers, all texts or all booleans to go by, and was given \(kinds.phrase)"
             )
         }
-        let order = try order(of: keys, descending: false)
-        // What is inside the elements is not made anew, and no element comes twice.
-        for _ in order { try produce(16) }
-        return .array(order.map { elements[$0] })
+        return try sorted(elements, by: keys, descending: false)
     }
 }

@@ -44,8 +44,7 @@ final class FilterNode: IterationNode, @unchecked Sendable {
         for (index, element) in elements.enumerated() {
             try evaluation.visit(element, at: index)
             guard try body.node.truth(&evaluation) else { continue }
-            // What is inside the element is not made anew, and no element can come twice.
-            try evaluation.produce(16)
+            try evaluation.keepElement()
             results.append(element)
         }
         return .array(results)

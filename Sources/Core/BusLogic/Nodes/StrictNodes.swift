@@ -124,12 +124,7 @@ final class ContainmentNode: PredicateNode, @unchecked Sendable {
         try evaluation.spend()
         let sought = try element.value(&evaluation)
         switch try container.value(&evaluation) {
-        case .array(let elements):
-            for candidate in elements {
-                try evaluation.spend()
-                if try evaluation.deeplyEqual(sought, candidate) { return true }
-            }
-            return false
+        case .array(let elements): return try evaluation.contains(sought, in: elements)
         case .object(let object):
             guard case .string(let key) = sought else { return false }
             try evaluation.read(key.utf8.count)

@@ -74,12 +74,7 @@ final class MembershipNode: PredicateNode, @unchecked Sendable {
         try evaluation.spend()
         let sought = try element.value(&evaluation)
         switch try container.value(&evaluation) {
-        case .array(let elements):
-            for candidate in elements {
-                try evaluation.spend()
-                if try evaluation.deeplyEqual(sought, candidate) { return true }
-            }
-            return false
+        case .array(let elements): return try evaluation.contains(sought, in: elements)
         case .string(let text):
             if text.utf8.isEmpty { return false }
             let part = try evaluation.text(of: sought)

@@ -130,6 +130,6 @@ final class AccessControl {
 }
 
 extension DaemonLimits {
-    /// At most one denial is reported in so many milliseconds.
+    /// The shortest time between two denials that are reported, in milliseconds.
     static let denialInterval = 1000
 }

@@ -52,7 +52,7 @@ struct PendingEntries {
 /// A request on its way through the shared log.
 struct PendingEntry {
     enum Kind {
-        /// It changes the bus: the outcome says what its client is told.
+        /// A change of the bus. Its outcome holds the reply.
         case command
         case sync
         /// A read behind a barrier.
