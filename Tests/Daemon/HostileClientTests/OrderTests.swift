@@ -83,9 +83,11 @@ import Testing
         watcher.isReading = false
         watcher.send(#"{"op":"subscribe","type":"counter"}"#)
         client.send(#"{"op":"drop","store":"counter/s0"}"#)
-        for _ in 0...BusLimits.rememberedDrops * 2 {
-            client.send(#"{"op":"create","store":"counter/x"}"#)
-            client.send(#"{"op":"drop","store":"counter/x"}"#)
+        let pair = #"{"op":"create","store":"counter/x"}"# + "\n" + #"{"op":"drop","store":"counter/x"}"#
+        let (pairs, perPart) = (BusLimits.rememberedDrops * 2 + 1, 500)
+        for start in stride(from: 0, to: pairs, by: perPart) {
+            let count = min(perPart, pairs - start)
+            client.send(Array(repeating: pair, count: count).joined(separator: "\n"))
         }
         _ = try client.all()
         watcher.isReading = true
