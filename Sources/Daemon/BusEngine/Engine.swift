@@ -218,6 +218,8 @@ package final class Engine {
     package var lastLineMatchedTemplate: Bool { request.matchesTemplate }
     /// How often an entry of the heap of timers was compared or moved.
     package var timerSteps: Int { machine.timers.steps }
+    /// How often it was summed up what one user's connections hold: each time all connections are looked at.
+    package var sumsOfHoldings: Int { shares.sums }
     /// How often a multicast group was formed.
     package var multicastsFormed: Int { hub.multicastsFormed }
 

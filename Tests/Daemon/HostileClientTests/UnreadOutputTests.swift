@@ -63,6 +63,28 @@ import Testing
         #expect(arena.engine.outputProgress(of: other).written > 800 << 10)
     }
 
+    /// What a user holds is not summed up over all connections for each reply that waits.
+    @Test func manyRepliesNeedFewSums() throws {
+        var setup = MemoryBus.Setup()
+        setup.limits.daemon.memory = 64 << 20
+        setup.stores = ["value/a"]
+        let bus = try MemoryBus(setup)
+        let text = String(repeating: "x", count: 44 << 10)
+        try bus.connect().ask(
+            #"{"op":"dispatch","store":"value/a","action":"set","payload":{"value":"\#(text)"}}"#)
+        let clients = (0..<50).map { _ in bus.connect(uid: 0) }
+        for client in clients { client.isReading = false }
+        for _ in 0..<10 {
+            for client in clients { client.send(#"{"op":"get","store":"value/a"}"#) }
+        }
+        // A third of the memory waits, so it was looked at.
+        #expect(1...10 ~= bus.engine.sumsOfHoldings, "\(bus.engine.sumsOfHoldings)")
+        for client in clients {
+            client.isReading = true
+            #expect(try client.all().count == 10)
+        }
+    }
+
     /// One who reads is not refused, however much it asks for.
     @Test func whoReadsGetsAll() throws {
         var limits = Limits()

@@ -198,7 +198,11 @@ final class FairShares {
         for user in users.all { judge(user) }
     }
 
+    /// How often it was summed up what one user holds.
+    @exclusivity(unchecked) private(set) var sums = 0
+
     private func sumUp(_ user: User) {
+        sums &+= 1
         user.forgetWaiting()
         sumUp(of: user)
         user.summedBytes = user.waitingBytes
