@@ -56,8 +56,9 @@ package struct BusLimits: Sendable, Equatable {
     }
 
     /// The number of the rules by which entries are applied. Where they come to other states or refusals than the rules
-    /// before, it grows, and an entry is applied by those that it was made by.
-    package static let rules = 3
+    /// before, it grows, and an entry is applied by those that it was made by. Rules 4 add words of definitions and
+    /// conditions of requests, and no entry of rules 3 comes out differently by them.
+    package static let rules = 4
 
     /// By these and later rules the bytes that expressions read are counted, and what the states of new stores spend.
     package static let rulesOfReading = 2
