@@ -187,6 +187,9 @@ package final class Engine {
     /// One thing took this many nanoseconds, whatever work was counted for it.
     package func noteTime(_ nanoseconds: Int) { long.noteTime(nanoseconds) }
 
+    /// Reading a connection took this many nanoseconds more than was counted: it comes after others by as much.
+    package func charge(_ nanoseconds: Int, to id: ConnectionID) { scheduler.charge(nanoseconds, to: connections[id]) }
+
     /// The UUID of this history.
     package var epoch: String {
         get { machine.epoch }

@@ -208,17 +208,24 @@ final class EventLoop {
     /// Serves waiting connections, the one with the least share first, as long as the turn has room.
     private func serveWaiting(until end: Int) {
         engine.reopenTurn()
-        while engine.hasWork, engine.turnHasRoom, lookAtClock() < end {
-            guard let id = engine.serveNext(), let connection = connections[id] else { continue }
-            read(id, connection.descriptor)
+        var latest: ConnectionID?
+        while engine.hasWork, engine.turnHasRoom, lookAtClock(after: latest) < end {
+            latest = engine.serveNext()
+            guard let latest, let connection = connections[latest] else { continue }
+            read(latest, connection.descriptor)
         }
     }
 
-    /// Reads the clock, because estimates of work may be too low: the time since the last
-    /// look is reported to the engine.
-    private func lookAtClock() -> Int {
+    /// Reads the clock, because estimates of work may be too low: the time since the last look is reported to the engine, and
+    /// charged to the connection that was read meanwhile, where it is more than what was counted for it.
+    private func lookAtClock(after connection: ConnectionID? = nil) -> Int {
         let now = MonotonicClock.nanoseconds
-        engine.noteTime(now - turn.lookedAt)
+        let time = now - turn.lookedAt
+        engine.noteTime(time)
+        if let connection, connections[connection] != nil {
+            let uncounted = time &- (engine.workOfTurn &- turn.workAtLook)
+            if uncounted > 0 { engine.charge(min(uncounted, LoopLimits.mostUncounted), to: connection) }
+        }
         turn.look(at: now, work: engine.workOfTurn)
         return now
     }

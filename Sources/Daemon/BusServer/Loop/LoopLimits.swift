@@ -13,6 +13,9 @@ enum LoopLimits {
     static let eventsPerLook = 16
     /// …unless this much work was done for them, in nanoseconds or so.
     static let workPerLook = 100_000
+    /// Nanoseconds charged at most for reading a connection above what was counted for it: a socket full of packets of one
+    /// byte takes about half as long. Beyond that another process probably had the processor.
+    static let mostUncounted = 150_000
     /// Bytes read from one connection at once: usually all there is, and about as many short lines as a slice executes,
     /// because the rest has to be kept.
     static let readBuffer = 64 << 10
