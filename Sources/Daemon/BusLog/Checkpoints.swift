@@ -11,7 +11,8 @@ final class Checkpoints {
     private var step: Int32 { due / 4 }
     /// Pages from which on the writer moves what a checkpointer has left, or, without one, a checkpoint waits for readers; with
     /// one, it waits from twice as many on.
-    private var urgent: Int32 { (checkpointer == nil ? 4 : 16) * due }
+    private var urgent: Int32 { checkpointer == nil ? 4 * due : urgentBesideCheckpointer }
+    var urgentBesideCheckpointer: Int32 { 16 * due }
     /// Pages at which nothing more is written unless a checkpoint succeeds: 512 MiB.
     private var most: Int32 { 64 * due }
 
@@ -97,7 +98,8 @@ final class Checkpoints {
 /// megabytes takes tens of milliseconds, for which nobody would be answered.
 ///
 /// While writing never pauses, it can't reach the end of the write-ahead log; what little it has left, the writer then moves
-/// between two groups (`Checkpoints`).
+/// between two groups (`Checkpoints`). SQLite syncs the file when all is in it, which then is in the writer's time: so what is
+/// moved here is synced here.
 ///
 /// `@unchecked Sendable`: the connection is used under `isRunning`.
 package final class Checkpointer: @unchecked Sendable {
@@ -105,11 +107,19 @@ package final class Checkpointer: @unchecked Sendable {
     private var database: Database?
     private let ahead: WriteAheadLog
     private let isRunning = Mutex(())
-    /// How many frames of the write-ahead log are in the file.
+    /// How many frames of the write-ahead log are in the file, and from how many on all of them are to be on disk, too.
     private let frames = Atomic<Int32>(0)
+    private let urgent: Int32
+    /// How many of them are on disk. Under `isRunning`.
+    private var synced: Int32 = 0
+    /// Pages in the file that may wait for a sync: 16 MiB.
+    private static let mostUnsynced: Int32 = 4096
 
-    /// - Parameter place: The log's path without symbolic links; the log is open.
-    init(_ place: String) throws(LogFailure) {
+    /// - Parameters:
+    ///   - place: The log's path without symbolic links; the log is open.
+    ///   - urgent: The number of frames from which on the writer moves the last ones, and begins again.
+    init(_ place: String, urgent: Int32) throws(LogFailure) {
+        self.urgent = urgent
         let database = try Database(path: place, .writing)
         self.database = database
         ahead = WriteAheadLog(of: place, database)
@@ -126,7 +136,11 @@ package final class Checkpointer: @unchecked Sendable {
             var (all, moved): (Int32, Int32) = (0, 0)
             let code = sqlite3_wal_checkpoint_v2(
                 database.handle, "main", SQLITE_CHECKPOINT_PASSIVE, &all, &moved)
-            if code == SQLITE_OK { frames.store(moved, ordering: .releasing) }
+            guard code == SQLITE_OK else { return }
+            if moved < synced { synced = 0 }
+            let most = moved < urgent ? Self.mostUnsynced : 1
+            if moved - synced >= most, sqlite_sync_file(database.handle) == SQLITE_OK { synced = moved }
+            frames.store(moved, ordering: .releasing)
         }
     }
 

@@ -133,7 +133,7 @@ package final class LogFile {
     /// more when the file is closed.
     package func makeCheckpointer() throws(LogFailure) -> Checkpointer? {
         guard let place else { return nil }
-        let checkpointer = try Checkpointer(place)
+        let checkpointer = try Checkpointer(place, urgent: checkpoints.urgentBesideCheckpointer)
         checkpoints.checkpointer = checkpointer
         return checkpointer
     }

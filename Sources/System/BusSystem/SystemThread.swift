@@ -15,7 +15,8 @@ package enum SystemThread {
         func run() {
             linux_name_thread(name)
             // On Linux this affects the calling thread only.
-            if niceness > 0 { setpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0, niceness) }
+            let which = __priority_which_t(PRIO_PROCESS.rawValue)
+            if niceness > 0 { setpriority(which, 0, getpriority(which, 0) + niceness) }
             body()
         }
     }

@@ -22,6 +22,15 @@ static inline int sqlite_sync_wal(sqlite3 *database) {
     return file->pMethods->xSync(file, SQLITE_SYNC_NORMAL);
 }
 
+/* Brings what was moved into the database's file to disk. */
+static inline int sqlite_sync_file(sqlite3 *database) {
+    sqlite3_file *file = (sqlite3_file *)0;
+    int code = sqlite3_file_control(database, "main", SQLITE_FCNTL_FILE_POINTER, &file);
+    if (code != SQLITE_OK) return code;
+    if (!file || !file->pMethods) return SQLITE_OK;
+    return file->pMethods->xSync(file, SQLITE_SYNC_NORMAL | SQLITE_SYNC_DATAONLY);
+}
+
 /* Frames of the write-ahead log that count, as all processes agree, and the size of the pages in them; 0 where that is not known. */
 static inline int sqlite_count_frames(sqlite3 *database, uint32_t *frames, uint32_t *page) {
     sqlite3_file *file = (sqlite3_file *)0;

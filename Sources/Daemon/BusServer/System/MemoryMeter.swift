@@ -88,7 +88,7 @@ package struct TrimSchedule {
     /// The work, in nanoseconds or so, that may have left something worth looking for.
     package static let notableWork = 20_000_000
     /// Less than this is not worth it: the next requests take it again.
-    package static let worthTrimming = 16 << 20
+    package static let worthTrimming = 8 << 20
 
     private var next = 0
     private var bytesAtTrim = 0
