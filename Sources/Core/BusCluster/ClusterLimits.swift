@@ -8,6 +8,8 @@ package enum ClusterLimits {
     package static let rules = BusLimits.rules
     /// From these rules on, a client that sees parts of a state is notified of changes to those parts only.
     package static let rulesOfParts = 2
+    /// From these rules on, the operations of a proposal are bounded.
+    package static let rulesOfOperations = 4
 
     // MARK: Proposals
 
@@ -15,6 +17,9 @@ package enum ClusterLimits {
     package static let proposal = OrderedLogLimits.proposal
     /// Entries of one proposal: bounds the turn in which it is applied.
     package static let entries = 4096
+    /// Operations, of which a microsecond has some fifty, after which the entries left in a proposal are not carried out: their
+    /// member proposes them again. Bounds the turn, together with what one commit may spend.
+    package static let operations = 200_000
     /// Bytes of who asks for an entry: a principal's names are each bounded to less.
     package static let by = 4096
     /// Bytes of an epoch: a UUID, or what a test calls it.

@@ -37,4 +37,12 @@ package enum OrderedLogEvent: Equatable, Sendable {
     case attached(cluster: String)
     /// The log can't be reached, or refuses everything. Connecting goes on. Before the first `attached`, and then alternately.
     case detached(OrderedLogFailure)
+
+    /// Whether it is of the reading: after the next `read` it says nothing any more.
+    package var isOfReading: Bool {
+        switch self {
+        case .entry, .barrier, .barrierFailed, .trimmedAway, .replaced: true
+        default: false
+        }
+    }
 }

@@ -168,7 +168,7 @@ struct ClusterClients {
         let epoch = node.member?.replica.machine.epoch ?? ""
         for output in told {
             switch output {
-            case .answered(let ticket, let outcome): answer(ticket, outcome, epoch, now)
+            case .answered(let ticket, let outcome, _): answer(ticket, outcome, epoch, now)
             case .failed(let ticket, let failure): fail(ticket, failure.outcome, now)
             case .synced(let ticket, let revision):
                 guard let one = finish(ticket) else { continue }

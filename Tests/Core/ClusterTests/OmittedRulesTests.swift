@@ -32,7 +32,7 @@ import Testing
         Omission(name: "a snapshot has one link of the chain", rule: .snapshotLinks),
         Omission(name: "an answer comes before it is durable", rule: .durableBeforeAnswer, within: 200),
         Omission(name: "an unknown outcome is said to be none", rule: .unknownOutcome),
-        Omission(name: "what is proposed again is something else", rule: .sameAgain),
+        Omission(name: "what is proposed again is something else", rule: .sameAgain, within: 100),
         Omission(name: "what was read is not compared again", rule: .overlap, within: 100),
         Omission(name: "nobody shows what the log has lost", rule: .proofOfLoss, within: 100),
         Omission(name: "a barrier does not wait", rule: .barrier),

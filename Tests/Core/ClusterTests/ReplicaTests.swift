@@ -9,6 +9,30 @@ import Testing
     private static let ben = #"{"token":"ben","address":"a"}"#
     private static let add = #"{"op":"dispatch","store":"counter/a","action":"add","payload":{"mark":1}"#
 
+    // MARK: - How much of a proposal is carried out
+
+    /// The first entries count, up to the one that uses the operations up; the others are as if they had not been proposed.
+    @Test func entriesBeyondTheOperationsAreLeft() throws {
+        let bus = try ReplicaBus()
+        for index in 0..<1000 {
+            #expect(try bus.ask(#"{"op":"create","store":"counter/s\#(index)"}"#).code == "ok")
+        }
+        let line = #"{"op":"dispatch","type":"counter","action":"add","payload":{"mark":1}}"#
+        let wide = ClusterEntry(
+            session: 1, by: Array(ReplicaBus.anna.utf8), .request(Array(line.utf8)))
+        let all = Array(repeating: wide, count: 100)
+        let first = try bus.propose(all)
+        #expect(first.outcomes.count < 100 && first.outcomes.count == first.spent.count)
+        let spent = first.spent.reduce(0, +)
+        #expect(spent >= ClusterLimits.operations && spent - first.spent.last! < ClusterLimits.operations)
+        #expect(bus.count("counter/s1") == .int(first.outcomes.count))
+        // Each proposal has them anew.
+        #expect(try bus.propose(all).outcomes.count == first.outcomes.count)
+        // By the rules of before, all are carried out.
+        bus.rules = ClusterLimits.rulesOfOperations - 1
+        #expect(try bus.propose(all).outcomes.count == 100)
+    }
+
     // MARK: - How a bus begins
 
     /// A replica of a bus that has not begun, with the one member that is to begin it.

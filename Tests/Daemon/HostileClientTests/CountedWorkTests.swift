@@ -49,7 +49,7 @@ import Testing
     @Test(
         .aloneOnly(
             because:
-                "On a shared bus commits are made as its log brings them, and their work is nobody's here."))
+                "On a shared bus what a request takes is known when its log has brought it."))
     func longWillsAreLongRequests() throws {
         let bus = try SlowBus()
         let (greedy, other) = (bus.connect(), bus.connect())
@@ -90,7 +90,7 @@ import Testing
     @Test(
         .aloneOnly(
             because:
-                "On a shared bus commits are made as its log brings them, and their work is nobody's here."))
+                "On a shared bus what a request takes is known when its log has brought it."))
     func expensiveStoresWaitAndOthersDoNot() throws {
         let bus = try SlowBus(definitions: [Self.sums])
         let (greedy, other) = (bus.connect(), bus.connect())
@@ -125,7 +125,7 @@ import Testing
     @Test(
         .aloneOnly(
             because:
-                "On a shared bus commits are made as its log brings them, and their work is nobody's here."))
+                "On a shared bus what a request takes is known when its log has brought it."))
     func computedValuesOfNewStoresAreCounted() throws {
         let bus = try SlowBus(definitions: [Self.sums])
         let client = bus.connect()

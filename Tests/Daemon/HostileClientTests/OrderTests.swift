@@ -73,6 +73,24 @@ import Testing
         #expect(isAscending(places(events)))
     }
 
+    /// On a shared bus one proposal takes some of them, and those left are proposed again.
+    @Test func wideDispatchesAreAnsweredInTheirOrder() throws {
+        var setup = MemoryBus.Setup()
+        setup.stores = (0..<1000).map { "counter/s\($0)" }
+        let bus = try MemoryBus(setup)
+        let (client, other) = (bus.connect(), bus.connect())
+        let lines = (0..<300).map { #"{"op":"dispatch","id":\#($0),"type":"counter","action":"increment"}"# }
+        client.send(lines.joined(separator: "\n"))
+        other.send(#"{"op":"dispatch","store":"counter/s1","action":"increment"}"#)
+        let replies = try client.all()
+        #expect(replies.compactMap { $0["id"]?.int } == Array(0..<300))
+        #expect(replies.allSatisfy { $0["ok"] == true })
+        let revisions = replies.compactMap { $0["revision"]?.int }
+        #expect(revisions == revisions.sorted() && Set(revisions).count == 300)
+        #expect(bus.engine.state(at: "counter/s2")?["count"] == 300)
+        #expect(try other.all().last?["ok"] == true)
+    }
+
     @Test func aResetInPartsBeginsAgainWhenDropsAreForgotten() throws {
         var setup = MemoryBus.Setup()
         setup.limits.daemon.line = 2000

@@ -129,7 +129,8 @@ package final class MemoryMember {
         case .end(let name, let incarnation): log.end(name, incarnation: incarnation)
         case .trim(let place): log.trim(through: place)
         case .applied(let entry, let applied): engine?.noteApplied(entry.encoded, at: applied.link.place)
-        case .answered(let ticket, let outcome): engine?.resolve(ticket, .outcome(outcome))
+        case .answered(let ticket, let outcome, let spent):
+            engine?.resolve(ticket, .outcome(outcome, spent: spent))
         case .failed(let ticket, let failure): engine?.resolve(ticket, .failed(failure))
         case .synced(let ticket, _): engine?.resolve(ticket, .synced)
         case .remember, .rememberProof, .notice: break

@@ -8,17 +8,10 @@ extension ClusterMember {
         isReadingAnew = false
         for event in events where phase != .stopped {
             // What follows of the reading before comes again.
-            if isReadingAnew, Self.isOfReading(event) { continue }
+            if isReadingAnew, event.isOfReading { continue }
             receive(event)
         }
         proceed()
-    }
-
-    private static func isOfReading(_ event: OrderedLogEvent) -> Bool {
-        switch event {
-        case .entry, .barrier, .barrierFailed, .trimmedAway, .replaced: true
-        default: false
-        }
     }
 
     private func receive(_ event: OrderedLogEvent) {
@@ -290,9 +283,10 @@ extension ClusterMember {
         guard applied.void == nil else {
             return fail(sent.entries.compactMap(\.ticket), .none)
         }
-        for (entry, outcome) in zip(sent.entries, applied.outcomes) {
-            if let ticket = entry.ticket { unanswered.append((applied.link.place, ticket, outcome)) }
+        for (entry, (outcome, spent)) in zip(sent.entries, zip(applied.outcomes, applied.spent)) {
+            if let ticket = entry.ticket { unanswered.append((applied.link.place, ticket, outcome, spent)) }
         }
+        queue.noteCarriedOut(applied.outcomes.count, of: sent.entries)
         if omitted.contains(.durableBeforeAnswer) { answerStored() }
     }
 

@@ -76,7 +76,7 @@ package final class ClusterMember {
     // The local copy.
     package internal(set) var stored: Int
     /// Outcomes that wait until they are durable, by place.
-    var unanswered: [(place: Int, ticket: Int, outcome: CommandOutcome)] = []
+    var unanswered: [(place: Int, ticket: Int, outcome: CommandOutcome, spent: Int)] = []
 
     // Others.
     var others = OtherMembers()
@@ -194,7 +194,7 @@ package final class ClusterMember {
         let end = omitted.contains(.durableBeforeAnswer) ? Int.max : stored
         let due = unanswered.prefix { $0.place <= end }
         unanswered.removeFirst(due.count)
-        for answer in due { outputs.append(.answered(answer.ticket, answer.outcome)) }
+        for answer in due { outputs.append(.answered(answer.ticket, answer.outcome, spent: answer.spent)) }
         // While the loss of what was seen is not known to all, what is here is of an epoch that is over.
         if proof != nil { return }
         for ticket in barriers.takeDurable(through: end) {

@@ -29,8 +29,8 @@ package enum MemberOutput: Sendable {
 
     // MARK: - For clients
 
-    /// The entry with this ticket has come to this, and that is durable.
-    case answered(Int, CommandOutcome)
+    /// The entry with this ticket has come to this, and that is durable; it took so many operations.
+    case answered(Int, CommandOutcome, spent: Int)
     /// The entry with this ticket was not heard of in time.
     case failed(Int, MemberFailure)
     /// Everything that anybody had been answered before `sync` is applied here.

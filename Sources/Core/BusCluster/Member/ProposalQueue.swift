@@ -28,16 +28,18 @@ struct ProposalQueue {
     var waiting: [Waiting] = []
     var waitingBytes = 0
     var sent: Sent?
+    /// Entries of the next proposal: as many as were carried out of the one before, where not all of them were.
+    private var most = ClusterLimits.entries
 
     mutating func add(_ entry: ClusterEntry, _ ticket: Int, _ now: Int) {
         waiting.append(Waiting(ticket: ticket, entry: entry, since: now))
         waitingBytes += entry.size
     }
 
-    /// The entries of the next proposal, as many as fit.
+    /// The entries of the next proposal, as many as fit and will probably be carried out.
     mutating func take() -> [Waiting] {
         var (count, bytes) = (0, ClusterEntry.overhead)
-        for next in waiting.prefix(ClusterLimits.entries) {
+        for next in waiting.prefix(most) {
             bytes += next.entry.size
             if bytes > ClusterLimits.proposal { break }
             count += 1
@@ -52,6 +54,17 @@ struct ProposalQueue {
     mutating func takeBack(behindOthers: Bool = false) {
         guard let back = sent?.entries else { return }
         sent = nil
+        putBack(back[...], behindOthers: behindOthers)
+    }
+
+    /// So many entries of a proposal were carried out; the others wait again.
+    mutating func noteCarriedOut(_ count: Int, of entries: [Waiting]) {
+        if count == entries.count { return most = min(ClusterLimits.entries, 2 * most) }
+        most = max(1, count)
+        putBack(entries[count...])
+    }
+
+    private mutating func putBack(_ back: ArraySlice<Waiting>, behindOthers: Bool = false) {
         // Nobody waits for the others.
         let wanted = back.filter { $0.ticket != nil }
         waiting.insert(contentsOf: wanted, at: behindOthers ? waiting.count : 0)

@@ -26,8 +26,11 @@ package struct AppliedEntry: Sendable {
     }
 
     package let link: ChainLink
-    /// Of a proposal that counts, in the order of its entries.
+    /// Of a proposal that counts, in the order of its entries: of the first ones, where these took as many operations as all of
+    /// them may.
     package internal(set) var outcomes: [CommandOutcome] = []
+    /// The operations that each of them took here.
+    package internal(set) var spent: [Int] = []
     package internal(set) var void: Void?
     /// The evidence that came with it, and what it shows.
     package internal(set) var evidence: (link: ChainLink, Comparison)?

@@ -108,7 +108,8 @@ private struct EntryHost: CommandHost {
     func admit(_ stage: CommandStage) -> Bool { true }
 
     func apply(by principal: Principal, spending operations: Int) throws(RequestError) -> Int {
-        try replica.machine.apply(by: principal, spending: operations)
+        defer { replica.spent &+= replica.machine.operationsSpent }
+        return try replica.machine.apply(by: principal, spending: operations)
     }
 
     func commit(by principal: Principal, actions: Bool, key: KeyedRequest?, _ details: CommitDetails?) {

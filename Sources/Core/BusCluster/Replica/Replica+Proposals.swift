@@ -37,7 +37,13 @@ extension Replica {
         // Members of before have not followed parts: all begin with the first proposal by these rules.
         if content.rules >= ClusterLimits.rulesOfParts { machine.beginFollowingParts() }
         if !omitted.contains(.dueBeforeEntries) { carryOutDue() }
-        for entry in content.entries { effects.outcomes.append(carryOut(entry, of: name.member)) }
+        var left = ClusterLimits.operations
+        for entry in content.entries where left > 0 {
+            spent = 0
+            effects.outcomes.append(carryOut(entry, of: name.member))
+            effects.spent.append(spent)
+            if content.rules >= ClusterLimits.rulesOfOperations { left -= spent }
+        }
         if omitted.contains(.dueBeforeEntries) { carryOutDue() }
     }
 

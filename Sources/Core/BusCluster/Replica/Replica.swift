@@ -14,6 +14,8 @@ package final class Replica {
     /// What entries mean.
     let commands: Commands
     var memory = SenderMemory()
+    /// The operations that the present entry of a proposal has taken.
+    var spent = 0
     /// What roles may do, as long as the rules are those.
     var knownGrants: [[String]: Grants] = [:]
     var knownRules: AccessRules?
@@ -136,6 +138,7 @@ package final class Replica {
     /// What an entry of the log has done besides commits.
     struct Effects {
         var outcomes: [CommandOutcome] = []
+        var spent: [Int] = []
         var void: AppliedEntry.Void?
         var evidence: (link: ChainLink, AppliedEntry.Comparison)?
         var epoch: String?
@@ -143,7 +146,7 @@ package final class Replica {
 
         func applied(_ link: ChainLink) -> AppliedEntry {
             AppliedEntry(
-                link: link, outcomes: outcomes, void: void, evidence: evidence, epoch: epoch,
+                link: link, outcomes: outcomes, spent: spent, void: void, evidence: evidence, epoch: epoch,
                 clockAhead: clockAhead)
         }
 

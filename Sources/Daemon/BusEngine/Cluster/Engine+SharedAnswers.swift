@@ -9,6 +9,13 @@ extension Engine {
     /// Something has come of a request, by the ticket that it had.
     package func resolve(_ ticket: Int, _ outcome: EntryResolution) {
         guard let connection = shared.resolve(ticket, outcome) else { return }
+        // All members have spent it, and here it is known whose it was.
+        if case .outcome(_, let spent) = outcome {
+            let work = Work.operation &* spent
+            clock.work &+= work
+            scheduler.charge(work, to: connection)
+        }
+        guard connection.entries.hasAnswer else { return }
         releaseAnswers(of: connection)
         if !connection.waits.isEmpty || connection.input.hasEnded { proceed(connection) }
         connections.markReady(connection)
@@ -42,8 +49,8 @@ extension Engine {
         _ entry: PendingEntry, _ id: UnsafeRawBufferPointer, _ connection: Connection
     ) {
         switch entry.outcome {
-        case .outcome(.done(let reply)): answer(reply, id, connection)
-        case .outcome(.refused(let error)): replies.refuse(error, for: connection, id: id)
+        case .outcome(.done(let reply), _): answer(reply, id, connection)
+        case .outcome(.refused(let error), _): replies.refuse(error, for: connection, id: id)
         case .failed(let failure):
             // A subscription that can't go on from where its client was begins anew.
             if case .resumption(let line) = entry.kind { return passBarrier(line, connection) }

@@ -11,15 +11,20 @@ struct PendingEntries {
     private var first = 0
     /// The bytes of their lines.
     private(set) var bytes = 0
+    /// The operations that the next one may take: the most that one took lately.
+    private var expected = 0
 
     /// So many requests of one connection, or lines of so many bytes, are on their way at once; what follows waits.
     private static let most = 512
     private static let mostBytes = 2 << 20
+    private static let mostOperations = 1_000_000
 
     var isEmpty: Bool { first == all.count }
-    var isFull: Bool { all.count - first >= Self.most || bytes >= Self.mostBytes }
+    var isFull: Bool { all.count - first >= most || bytes >= Self.mostBytes }
     /// Whether so many have been answered that more may come.
-    var hasRoom: Bool { all.count - first <= Self.most / 2 && bytes <= Self.mostBytes / 2 }
+    var hasRoom: Bool { all.count - first <= most / 2 && bytes <= Self.mostBytes / 2 }
+    /// Of those that take much, as is known from the ones that were answered, only few are on their way.
+    private var most: Int { min(Self.most, max(1, Self.mostOperations / max(1, expected))) }
     /// The tickets of those that are not answered.
     var tickets: some Sequence<Int> { all[first...].lazy.map(\.ticket) }
 
@@ -32,6 +37,7 @@ struct PendingEntries {
     mutating func resolve(_ ticket: Int, _ outcome: EntryResolution) {
         guard let index = all[first...].firstIndex(where: { $0.ticket == ticket }) else { return }
         all[index].outcome = outcome
+        if case .outcome(_, let spent) = outcome { expected = max(spent, expected &- expected &>> 2) }
     }
 
     /// The first request, if it is known what has come of it.
@@ -74,8 +80,8 @@ struct PendingEntry {
 
 /// What has come of a request to the shared log.
 package enum EntryResolution {
-    /// It was carried out, or refused, and that is durable here.
-    case outcome(CommandOutcome)
+    /// It was carried out, or refused, and that is durable here; it took so many operations.
+    case outcome(CommandOutcome, spent: Int)
     /// It was not heard of in time.
     case failed(MemberFailure)
     /// Everything that anybody had been answered before is applied here.

@@ -130,12 +130,12 @@ package final class SharedRequests {
 
     // MARK: Outcomes
 
-    /// Something has come of a request, by the ticket that it had. Returns the connection whose next answer is known now.
+    /// Something has come of a request, by the ticket that it had. Returns the connection that it was of.
     func resolve(_ ticket: Int, _ outcome: EntryResolution) -> Connection? {
         if let id = owners.removeValue(forKey: ticket) {
             guard let connection = connections.find(id) else { return nil }
             connection.resolve(ticket, outcome)
-            return connection.entries.hasAnswer ? connection : nil
+            return connection
         } else if let end = ends.removeValue(forKey: ticket) {
             // Where it is not known whether it came through, once more does no harm.
             if case .failed = outcome { failedEnds.append(end) }
@@ -148,10 +148,10 @@ package final class SharedRequests {
     private func noteOwn(_ what: String, _ outcome: EntryResolution) {
         let reason: String
         switch outcome {
-        case .outcome(.done), .synced: return
+        case .outcome(.done, _), .synced: return
         // Another member was first.
-        case .outcome(.refused(let error)) where error.code == .conflict: return
-        case .outcome(.refused(let error)): reason = error.message
+        case .outcome(.refused(let error), _) where error.code == .conflict: return
+        case .outcome(.refused(let error), _): reason = error.message
         case .failed(let failure): reason = failure.message
         }
         outputs.report(

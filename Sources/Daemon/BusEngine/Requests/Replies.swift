@@ -209,7 +209,7 @@ final class Replies {
         connection.add(
             PendingEntry(
                 ticket: 0, id: isKnown ? Array(request.id) : [], kind: .refused, bytes: 0,
-                outcome: .outcome(.refused(disclosed(error, to: connection, isPresent: isKnown)))))
+                outcome: .outcome(.refused(disclosed(error, to: connection, isPresent: isKnown)), spent: 0)))
     }
 }
 

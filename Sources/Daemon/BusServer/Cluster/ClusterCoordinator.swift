@@ -24,6 +24,8 @@ final class ClusterCoordinator {
     /// Entries and barriers of this turn, which are proposed together.
     private var submitted: [(entry: ClusterEntry, ticket: Int)] = []
     private var barriers: [Int] = []
+    /// What the log has told and is not carried out yet, the next one last.
+    private var unheard: [OrderedLogEvent] = []
     private var nextTick = 0
     /// The replica that is lacking.
     private(set) var lack: ReplicaLack?
@@ -71,20 +73,24 @@ final class ClusterCoordinator {
 
     // MARK: - Turns
 
-    /// Whatever the log has told is carried out.
+    /// What the log has told is carried out, as much as a turn may take: clients are served between two entries, too.
     func hear() {
-        let events = log.take()
-        if events.isEmpty { return }
-        for event in events {
+        if unheard.isEmpty { unheard = log.take().reversed() }
+        let end = MonotonicClock.nanoseconds + LoopLimits.turnNanoseconds
+        while let event = unheard.popLast() {
             switch event {
             case .members(let members): listed = .success(members)
             case .membersFailed(let failure): listed = .failure(failure)
             default: break
             }
+            member.receive([event], now: WallClock.now)
+            carryOut()
+            if MonotonicClock.nanoseconds > end { break }
         }
-        member.receive(events, now: WallClock.now)
-        carryOut()
     }
+
+    /// Whether the log has told more than one turn could carry out.
+    var hasUnheard: Bool { !unheard.isEmpty }
 
     /// Does what is due.
     func tickIfDue(now: Int) {
@@ -119,7 +125,7 @@ final class ClusterCoordinator {
 
     /// Something that the start itself asks for; nobody is told what comes of it.
     func submitAtStart(_ entry: ClusterEntry) {
-        member.submit([(entry, Self.ownTicket)], now: WallClock.now)
+        member.submit(entry, ticket: Self.ownTicket, now: WallClock.now)
         carryOut()
     }
 
@@ -200,7 +206,9 @@ final class ClusterCoordinator {
 
     private func carryOut(_ output: MemberOutput) {
         switch output {
-        case .read(let place, let cluster): log.read(behind: place, of: cluster)
+        case .read(let place, let cluster):
+            unheard.removeAll(where: \.isOfReading)
+            log.read(behind: place, of: cluster)
         case .join(let report): log.join(as: member.name, report: report)
         case .propose(let name, let content): log.propose(name, content)
         case .barrier(let number): log.barrier(number)
@@ -212,7 +220,8 @@ final class ClusterCoordinator {
         case .remember(let incarnation): remember(.incarnation, String(incarnation))
         case .rememberProof(let proof): remember(.proof, proof.map { LocalCopy.text($0.encoded) })
         case .needsReplica(let lack): note(lack)
-        case .answered(let ticket, let outcome): engine?.resolve(ticket, .outcome(outcome))
+        case .answered(let ticket, let outcome, let spent):
+            engine?.resolve(ticket, .outcome(outcome, spent: spent))
         case .failed(let ticket, let failure): engine?.resolve(ticket, .failed(failure))
         case .synced(let ticket, _): engine?.resolve(ticket, .synced)
         case .notice(let notice): note(notice)

@@ -45,7 +45,7 @@ struct ClusterWait {
                 told = now
                 service.tell(.status(coordinator.waitingFor), .extendTimeout(.seconds(30)))
             }
-            bell.wait(milliseconds: Self.longest)
+            if !coordinator.hasUnheard { bell.wait(milliseconds: Self.longest) }
         }
     }
 

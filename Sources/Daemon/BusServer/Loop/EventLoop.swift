@@ -143,7 +143,7 @@ final class EventLoop {
     }
 
     /// Whether there is work to do although no socket is ready.
-    var hasWork: Bool { engine.hasWork || !order.isEmpty }
+    var hasWork: Bool { engine.hasWork || !order.isEmpty || cluster?.hasUnheard == true }
 
     /// No work is left: unused memory is released soon.
     private func rest() {
@@ -181,7 +181,10 @@ final class EventLoop {
         let length = engine.isShared ? LoopLimits.sharedTurnNanoseconds : LoopLimits.turnNanoseconds
         let end = turn.began + length
         engine.tickIfDue()
-        if let cluster { cluster.tickIfDue(now: turn.began / 1_000_000) }
+        if let cluster {
+            cluster.tickIfDue(now: turn.began / 1_000_000)
+            if cluster.hasUnheard { cluster.hear() }
+        }
         for index in 0..<count {
             let (token, interest) = poller.event(index)
             if token == EventFD.token {
