@@ -25,6 +25,8 @@ package protocol CommitSink: AnyObject, CommandSink {
 /// Where a command runs. On a bus of one machine it is the engine, which may still refuse or postpone a command; on a
 /// shared bus the member that proposed it has decided that already, because all members have to come to one outcome.
 package protocol CommandHost: CommandSink {
+    /// How many bytes a reply may have that tells what a dispatch has changed.
+    var replyRoom: Int { get }
     /// The caller's session, if it has been opened.
     var openSession: Session? { get }
     /// The caller's session, opened if need be.
@@ -42,8 +44,8 @@ package enum CommandStage {
     case proposal(Claim = .none)
     /// It is no repetition of an earlier one, and would commit.
     case commit
-    /// The machine's plan has what a dispatch reaches.
-    case plan(isDryRun: Bool)
+    /// The machine's plan has what a dispatch reaches. `isTold`: the reply tells what it changes.
+    case plan(isTold: Bool)
     /// A store may be created.
     case creation
     /// Its state is known.
@@ -64,6 +66,8 @@ package enum Claim {
     /// Its actions have to fit into events.
     case events
     case timer, store
+    /// The same, of a batch that creates so many stores.
+    case stores(Int, isEphemeral: Bool)
     case will([JSON])
 }
 

@@ -1,3 +1,4 @@
+import BusJSON
 import BusMachine
 import BusProtocol
 
@@ -30,6 +31,9 @@ package struct CommandReply: Equatable, Sendable {
     package var due: Int?
     /// Nothing is committed: what would have changed is applied, and has to be rolled back.
     package var isRehearsal = false
+    /// How the caller wants to be told what has changed, and that, where it was committed.
+    package var form: ToldForm?
+    package var told: Told?
     /// Of a session that was named: whether there was something left in it.
     package var isResumed = false
     /// Of new definitions: the types whose stores have changed from one version to another.
@@ -37,6 +41,18 @@ package struct CommandReply: Equatable, Sendable {
 
     package init(_ contents: Contents = .revision, revision: Int) {
         (self.contents, self.revision) = (contents, revision)
+    }
+
+    /// What a dispatch has changed, as far as its caller sees it: members of the reply.
+    package struct Told: Equatable, Sendable {
+        /// Nil where it is more than a reply can hold.
+        package let members: [UInt8]?
+
+        package init(_ changes: ToldChanges, atMost room: Int) {
+            let writer = ByteWriter()
+            if changes.size <= room { changes.append(to: writer) }
+            members = withExtendedLifetime(writer) { changes.size <= room ? Array($0.bytes) : nil }
+        }
     }
 
     package struct Seen: Equatable, Sendable {
@@ -47,6 +63,15 @@ package struct CommandReply: Equatable, Sendable {
             self.matched = matched
             self.changed = changed
         }
+    }
+}
+
+extension ToldChanges {
+    /// Appends `,"changes":{…},"states":{…},"dropped":[…]`: the first as asked for, the others where there are some.
+    package func append(to writer: ByteWriter) {
+        if form == .changes { writer.append(.changes, merges.bytes) }
+        if form == .states || !states.isEmpty { writer.append(.states, states.bytes) }
+        if !dropped.isEmpty { writer.append(.dropped, dropped.bytes) }
     }
 }
 

@@ -8,9 +8,7 @@ import BusProtocol
 extension Commands {
     /// Throws unless all that a dispatch names may be dispatched, conditions aside.
     package func authorizeDispatch(_ grants: Grants) throws(RequestError) {
-        if request.present.contains(.ifRevision), request.present.contains(.store) {
-            try require(.read, ofStoreIn: grants, "read")
-        }
+        try requireCondition(ofStoreIn: grants)
         guard let actions = try request.array(.actions) else {
             let isStore = request.present.contains(.store)
             guard request.present.contains(.action), isStore || request.present.contains(.type) else {
@@ -20,7 +18,20 @@ extension Commands {
                 String(decoding: request.action, as: UTF8.self), isStore: isStore,
                 String(decoding: isStore ? request.store : request.type, as: UTF8.self), grants)
         }
-        try authorize(actions, grants)
+        guard takesSteps else { return try authorize(actions, grants) }
+        for (index, element) in actions.enumerated() {
+            do throws(RequestError) {
+                try authorize(try BatchStep(element, place: "actions[\(index)]"), grants)
+            } catch {
+                throw error.at(index)
+            }
+        }
+    }
+
+    /// A request that says what its store must be like is answered by what it is like: who asks may read it.
+    package func requireCondition(ofStoreIn grants: Grants?) throws(RequestError) {
+        guard request.present.containsAny(of: Precondition.members) else { return }
+        try require(.read, ofStoreIn: grants, "read")
     }
 
     /// Throws unless each of these is an action, and may be dispatched.
@@ -36,6 +47,7 @@ extension Commands {
     }
 
     func authorize(_ element: BatchElement, _ grants: Grants) throws(RequestError) {
+        if !element.precondition.isEmpty { try require(.read, element.target, grants, "read") }
         try authorize(element.action, isStore: element.isStore, element.target, grants)
     }
 

@@ -17,7 +17,7 @@ extension Commands {
         var wanted = isEarlier ? nil : try requestedState()
         let isEphemeral = try request.flag(.ephemeral, default: false)
         let ifMissing = try request.flag(.ifMissing, default: false)
-        let timeToLive = try machine.requestedTimeToLive(in: request, of: entry)
+        let timeToLive = try machine.requestedTimeToLive(request.value(.ttl), of: entry)
         let key = try machine.keyed(request, by: caller.principal)
         if var earlier = try earlier(key) {
             earlier.created = true
@@ -57,7 +57,7 @@ extension Commands {
     }
 
     /// A rule that allows to create the store has no condition, or it holds for the new state.
-    private func requireConditions(
+    func requireConditions(
         forCreating address: String, of entry: TypeEntry, _ parts: AddressParts, _ state: JSONObject,
         by caller: Caller
     ) throws(RequestError) {
@@ -77,12 +77,15 @@ extension Commands {
         }
         let address = String(decoding: request.store, as: UTF8.self)
         try require(.drop, address, caller.grants, "drop")
+        try requireCondition(ofStoreIn: caller.grants)
+        let wanted = try machine.requestedPrecondition(in: request)
         guard try host.admit(.proposal()) else { return nil }
         let key = try machine.keyed(request, by: caller.principal)
         if let earlier = try earlier(key) { return earlier }
         let (_, index) = try machine.requireStore(request.store)
         try requireOwnership(of: index, by: caller)
         guard try host.admit(.commit) else { return nil }
+        try machine.require(wanted, of: index, seenBy: caller.grants)
         machine.plan.clear()
         let isEphemeral = machine.stores.pointer(index).pointee.owner >= 0
         let details = CommitDetails()
@@ -97,16 +100,16 @@ extension Commands {
     /// - Parameters:
     ///   - address: UTF-8, as requested.
     ///   - revision: The revision at which the store had the state `past`.
-    ///   - expected: The revision that the store must have now; nil: any.
+    ///   - wanted: What the store must be like now.
     package func revert(
-        _ address: String, to revision: Int, _ past: PastState, expecting expected: Int?, by caller: Caller,
-        _ host: any CommandHost
+        _ address: String, to revision: Int, _ past: PastState, where wanted: Precondition,
+        by caller: Caller, _ host: any CommandHost
     ) throws(RequestError) -> CommandReply? {
         try require(.revert, address, caller.grants, "revert")
         let (_, index) = try machine.requireStore(address)
         try requireOwnership(of: index, by: caller)
         guard try host.admit(.commit) else { return nil }
-        try machine.require(expected, of: index, seenBy: caller.grants)
+        try machine.require(wanted, of: index, seenBy: caller.grants)
         let details = CommitDetails()
         details.replaced = [(index, try machine.state(past, of: revision, for: index))]
         details.reverted = .init(store: address, to: revision)

@@ -13,7 +13,7 @@ package final class Commands {
     package let request: RequestReader
     /// Whether a repeated key is answered as before. Only a test turns it off.
     private let remembersKeys: Bool
-    private var isProposal = false
+    private(set) var isProposal = false
 
     package init(_ machine: StateMachine, _ request: RequestReader, remembersKeys: Bool = true) {
         self.machine = machine

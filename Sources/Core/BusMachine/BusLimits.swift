@@ -68,6 +68,20 @@ package struct BusLimits: Sendable, Equatable {
     /// wait for their clients.
     package static let rulesOfOneMeaning = 3
 
+    /// By these and later rules a batch may say what it wants its stores to be like.
+    package static let rulesOfConditions = 4
+
+    /// A condition of a request, in bytes: longer than people write. All of a batch together are compiled in milliseconds.
+    package static let condition = 4096
+    package static let conditions = 64 << 10
+    /// How deep JsonLogic may nest in one: as deep as text may.
+    package static let depthOfCondition = 64
+    /// So many operations of a commit are taken for each byte of its conditions, as they have to be compiled.
+    package static let operationsPerConditionByte = 10
+
+    /// What the reply to an entry of a shared log may tell of its changes, in bytes: as much as a line has mostly.
+    package static let told = 1 << 20
+
     /// How long ago the time of a dispatch that comes later may be, in milliseconds: clocks of clients go wrong by seconds,
     /// and a request to a shared bus may be on its way as long.
     package static let lateness = 60_000

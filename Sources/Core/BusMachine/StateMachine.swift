@@ -68,7 +68,7 @@ public final class StateMachine {
     package let memberChanges = MemberChanges()
     package let entries = Stack<DeltaEntry>()
     /// The operations of the computed values of the state that was made last for a new store.
-    @exclusivity(unchecked) package internal(set) var operationsOfCreation = 0
+    @exclusivity(unchecked) package var operationsOfCreation = 0
     /// Made right after the machine, which it refers to.
     @exclusivity(unchecked) private(set) var context: CommitContext!
 

@@ -1,11 +1,11 @@
 /// The members a request may have.
 public enum Member: UInt8, CaseIterable, Sendable {
     case op, id, type, store, action, payload
-    case ack, actions, after, at, cause, client, dryRun, ephemeral, epoch, format, fresh, ifMissing,
+    case ack, actions, after, at, cause, client, dryRun, ephemeral, epoch, format, fresh, `if`, ifMissing,
         ifRevision,
         `in`, initial
-    case key, leave, limit, linger, match, offset, `protocol`, reason, revision, select, session, since,
-        state, sub, time, timer, token
+    case key, leave, limit, linger, match, offset, `protocol`, reason, `return`, revision, select, session,
+        since, state, sub, time, timer, token
     case ttl, until, version
 
     package var name: String { Self.names[Int(rawValue)] }
@@ -89,11 +89,12 @@ package enum Operation: Hashable, CaseIterable, Sendable {
 
     private static let members: [Operation: MemberSet] = [
         .command(.dispatch): MemberSet(
-            .type, .store, .action, .payload, .actions, .ifRevision, .key, .after, .epoch, .dryRun, .ack, .in,
-            .at, .timer),
+            .type, .store, .action, .payload, .actions, .if, .ifRevision, .key, .after, .epoch, .dryRun,
+            .return,
+            .ack, .in, .at, .timer),
         .command(.create): MemberSet(
             .store, .state, .version, .ephemeral, .ifMissing, .ttl, .key, .after, .epoch),
-        .command(.drop): MemberSet(.store, .key, .after, .epoch),
+        .command(.drop): MemberSet(.store, .if, .ifRevision, .key, .after, .epoch),
         .command(.cancel): MemberSet(.store, .type, .timer, .key, .after, .epoch),
         .command(.will): MemberSet(.actions),
         .local(.hello): MemberSet(.protocol, .client, .token, .session, .linger),
@@ -105,7 +106,7 @@ package enum Operation: Hashable, CaseIterable, Sendable {
             .store, .type, .match, .select, .format, .initial, .since, .epoch, .cause, .actions),
         .local(.unsubscribe): MemberSet(.sub),
         .local(.history): MemberSet(.since, .time, .until, .limit, .type, .store),
-        .local(.revert): MemberSet(.store, .revision, .ifRevision),
+        .local(.revert): MemberSet(.store, .revision, .if, .ifRevision),
         .local(.timers): MemberSet(.match, .limit, .after),
         .local(.reload): MemberSet(.dryRun),
         .local(.cluster): MemberSet(.leave, .offset),

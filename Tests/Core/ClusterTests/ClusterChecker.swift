@@ -162,7 +162,10 @@ struct ClusterChecker {
             }
         case .refused(let code)?:
             // A key of its own is never in conflict, and nothing else may be refused but what has a condition.
-            guard operation.kind == .guarded && code == "rejected" || operation.kind == .named else {
+            guard
+                operation.kind == .guarded && ["rejected", "conflict"].contains(code)
+                    || operation.kind == .named
+            else {
                 throw fail("was refused: \(code)")
             }
             guard revisions.isEmpty else { throw fail("was refused and committed") }

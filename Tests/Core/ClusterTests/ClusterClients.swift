@@ -139,9 +139,18 @@ struct ClusterClients {
         let add = #""action":"add","payload":{"mark":\#(number)}"#
         let store = "counter/\(["a", "b"][number % 2])"
         switch operations[number].kind {
+        case .keyed where number % 4 == 0:
+            // Committed a second time it would be refused, as the store is there.
+            let steps = #"{"op":"create","store":"counter/k\#(number)"},{"store":"\#(store)",\#(add)}"#
+            return request(#"{"op":"dispatch","actions":[\#(steps)],"key":"\#(keys[number]!)"}"#)
         case .keyed:
             return request(#"{"op":"dispatch","store":"\#(store)",\#(add),"key":"\#(keys[number]!)"}"#)
         case .once: return request(#"{"op":"dispatch","type":"counter",\#(add)}"#)
+        case .guarded where number % 2 == 0:
+            let steps =
+                #"{"op":"create","store":"counter/g\#(number)"},{"op":"drop","store":"counter/g\#(number)"}"#
+            let last = #"{"store":"counter/c",\#(add),"if":"count < \#(number / 2)"}"#
+            return request(#"{"op":"dispatch","actions":[\#(steps),\#(last)],"return":"states"}"#)
         case .guarded:
             let payload = #"{"mark":\#(number),"limit":\#(number / 2)}"#
             return request(

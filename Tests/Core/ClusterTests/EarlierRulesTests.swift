@@ -177,6 +177,24 @@ import Testing
         #expect(digests[1] == digests[2])
     }
 
+    /// Elements of a batch were actions alone.
+    @Test func batchesGoByTheirRules() throws {
+        for rules in [3, 4] {
+            let bus = try bus(rules)
+            for element in [
+                #"{"store":"form/a","action":"drop","if":"true"}"#,
+                #"{"store":"form/a","action":"drop","ifRevision":4}"#,
+                #"{"op":"dispatch","store":"form/a","action":"drop"}"#, #"{"op":"create","store":"form/x"}"#,
+                #"{"op":"drop","store":"form/x"}"#,
+            ] {
+                let outcome = try bus.ask(#"{"op":"dispatch","actions":[\#(element)]}"#)
+                #expect(
+                    (outcome.code == "invalid_request") == (rules == 3),
+                    "\(rules): \(element): \(outcome.code)")
+            }
+        }
+    }
+
     /// Expressions read any number of bytes once; what was committed so is committed again.
     @Test func readingWasNotCounted() throws {
         let reader: JSON = [

@@ -122,6 +122,7 @@ import Testing
 
     private static let names = [
         "op", "id", "type", "store", "action", "payload", "key", "actions", "ack", "ifRevision",
+        "if", "return",
     ]
     private static let texts = [
         "counter", "counter/kitchen", "a", "", "increment", "n\u{e9}", "tab\t", "quote\"", "back\\slash",
@@ -167,7 +168,9 @@ import Testing
             "action": text(&random),
         ]
         if !random.oneIn(3) { element["payload"] = payload(&random) }
-        if random.oneIn(20) { element[random.oneIn(2) ? "store" : "more"] = randomJSON(using: &random) }
+        if random.oneIn(20) {
+            element[["store", "more", "if", "op"].randomElement(using: &random)!] = randomJSON(using: &random)
+        }
         return .object(element)
     }
 

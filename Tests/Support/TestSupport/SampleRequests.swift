@@ -27,6 +27,10 @@ package enum SampleRequests {
         #"{"op":"history","id":26,"time":1795000000,"limit":1}"#, #"{"op":"types","id":27,"time":0}"#,
         #"{"op":"clients","id":28,"limit":2,"after":0}"#,
         #"{"op":"kick","id":29,"client":888888,"reason":"none"}"#,
+        #"{"op":"dispatch","id":30,"store":"note/a","action":"add","if":"count < 3 || has(value.a)","return":"changes"}"#,
+        #"{"op":"dispatch","id":31,"actions":[{"op":"create","store":"note/d","state":{"count":2},"ttl":60,"ifMissing":true},{"store":"note/d","action":"add","if":{"<":[{"var":"count"},3]},"ifRevision":0},{"op":"drop","store":"note/b","if":"count >= 0","ifRevision":4},{"op":"dispatch","type":"note","action":"add"}],"return":"states","key":"k4"}"#,
+        #"{"op":"drop","id":32,"store":"note/a","if":"count > 100","ifRevision":2}"#,
+        #"{"op":"revert","id":33,"store":"note/a","revision":1,"if":{"==":[{"var":"count"},1]}}"#,
         #"{"op":"stats","id":16}"#, #"{"op":"ping","id":17}"#, #"{"op":"reload","id":18}"#,
     ]
 }

@@ -32,12 +32,12 @@ extension Replica {
             guard try request.operation() == .local(.revert), request.present.contains(.store),
                 let revision = try request.integer(.revision)
             else { throw .invalid("revision", "Say in `store` and `revision` what to revert to.") }
-            let expected = try request.integer(.ifRevision)
+            let wanted = try machine.requestedPrecondition(in: request)
             guard let found = try? JSON(parsing: past), let old = PastState(found) else {
                 throw RequestError(.internal, "The state of revision \(revision) can't be read; ask again.")
             }
             return try commands.revert(
-                String(decoding: request.store, as: UTF8.self), to: revision, old, expecting: expected,
+                String(decoding: request.store, as: UTF8.self), to: revision, old, where: wanted,
                 by: caller, host(of: nil, caller.principal))
         }
     }
@@ -96,6 +96,7 @@ private struct EntryHost: CommandHost {
     let key: SessionKey?
     let principal: Principal?
 
+    var replyRoom: Int { BusLimits.told }
     var openSession: Session? {
         key.flatMap { replica.left(in: $0) }
     }

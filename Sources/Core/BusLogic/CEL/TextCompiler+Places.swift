@@ -117,9 +117,9 @@ extension TextCompiler {
     // MARK: Reads
 
     private mutating func read(_ path: Path) throws(SourceError) -> Compiled {
-        let keys = path.keys.map(\.name)
         let missing = FailureNode("\(path.text) is missing")
         if let slot = locals.lastIndex(where: { $0.name == path.root }) {
+            let keys = path.keys.map(\.name)
             let schema = walk(locals[slot].schema, path.keys[...], path.root)
             let read = LocalReadNode(slot, keys.map { ReadKey($0) }, fallback: missing)
             return .value(read, schema)
@@ -132,9 +132,6 @@ extension TextCompiler {
         case .element, .reduction:
             reads.insert(path.root)
             switch scope.names {
-            case .state where path.root == "state":
-                let whole = ElementReadNode(keys.map { ReadKey($0) }, fallback: missing)
-                return .value(ElementReadNode(path.names.map { ReadKey($0) }, fallback: whole), .any)
             case .only(let names) where !names.contains(path.root):
                 return broken(
                     "\(path.root) is not known here; \(suggestion(for: path.root, among: names))",

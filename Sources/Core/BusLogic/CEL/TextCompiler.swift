@@ -37,6 +37,10 @@ struct TextCompiler {
         self.base = base
         self.scope = scope
         self.place = place
+        if case .store = scope.names {
+            // No text can write a name that is empty: these are read where the state has no such member.
+            locals = Evaluation.namesOfStore.map { _ in Local(name: "", schema: .any) }
+        }
     }
 
     /// A whole expression. `isCondition`: whether it has to be true or false.

@@ -49,6 +49,9 @@ struct Evaluation {
         if !held.isNull { held = .null }
     }
 
+    /// What a condition on a store knows besides the state, in the order in which `locals` begins with it.
+    static let namesOfStore = ["store", "meta"]
+
     /// States and the values in them nest at most this deep.
     static let deepestValue = JSON.deepestState
 }

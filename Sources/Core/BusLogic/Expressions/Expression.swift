@@ -37,6 +37,20 @@ package struct Expression: Sendable {
         case state
         /// By these names, and there are no others.
         case only([String])
+        /// The data is a store's state: as `state`, and besides the store's address is called store, and the time and the
+        /// revision meta.
+        case store
+    }
+
+    /// Compiles a client's condition on a store: an expression in text, or in JsonLogic where it is an object.
+    package static func compile(condition: JSON) throws(SourceError) -> Expression {
+        if case .string(let text) = condition {
+            return try compile(text: text, isCondition: true, names: .store)
+        }
+        var compiler = ExpressionCompiler()
+        return Expression(
+            try compiler.compile(
+                LocatedValue(condition, name: "if"), in: ExpressionScope(data: .element, names: .store)))
     }
 
     /// Compiles an expression in text, of the Common Expression Language. `isCondition`: it has to be true or false.
@@ -74,6 +88,22 @@ package struct Expression: Sendable {
             operations: max(0, evaluation.operations), bytes: max(0, evaluation.bytes),
             reading: max(0, evaluation.reading))
         return value?.isTruthy ?? false
+    }
+
+    /// Whether a client's condition holds for the state of a store, and the budget is left with what was not spent. Throws
+    /// where it has no value.
+    package func holds(
+        on state: JSONObject, of store: String, _ meta: JSON, spending budget: inout Budget
+    ) throws(EvaluationFailure) -> Bool {
+        var evaluation = Evaluation(budget: budget)
+        evaluation.element = .object(state)
+        evaluation.locals = [.string(store), meta]
+        defer {
+            budget = Budget(
+                operations: max(0, evaluation.operations), bytes: max(0, evaluation.bytes),
+                reading: max(0, evaluation.reading))
+        }
+        return try node.value(&evaluation).isTruthy
     }
 
     /// Whether the expression's value for some data counts as true.

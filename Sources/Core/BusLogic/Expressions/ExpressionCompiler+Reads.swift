@@ -45,7 +45,9 @@ extension ExpressionCompiler {
         _ keys: [String], _ fallback: ExpressionNode?, in scope: ExpressionScope, at place: Place
     ) throws(SourceError) -> ReadNode {
         switch scope.data {
-        case .element: return ElementReadNode(keys.map { ReadKey($0) }, fallback: fallback)
+        case .element:
+            let around = Self.around(keys, in: scope, fallback)
+            return ElementReadNode(keys.map { ReadKey($0) }, fallback: around ?? fallback)
         case .state:
             note(read: keys.first)
             return StateReadNode(Self.hinted(keys, in: .object(scope.shape)), fallback: fallback)
@@ -58,6 +60,22 @@ extension ExpressionCompiler {
             }
         case .action: return try readAction(keys, fallback, in: scope, at: place)
         case .migration: return try readMigration(keys, fallback, in: scope, at: place)
+        }
+    }
+
+    /// What a free-standing expression reads where the data has no such member: all data as `state`, or what a store's
+    /// condition knows besides its state.
+    private static func around(
+        _ keys: [String], in scope: ExpressionScope, _ fallback: ExpressionNode?
+    ) -> ReadNode? {
+        let rest = keys.dropFirst().map { ReadKey($0) }
+        switch (scope.names, keys.first) {
+        case (.state, "state"?), (.store, "state"?): return ElementReadNode(rest, fallback: fallback)
+        case (.store, let root?):
+            return Evaluation.namesOfStore.firstIndex(of: root).map {
+                LocalReadNode($0, rest, fallback: fallback)
+            }
+        default: return nil
         }
     }
 

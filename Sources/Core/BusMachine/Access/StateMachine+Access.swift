@@ -50,18 +50,6 @@ extension StateMachine {
         if conditions.contains(where: { !$0.isEmpty }) { plan.impose(conditions) }
     }
 
-    /// Throws unless the conditions of the plan hold for all stores as they are; nothing is applied.
-    package func requireConditions(by principal: Principal) throws(RequestError) {
-        applying = .passUnretained(principal)
-        var budget = commitBudget
-        for place in plan.steps.indices where !plan.conditions[place].isEmpty {
-            let step = plan.steps[place]
-            for store in step.store >= 0 ? [step.store] : step.type.members where store >= 0 {
-                try requireOne(of: plan.conditions[place], step, store, &budget)
-            }
-        }
-    }
-
     func requireOne(
         of conditions: [Expression], _ step: DispatchPlan.Step, _ store: Int32,
         _ budget: inout Budget

@@ -18,12 +18,18 @@ extension StateMachine {
         return rules.map { parts.revision(of: store, by: $0) }.max() ?? record.pointee.revision
     }
 
-    /// The stores that the applied plan reaches, as far as somebody sees them; nil where that is all of them.
-    package func seenWrites(by grants: Grants?) -> [Int32]? {
+    /// The stores that the applied plan reaches, without those that its batch creates or drops, as far as somebody sees
+    /// them; nil where that is all of them.
+    package func seenWrites(by grants: Grants?, without batch: BatchStores?) -> [Int32]? {
+        let apart = Set(batch?.steps.lazy.map(\.store) ?? [])
         guard let grants, !grants.readsEverything,
             !plan.steps.elements.allSatisfy({ grants.showsAll(ofType: $0.type.name) })
+                || !apart.allSatisfy({
+                    grants.showsAll(ofType: types[Int(stores.pointer($0).pointee.type)].name)
+                })
         else { return nil }
         return writeSet.elements.map(\.store).filter { store in
+            if apart.contains(store) { return false }
             let record = stores.pointer(store)
             return grants.shows(record.pointee.name, ofType: types[Int(record.pointee.type)].name)
         }

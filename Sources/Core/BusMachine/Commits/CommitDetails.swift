@@ -6,6 +6,8 @@ public final class CommitDetails {
     public var created: [Int32] = []
     public var replaced: [(store: Int32, state: JSONObject)] = []
     public var dropped: [Int32] = []
+    /// The stores of a batch that creates and drops some; `created` and `dropped` are among them.
+    package private(set) var batch: BatchStores?
     /// The session that it ends.
     package var ended: SessionID?
     package var reverted: Reversion?
@@ -29,6 +31,18 @@ public final class CommitDetails {
     }
 
     package init() {}
+
+    package convenience init(_ batch: BatchStores) {
+        self.init()
+        (created, dropped, self.batch) = (batch.created, batch.dropped, batch)
+    }
+
+    /// Stores whose records are there for the last time, or for this commit alone.
+    package var gone: [Int32] { batch.map { $0.removed + $0.passing } ?? dropped }
+    /// The same, of stores that were there before.
+    package var removed: [Int32] { batch?.removed ?? dropped }
+    /// Stores whose records are there for the first time.
+    package var made: [Int32] { batch.map { $0.created + $0.passing } ?? created }
 }
 
 /// A request that may be sent again: recognised by its key, committed once. Valid as long as the request's line.

@@ -25,8 +25,8 @@ extension StateMachine {
                     operations &- facts.pointee.budget.operations
                     &+ (mostRead &- facts.pointee.budget.reading) / BusLimits.bytesPerOperation
             }
-            if plan.hasConditions {
-                try applyWhereAllowed(facts)
+            if plan.needsCare {
+                try applyWithCare(facts)
             } else if plan.actions.count == 1, plan.steps.count == 1 {
                 do throws(RequestError) {
                     try apply(plan.steps.elements.baseAddress!, facts)
@@ -76,36 +76,6 @@ extension StateMachine {
         }
     }
 
-    /// Applies the plan, each step to each store only after one of the step's conditions was found to hold.
-    private func applyWhereAllowed(_ facts: CommitContext.Place) throws(RequestError) {
-        for action in plan.actions.elements {
-            for place in action.steps {
-                let step = UnsafePointer(plan.steps.elements.baseAddress! + place)
-                do throws(RequestError) {
-                    if step.pointee.store >= 0 {
-                        try apply(step, to: step.pointee.store, where: plan.conditions[place], facts)
-                    } else {
-                        for store in step.pointee.type.members where store >= 0 {
-                            try apply(step, to: store, where: plan.conditions[place], facts)
-                        }
-                    }
-                } catch {
-                    throw error.with(indexOf: action)
-                }
-            }
-        }
-    }
-
-    private func apply(
-        _ step: UnsafePointer<DispatchPlan.Step>, to store: Int32, where conditions: [Expression],
-        _ facts: CommitContext.Place
-    ) throws(RequestError) {
-        if !conditions.isEmpty {
-            try requireOne(of: conditions, step.pointee, store, &facts.pointee.budget)
-        }
-        try apply(step, nil, to: store, facts)
-    }
-
     private func apply(
         _ step: UnsafePointer<DispatchPlan.Step>, _ facts: CommitContext.Place
     ) throws(RequestError) {
@@ -144,6 +114,14 @@ extension StateMachine {
         for place in 0..<entry.members.count where entry.members[place] >= 0 {
             try apply(step, writes, to: entry.members[place], facts)
         }
+    }
+
+    /// Applies a step of the plan to one store.
+    @inline(never)
+    func apply(
+        stepAt place: Int, to index: Int32, _ facts: CommitContext.Place
+    ) throws(RequestError) {
+        try apply(plan.steps.elements.baseAddress! + place, nil, to: index, facts)
     }
 
     /// Applies a step to one store: the precomputed writes, if there are any and they apply, else the
@@ -263,6 +241,7 @@ extension StateMachine {
         }
         forgetWrites()
         if !timerUndo.isEmpty { rollBackTimers() }
+        if plan.needsCare { rollBackStoreSteps() }
     }
 
     @inline(__always)
@@ -285,7 +264,7 @@ extension StateMachine {
 extension RequestError {
     /// The error of an action, with its index if it is one of a batch.
     package func with(indexOf action: DispatchPlan.Action) -> RequestError {
-        action.index < 0 ? self : with("index", .int(Int(action.index)))
+        action.index < 0 ? self : at(Int(action.index))
     }
 }
 

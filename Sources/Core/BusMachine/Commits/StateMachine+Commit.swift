@@ -77,8 +77,8 @@ extension StateMachine {
 
     @inlinable @inline(never)
     func commit(allOf details: CommitDetails, to observer: some CommitObserver) {
-        // A will may have acted on a store that the same commit drops.
-        skipWrites(toDroppedOf: details)
+        list(storesOf: details)
+        skipWrites(toStoresOf: details)
         commitWrites(to: observer)
         for (store, state) in details.replaced {
             if let before = commitReplacement(of: store, by: state) {
@@ -128,10 +128,13 @@ extension StateMachine {
         return .entries
     }
 
-    /// What the commit has written to stores that it drops is not published.
     @usableFromInline
-    func skipWrites(toDroppedOf details: CommitDetails) {
-        for store in details.dropped {
+    func list(storesOf details: CommitDetails) { if let batch = details.batch { list(batch) } }
+
+    /// What the commit has written to stores that it drops, as a will may have, or that it makes is not published.
+    @usableFromInline
+    func skipWrites(toStoresOf details: CommitDetails) {
+        for store in details.made + details.gone {
             let place = stores.pointer(store).pointee.write
             guard place >= 0 else { continue }
             writeSet[Int(place)].records = 0..<0
@@ -206,7 +209,10 @@ extension StateMachine {
     }
 
     @usableFromInline
-    func removeDropped(of details: CommitDetails) { for store in details.dropped { remove(store) } }
+    func removeDropped(of details: CommitDetails) {
+        if let batch = details.batch { return remove(batch) }
+        for store in details.dropped { remove(store) }
+    }
 
     @usableFromInline
     func endCommit() -> Bool {

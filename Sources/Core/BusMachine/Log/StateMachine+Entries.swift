@@ -1,4 +1,5 @@
 import BusJSON
+import BusProtocol
 
 /// Commits and notes as lines of the log, for `replay` to read.
 extension StateMachine {
@@ -52,18 +53,16 @@ extension StateMachine {
     }
 
     private func append(_ details: CommitDetails, to line: ByteWriter) {
-        if let created = details.created.first {
+        if let batch = details.batch {
+            append(batch, to: line)
+        } else if let created = details.created.first {
             append(",\"created\":{", [created], to: line)
-            let owner = stores.pointer(created).pointee.owner
-            if owner >= 0 {
-                line.append(",\"connection\":", decimal: owner)
-                if let session = sessions[owner] { append(nameOf: session, to: line) }
-            }
+            append(ownerOf: created, to: line)
             appendLease(of: created, to: line)
         }
         if let step = details.timer { append(step, to: line) }
         if !details.replaced.isEmpty { append(",\"states\":{", details.replaced.map(\.store), to: line) }
-        if !details.dropped.isEmpty { append(dropped: details.dropped, to: line) }
+        if details.batch == nil, !details.dropped.isEmpty { append(dropped: details.dropped, to: line) }
         if let reverted = details.reverted {
             line.append(",\"reverted\":{\"store\":", quoted: reverted.store)
             line.append(",\"to\":", decimal: reverted.to)
@@ -81,6 +80,50 @@ extension StateMachine {
         if let ended = details.ended {
             line.append(",\"ended\":", decimal: ended)
         }
+    }
+
+    /// Writes what a batch has created and dropped, and between which of its actions: `steps` has each as a request, with its
+    /// state unless that is in `created`, and numbers of actions.
+    private func append(_ batch: BatchStores, to line: ByteWriter) {
+        let staying = Set(batch.created)
+        let created = batch.steps.filter { staying.contains($0.store) }
+        if !created.isEmpty {
+            line.append(
+                ",\"created\":",
+                jsonObject: created.reduce(into: [:]) { $0[address(of: Int($1.store))] = .object($1.state) })
+        }
+        if !batch.removed.isEmpty { append(dropped: batch.removed, to: line) }
+        if let ephemeral = created.first(where: \.isEphemeral) {
+            append(ownerOf: ephemeral.store, to: line)
+        }
+        var steps: [JSON] = []
+        var actions = 0
+        func count(through place: Int) {
+            if place > actions { steps.append(.int(place - actions)) }
+            actions = place
+        }
+        for step in batch.steps {
+            count(through: step.actions)
+            var request: JSONObject = [
+                "op": step.isCreation ? "create" : "drop", "store": .string(address(of: Int(step.store))),
+            ]
+            if step.isCreation {
+                request["ttl"] = step.lease.map { DurationText.seconds($0) }
+                if !staying.contains(step.store) { request["state"] = .object(step.state) }
+                if step.isEphemeral, staying.contains(step.store) { request["ephemeral"] = true }
+            }
+            steps.append(.object(request))
+        }
+        count(through: plan.actions.count)
+        line.append(",\"steps\":", jsonArray: steps)
+    }
+
+    /// Which session a store belongs to.
+    private func append(ownerOf store: Int32, to line: ByteWriter) {
+        let owner = stores.pointer(store).pointee.owner
+        guard owner >= 0 else { return }
+        line.append(",\"connection\":", decimal: owner)
+        if let session = sessions[owner] { append(nameOf: session, to: line) }
     }
 
     private func append(_ key: KeyedRequest, to line: ByteWriter) {

@@ -133,6 +133,10 @@ extension StateMachine {
         time = Int((seconds * 1000).rounded())
         let principal = try requirePrincipal(by)
         do throws(RequestError) {
+            if let steps = entry["steps"]?.array {
+                for _ in 0..<count { try replay(steps, actions, of: entry, by: principal) }
+                return
+            }
             try plan(actions)
             if entry.members.count <= (entry["times"] == nil ? 4 : 5) {
                 for _ in 0..<count {
@@ -195,6 +199,29 @@ extension StateMachine {
             changed: due ?? (isDispatch ? changed : 1))
     }
 
+    /// Replays a batch that created or dropped stores.
+    private func replay(
+        _ steps: [JSON], _ actions: [JSON], of entry: JSONObject, by principal: Principal
+    ) throws(RequestError) {
+        let batch = try apply(steps, actions, creating: entry["created"]?.object ?? [:], by: principal) { $1 }
+        if entry["connection"] != nil {
+            let session = try session(of: entry, principal)
+            give(batch, to: { session })
+        }
+        let matched = matched(with: batch)
+        commit(CommitDetails(batch))
+        try replayKey(entry, by: principal, matched: matched, changed: changed)
+    }
+
+    private func session(of entry: JSONObject, _ principal: Principal) throws(RequestError) -> Session {
+        guard let number = entry["connection"]?.int, Self.isSession(number) else {
+            throw RequestError(.internal, "it names no connection")
+        }
+        let session = replayedSession(number, of: principal)
+        name(session, by: entry)
+        return session
+    }
+
     private func replayKey(
         _ entry: JSONObject, by principal: Principal, matched: Int, changed: Int
     ) throws(RequestError) {
@@ -229,12 +256,7 @@ extension StateMachine {
             guard stores.find(type: entry.index, name: parts.name) == nil else {
                 throw RequestError(.internal, "it makes a store that exists")
             }
-            let owner = try line["connection"]?.int.map { (number) throws(RequestError) in
-                guard Self.isSession(number) else { throw RequestError(.internal, "it names no connection") }
-                let session = replayedSession(number, of: principal)
-                name(session, by: line)
-                return session
-            }
+            let owner = line["connection"]?.int == nil ? nil : try session(of: line, principal)
             return insert(parts.name, of: entry, state, creator: principal.number, owner: owner)
         }
     }

@@ -7,14 +7,18 @@ package struct BatchElement {
     package let target: String
     package let action: String
     package let payload: JSONObject
+    /// What its store must be like, as its client wants it.
+    package let precondition: Precondition
 
-    package init(_ element: JSON, place: String) throws(RequestError) {
+    /// `inDispatch`: it is one of a dispatch, and may say what its store must be like.
+    package init(_ element: JSON, place: String, inDispatch: Bool = false) throws(RequestError) {
         guard case .object(let object) = element else {
             throw .invalid(place, "\(place) must be an object with type or store, action and payload.")
         }
         var (type, store, action, payload): (String?, String?, String?, JSONObject) = (
             nil, nil, nil, JSONObject()
         )
+        var (revision, condition): (Int?, JSON?) = (nil, nil)
         for member in object.members {
             // Made only for a mistake.
             var name: String { "\(place).\(member.key.shortened(to: 80))" }
@@ -25,6 +29,13 @@ package struct BatchElement {
             case ("payload", .object(let members)): payload = members
             case ("type", _), ("store", _), ("action", _): throw .invalid(name, "`\(name)` must be a string.")
             case ("payload", _): throw .invalid(name, "`\(name)` must be an object.")
+            case ("ifRevision", .int(let number)) where inDispatch && number >= 0: revision = number
+            case ("ifRevision", _) where inDispatch:
+                throw .invalid(name, "`\(name)` must be a whole number of at least 0.")
+            case ("op", "dispatch") where inDispatch: break
+            case ("if", let value) where inDispatch:
+                try StateMachine.requireForm(of: value)
+                condition = value
             default: throw .invalid(name, "`\(name)` is not a member of an action; leave it out.")
             }
         }
@@ -32,10 +43,13 @@ package struct BatchElement {
         guard (type == nil) != (store == nil) else {
             throw .target(isGivenTwice: store != nil, of: place)
         }
+        if store == nil, revision != nil { throw Precondition.withoutStore(.ifRevision, in: "\(place).") }
+        if store == nil, condition != nil { throw Precondition.withoutStore(.if, in: "\(place).") }
         isStore = store != nil
         target = store ?? type ?? ""
         self.action = action
         self.payload = payload
+        precondition = Precondition(revision: revision, condition: condition)
     }
 }
 
@@ -57,5 +71,6 @@ extension BatchElement {
         target = action.store ?? action.type ?? ""
         self.action = action.action
         payload = action.payload
+        precondition = Precondition()
     }
 }

@@ -1,5 +1,6 @@
 import BusJSON
 import BusLogic
+import BusProtocol
 import BusState
 
 /// A dispatch to be applied: names resolved, payloads checked. Its storage is reused by all dispatches.
@@ -36,24 +37,90 @@ public final class DispatchPlan {
 
     /// What must hold of a store before a step is applied to it: of each step its conditions, one of which suffices; none
     /// where it needs none. Empty where no step needs any.
-    package private(set) var conditions: [[Expression]] = [] {
-        didSet { hasConditions = !conditions.isEmpty }
+    package private(set) var conditions: [[Expression]] = [] { didSet { noteCare() } }
+
+    /// What a client wants a store to be like before a step is applied to it.
+    struct Guard {
+        let step: Int
+        let condition: JSON
     }
-    @exclusivity(unchecked) @usableFromInline private(set) var hasConditions = false
+
+    /// In the order of their steps.
+    private(set) var guards: [Guard] = [] { didSet { noteCare() } }
+    /// What they have together, in bytes.
+    package private(set) var guardBytes = 0
+    /// Who wants it, as far as that decides what it sees of the stores; nil: all.
+    private(set) var guardian: Grants?
+
+    /// Steps are not applied one after the other without a look at the stores.
+    @exclusivity(unchecked) @usableFromInline private(set) var needsCare = false
+
+    private func noteCare() { needsCare = !conditions.isEmpty || !guards.isEmpty || !storeSteps.isEmpty }
+
+    /// A store that a batch creates or drops.
+    package struct StoreStep {
+        package let store: Int32
+        package let isCreation: Bool
+        /// How many of the plan's actions come before it.
+        let actions: Int
+        /// Which element of its batch it is.
+        let element: Int
+        /// Of a creation: the state that it begins with, and its lease in milliseconds.
+        var state = JSONObject()
+        var lease: Int?
+        /// Of a creation: it belongs to a session.
+        package var isEphemeral = false
+        /// Of a drop: what its client wants the store to be like.
+        var condition: JSON?
+    }
+
+    /// In their order.
+    package internal(set) var storeSteps: [StoreStep] = [] { didSet { noteCare() } }
+    /// How many of them are applied, or rather their addresses are as after so many of them.
+    var storeStepsDone = 0
+
+    let conditionCache = ConditionCache()
+    /// What conditions took that were looked at outside of a commit's budget, since that was asked last.
+    var operationsOfConditions = 0
+
+    package func takeOperationsOfConditions() -> Int {
+        defer { operationsOfConditions = 0 }
+        return operationsOfConditions
+    }
 
     @inlinable @inline(__always)
     public func clear() {
-        if actions.isEmpty && steps.isEmpty { return }
+        if actions.isEmpty && steps.isEmpty && !needsCare { return }
         actions.clear()
         steps.clear()
-        if hasConditions { liftConditions() }
+        if needsCare { dropCare() }
+    }
+
+    @usableFromInline func dropCare() {
+        precondition(storeStepsDone == 0, "What a plan has done to stores is committed or rolled back.")
+        (conditions, storeSteps) = ([], [])
+        (guards, guardBytes, guardian) = ([], 0, nil)
+    }
+
+    /// Makes the last step depend on a client's condition on its store. Throws where that would be too much of them.
+    func demand(_ condition: JSON, seenBy grants: Grants?) throws(RequestError) {
+        try count(condition, seenBy: grants)
+        guards.append(Guard(step: steps.count - 1, condition: condition))
+    }
+
+    func count(_ condition: JSON, seenBy grants: Grants?) throws(RequestError) {
+        guardBytes += condition.encodedSize
+        guard guardBytes <= BusLimits.conditions else {
+            throw RequestError(
+                .tooLarge,
+                "The conditions of a dispatch have at most \(BusLimits.conditions) bytes together; send several dispatches."
+            ).with("member", "if")
+        }
+        guardian = grants
     }
 
     /// Makes steps depend on conditions: of each step those that are at its place here.
     package func impose(_ conditions: [[Expression]]) { self.conditions = conditions }
-
-    /// The steps depend on nothing.
-    @usableFromInline package func liftConditions() { conditions = [] }
 
     /// How many stores it reaches; a store counts again with each action.
     package var reach: Int {

@@ -9,7 +9,7 @@ extension StateMachine {
     package func planPlain(_ request: RequestReader, mayRepeat: Bool) throws(RequestError) -> Bool {
         plan.clear()
         if mayRepeat, planAgain(request) { return isPlanWide }
-        try planOne(request, nil, nil)
+        try planOne(request, Precondition(), nil)
         rememberPlan(in: request)
         return isPlanWide
     }
@@ -71,34 +71,47 @@ extension StateMachine {
             definition: step.type.definitions, names: nameChanges)
     }
 
-    /// Plans a dispatch; `expected` is the revision that its store must have for somebody with these grants.
+    /// Plans a dispatch; `wanted` is what its store must be like for somebody with these grants.
     package func planDispatch(
-        _ request: RequestReader, expecting expected: Int?, seenBy grants: Grants? = nil
+        _ request: RequestReader, where wanted: Precondition = Precondition(), seenBy grants: Grants? = nil
     ) throws(RequestError) {
-        guard request.present.contains(.actions) else { return try planOne(request, expected, grants) }
+        guard request.present.contains(.actions) else { return try planOne(request, wanted, grants) }
         let isPlain = !request.batch.isEmpty
         let actions = isPlain ? [] : try request.array(.actions) ?? []
-        if request.present.containsAny(of: Self.insideActions) {
-            for member in [Member.type, .store, .action, .payload, .ifRevision]
-            where request.present.contains(member) {
-                throw .invalid(member.name, "`\(member.name)` belongs inside `actions` here; leave it out.")
-            }
-        }
+        try requireBatch(of: isPlain ? request.batch.count : actions.count, in: request)
         if isPlain { return try plan(request.batch) }
-        guard !actions.isEmpty else {
-            throw .invalid("actions", "`actions` is empty; name at least one action.")
-        }
-        try requireRoom(for: actions.count)
         for (index, element) in actions.enumerated() {
             do throws(RequestError) {
-                try planElement(try BatchElement(element, place: "actions[\(index)]"), index)
+                let element = try BatchElement(
+                    element, place: "actions[\(index)]", inDispatch: rules >= BusLimits.rulesOfConditions)
+                try planElement(element, inDispatch: index, seenBy: grants)
             } catch {
                 throw error.at(index)
             }
         }
     }
 
-    private static let insideActions = MemberSet(.type, .store, .action, .payload, .ifRevision)
+    /// Plans an action of a batch, which may say what its store must be like for somebody with these grants.
+    package func planElement(
+        _ element: BatchElement, inDispatch index: Int, seenBy grants: Grants?
+    ) throws(RequestError) {
+        try planElement(element, index)
+        if element.isStore { try demand(element.precondition, seenBy: grants) }
+    }
+
+    /// Throws unless a request can be a batch of so many elements.
+    package func requireBatch(of count: Int, in request: RequestReader) throws(RequestError) {
+        if request.present.containsAny(of: Self.insideActions) {
+            for member in [Member.type, .store, .action, .payload, .if, .ifRevision]
+            where request.present.contains(member) {
+                throw .invalid(member.name, "`\(member.name)` belongs inside `actions` here; leave it out.")
+            }
+        }
+        guard count > 0 else { throw .invalid("actions", "`actions` is empty; name at least one action.") }
+        try requireRoom(for: count)
+    }
+
+    private static let insideActions = MemberSet(.type, .store, .action, .payload, .if, .ifRevision)
 
     private func requireRoom(for count: Int) throws(RequestError) {
         guard count <= limits.batch else {
@@ -109,7 +122,6 @@ extension StateMachine {
 
     /// Plans a batch as it stands in the line.
     func plan(_ batch: RequestBatch) throws(RequestError) {
-        try requireRoom(for: batch.count)
         for place in 0..<batch.count {
             let element = batch.element(place)
             if element.pointee.isStore, let found = locate(element.pointee.target),
@@ -165,8 +177,14 @@ extension StateMachine {
         return action
     }
 
+    /// Makes the last step, which is about one store, depend on what the store is like.
+    private func demand(_ wanted: Precondition, seenBy grants: Grants?) throws(RequestError) {
+        try require(wanted.revision, of: plan.steps[plan.steps.count - 1].store, seenBy: grants)
+        if let condition = wanted.condition { try plan.demand(condition, seenBy: grants) }
+    }
+
     private func planOne(
-        _ request: RequestReader, _ expected: Int?, _ grants: Grants?
+        _ request: RequestReader, _ wanted: Precondition, _ grants: Grants?
     ) throws(RequestError) {
         guard request.present.contains(.action) else {
             throw .invalid("action", "Name the `action` to dispatch, or list several in `actions`.")
@@ -176,12 +194,10 @@ extension StateMachine {
             throw .target(isGivenTwice: hasStore)
         }
         let payload = request.present.contains(.payload) ? request.payload : JSONObject()
-        guard hasStore || expected == nil else {
-            throw .invalid(
-                "ifRevision", "`ifRevision` goes with `store`; a type has no revision of its own.")
-        }
+        guard hasStore || wanted.revision == nil else { throw Precondition.withoutStore(.ifRevision) }
+        guard hasStore || wanted.condition == nil else { throw Precondition.withoutStore(.if) }
         try planNames(hasStore, hasStore ? request.store : request.type, request.action, payload)
-        if hasStore { try require(expected, of: plan.steps[0].store, seenBy: grants) }
+        if hasStore { try demand(wanted, seenBy: grants) }
     }
 
     /// Plans the actions of a log entry.

@@ -18,7 +18,7 @@ extension StateMachine {
     /// earlier version. Throws where the bus, or the session, has no room for one more.
     package func newState(
         of entry: TypeEntry, replacing members: JSONObject?, of version: Int? = nil,
-        from origin: StateOrigin = .request, in session: Session?
+        from origin: StateOrigin = .request, in session: Session?, spent: Int = 0
     ) throws(RequestError) -> JSONObject {
         operationsOfCreation = 0
         guard stores.count < limits.stores else {
@@ -26,7 +26,7 @@ extension StateMachine {
                 .limit, "The bus has \(limits.stores) stores, its limit; drop what is not needed.")
         }
         if let session { try requireRoom(in: session.ephemeralStores.count) }
-        let state = try initialState(of: entry, replacing: members, of: version, from: origin)
+        let state = try initialState(of: entry, replacing: members, of: version, from: origin, spent: spent)
         let size = state.encodedSize
         guard size <= limits.state else {
             throw RequestError(
@@ -82,24 +82,38 @@ extension StateMachine {
         _ name: UnsafeRawBufferPointer, of entry: TypeEntry, _ state: JSONObject, creator: Int32,
         owner: Session?
     ) -> Int32 {
-        let size = state.encodedSize
-        let index = stores.insert(
-            StoreRecord(
-                name: String(decoding: name, as: UTF8.self), state: state, revision: 0,
-                sequence: sequence + 1, owner: owner?.id ?? -1, older: -1, newer: -1, type: entry.index,
-                place: -1, size: Int32(size), creator: creator, write: -1))
+        let index = makeRecord(name, of: entry, state, creator: creator)
         entry.add(index)
-        stateBytes += size
-        owner?.ephemeralStores.insert(index)
+        stateBytes += Int(stores.pointer(index).pointee.size)
+        if let owner { give(index, to: owner) }
         return index
     }
 
+    /// Makes the record of a new store, which no action reaches yet.
+    func makeRecord(
+        _ name: UnsafeRawBufferPointer, of entry: TypeEntry, _ state: JSONObject, creator: Int32
+    ) -> Int32 {
+        stores.insert(
+            StoreRecord(
+                name: String(decoding: name, as: UTF8.self), state: state, revision: 0,
+                sequence: sequence + 1, owner: -1, older: -1, newer: -1, type: entry.index, place: -1,
+                size: Int32(state.encodedSize), creator: creator, write: -1))
+    }
+
+    /// A store is dropped with a session.
+    func give(_ index: Int32, to owner: Session) {
+        stores.pointer(index).pointee.owner = owner.id
+        owner.ephemeralStores.insert(index)
+    }
+
     private func initialState(
-        of entry: TypeEntry, replacing members: JSONObject?, of version: Int?, from origin: StateOrigin
+        of entry: TypeEntry, replacing members: JSONObject?, of version: Int?, from origin: StateOrigin,
+        spent: Int
     ) throws(RequestError) -> JSONObject {
         guard let members else { return entry.type.initial }
         do throws(PayloadFailure) {
-            let before = creationBudget
+            var before = creationBudget
+            before.operations = max(0, before.operations - spent)
             var budget = before
             defer { operationsOfCreation = before.operations - budget.operations }
             return try entry.type.adopt(
@@ -133,14 +147,21 @@ extension StateMachine {
     /// Removes a store that its commit drops.
     func remove(_ index: Int32) {
         let record = stores.pointer(index)
-        let entry = types[Int(record.pointee.type)]
+        types[Int(record.pointee.type)].delist(index)
         dropLog.note(.init(revision: revision, type: record.pointee.type, name: record.pointee.name))
+        stores.hide(index)
+        removeHidden(index)
+    }
+
+    /// Removes a store that has no address any more, and that no action reaches.
+    func removeHidden(_ index: Int32) {
+        let record = stores.pointer(index)
         if record.pointee.owner >= 0 { sessions[record.pointee.owner]?.ephemeralStores.remove(index) }
         if record.pointee.timers >= 0 { removeTimers(of: index) }
         parts?.forget(index)
         stateBytes -= Int(record.pointee.size)
-        entry.remove(index)
-        stores.remove(index)
+        types[Int(record.pointee.type)].unlist(index)
+        stores.free(index)
         nameChanges += 1
     }
 }

@@ -11,7 +11,7 @@ public struct StoreRecord {
     /// When it last changed, in the order of all changes to stores; unique, unlike the revision.
     public internal(set) var sequence: Int
     /// The session that it is dropped with; -1 when it stays.
-    public let owner: Int
+    public internal(set) var owner: Int
     /// Neighbours in its type's list of changes: the one that changed before, and after.
     public internal(set) var older: Int32
     public internal(set) var newer: Int32

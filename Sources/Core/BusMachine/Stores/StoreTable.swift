@@ -106,28 +106,43 @@ public final class StoreTable {
             used += 1
         }
         pointer(index).initialize(to: record)
-        countByCreator[record.creator, default: 0] += 1
         residents[Int(index) / Self.slabSize] += 1
-        count += 1
-        self.index.add(index, hash: hash(of: index))
+        reveal(index)
         return index
     }
 
     /// Removes a store.
     func remove(_ index: Int32) {
-        let record = pointer(index)
+        hide(index)
+        free(index)
+    }
+
+    /// Takes away the address of a store: it is not found by it any more, nor counted, and keeps its record.
+    func hide(_ index: Int32) {
         let hash = hash(of: index)
         if !self.index.remove(index, hash: hash, hashOf: self.hash(of:)) {
             let isRemoved = before?.remove(index, hash: hash, hashOf: self.hash(of:))
             precondition(isRemoved == true, "A store that is removed stands in the index.")
         }
+        countByCreator[pointer(index).pointee.creator]! -= 1
+        count -= 1
+    }
+
+    /// Gives a hidden store its address back, which is free.
+    func reveal(_ index: Int32) {
+        self.index.add(index, hash: hash(of: index))
+        countByCreator[pointer(index).pointee.creator, default: 0] += 1
+        count += 1
+    }
+
+    /// Removes the record of a hidden store.
+    func free(_ index: Int32) {
+        let record = pointer(index)
         // A caller that kept the index sees that the store is gone.
         record.pointee.sequence = 0
-        countByCreator[record.pointee.creator]! -= 1
         record.deinitialize(count: 1)
         residents[Int(index) / Self.slabSize] -= 1
         free.append(index)
-        count -= 1
     }
 
     /// Whether there is a store with an index that was kept for a while.

@@ -143,17 +143,47 @@ public final class TypeEntry {
     // MARK: Stores
 
     func add(_ index: Int32) {
+        enlist(index)
+        list(index)
+    }
+
+    func remove(_ index: Int32) {
+        delist(index)
+        unlist(index)
+    }
+
+    /// A store is reached by actions from now on. `relist` and `delist` take back one another; what was enlisted last is
+    /// taken back by `undoEnlisting`.
+    func enlist(_ index: Int32) {
         stores.pointer(index).pointee.place = Int32(members.count)
         members.append(index)
         count += 1
+    }
+
+    func undoEnlisting() {
+        members.removeLast()
+        count -= 1
+    }
+
+    func delist(_ index: Int32) {
+        members[Int(stores.pointer(index).pointee.place)] = -1
+        count -= 1
+    }
+
+    func relist(_ index: Int32) {
+        members[Int(stores.pointer(index).pointee.place)] = index
+        count += 1
+    }
+
+    /// A store that is enlisted stands in lists, too.
+    func list(_ index: Int32) {
         ordered.add(index)
         linkNewest(index)
     }
 
-    func remove(_ index: Int32) {
+    /// A store that is not enlisted any more stands in no list.
+    func unlist(_ index: Int32) {
         unlink(index)
-        members[Int(stores.pointer(index).pointee.place)] = -1
-        count -= 1
         ordered.remove(index)
         compact()
     }

@@ -56,9 +56,9 @@ extension StateMachine {
 
     /// How long a new store lives without a dispatch, in milliseconds; nil: until it is dropped.
     package func requestedTimeToLive(
-        in request: RequestReader, of entry: TypeEntry
+        _ value: JSON?, of entry: TypeEntry
     ) throws(RequestError) -> Int? {
-        guard let value = request.value(.ttl) else { return entry.type.timeToLive }
+        guard let value else { return entry.type.timeToLive }
         if value.isNull { return nil }
         guard let length = DurationText.milliseconds(requested: value),
             DurationText.shortest...DurationText.longest ~= length

@@ -140,14 +140,28 @@ final class Admission {
     func requireEventRoom() throws(RequestError) {
         let plan = machine.plan
         for action in plan.actions.elements {
-            for step in action.steps
-            where plan.steps[step].payload.encodedSize + DaemonLimits.eventOverhead > limits.line {
-                throw RequestError(
-                    .tooLarge,
-                    "The payload leaves no room for its event on a line of \(limits.line) bytes."
-                ).with(indexOf: action)
+            for step in action.steps {
+                do throws(RequestError) {
+                    try requireEventRoom(for: plan.steps[step].payload)
+                } catch {
+                    throw error.with(indexOf: action)
+                }
             }
         }
+    }
+
+    /// The same for a batch that can't be planned before it is executed, by its payloads as they are.
+    func requireEventRoom(for batch: RequestReader) throws(RequestError) {
+        for (index, element) in (try batch.array(.actions) ?? []).enumerated() {
+            guard let payload = element["payload"]?.object else { continue }
+            do throws(RequestError) { try requireEventRoom(for: payload) } catch { throw error.at(index) }
+        }
+    }
+
+    private func requireEventRoom(for payload: JSONObject) throws(RequestError) {
+        guard payload.encodedSize + DaemonLimits.eventOverhead > limits.line else { return }
+        throw RequestError(
+            .tooLarge, "The payload leaves no room for its event on a line of \(limits.line) bytes.")
     }
 
     // MARK: Subscriptions

@@ -62,8 +62,11 @@ extension Engine {
     private func propose(_ command: Operation.Command, _ connection: Connection) throws(RequestError) {
         if command == .dispatch { statistics.noteDispatch() }
         let host = local.here(for: connection, currentLine, isProposing: true)
+        defer { host.finish() }
         try commands.check(command, by: caller(of: connection), host)
-        try shared.submit(.request(Array(currentLine)), for: connection, id: Array(request.id))
+        try shared.submit(
+            .request(Array(currentLine)), for: connection, id: Array(request.id),
+            answer: request.present.contains(.return) ? PendingEntries.toldBytes : 0)
         if let bytes = host.willBytes { connections.countWill(bytes, of: connection) }
         if host.leavesSession { connection.hold.noteLeft() }
     }

@@ -19,6 +19,9 @@ struct PendingEntries {
     private static let mostBytes = 2 << 20
     private static let mostOperations = 1_000_000
 
+    /// What a request counts as besides its line whose answer tells what it has changed: so few of them are on their way.
+    static let toldBytes = 128 << 10
+
     var isEmpty: Bool { first == all.count }
     var isFull: Bool { all.count - first >= most || bytes >= Self.mostBytes }
     /// Whether so many have been answered that more may come.

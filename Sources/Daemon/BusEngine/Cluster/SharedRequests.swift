@@ -44,9 +44,9 @@ package final class SharedRequests {
 
     // MARK: Clients
 
-    /// Proposes a command to all members; its client is answered when the log has come to it.
+    /// Proposes a command to all members; its client is answered when the log has come to it, with so many bytes at least.
     func submit(
-        _ command: ClusterEntry.Command, for connection: Connection, id: [UInt8]
+        _ command: ClusterEntry.Command, for connection: Connection, id: [UInt8], answer bytes: Int = 0
     ) throws(RequestError) {
         try admission.requireCommits()
         let principal = connection.access.principal!
@@ -64,7 +64,7 @@ package final class SharedRequests {
                 "A request to a bus of several machines has at most \(ClusterLimits.proposal - ClusterEntry.overhead) bytes with what says who asks; send less at once."
             )
         }
-        outputs.add(.entry(entry, ticket: wait(for: .command, connection, id: id, bytes: entry.size)))
+        outputs.add(.entry(entry, ticket: wait(for: .command, connection, id: id, bytes: entry.size + bytes)))
     }
 
     /// Answers a request when everything that anybody was answered before is applied here.

@@ -113,12 +113,12 @@ extension LiveCommits: CommitObserver {
 
     /// The stores that a commit creates and drops cost work, and change what pending reads find.
     private func noteStores(of details: CommitDetails) {
-        clock.work += Work.create * details.created.count + Work.drop * details.dropped.count
-        for index in details.created { hub.groups.join(index) }
+        clock.work += Work.create * details.made.count + Work.drop * details.gone.count
+        for index in details.made { hub.groups.join(index) }
     }
 
     private func forgetStores(of details: CommitDetails) {
-        clock.work += reads.noteCreated(details.created) + reads.noteDropped(details.dropped)
-        for index in details.dropped { hub.groups.leave(index) }
+        clock.work += reads.noteCreated(details.created) + reads.noteDropped(details.removed)
+        for index in details.gone { hub.groups.leave(index) }
     }
 }

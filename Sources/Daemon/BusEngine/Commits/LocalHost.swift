@@ -63,6 +63,7 @@ final class LocalHost: CommandHost {
         return self
     }
 
+    var replyRoom: Int { connections.limits.line }
     var openSession: Session? { connection?.hold.session }
 
     /// The session of the connection, which is opened when it is first needed.
@@ -85,7 +86,7 @@ final class LocalHost: CommandHost {
             if isProposing { try admit(claim) }
             return !isProposing
         case .commit: try admission.requireCommits()
-        case .plan(let isDryRun): return try admitPlan(isDryRun: isDryRun)
+        case .plan(let isTold): return try admitPlan(isTold: isTold)
         case .creation:
             let connection = connection!
             try admission.requireCommits()
@@ -126,6 +127,11 @@ final class LocalHost: CommandHost {
             try shares.requireStore(connection.user)
             try admission.requireMemory(for: line.count)
             leavesSession = try commands.request.flag(.ephemeral, default: false)
+        case .stores(let count, let isEphemeral):
+            if count > 0 { try shares.requireStores(count, connection.user) }
+            try admission.requireMemory(for: line.count)
+            if admission.isLong(line) { try admission.requireEventRoom(for: commands.request) }
+            leavesSession = isEphemeral
         case .will(let actions):
             try commands.authorize(actions, connection.access.grants)
             willBytes = try admission.requireMemory(forWill: actions, of: connection)
@@ -148,14 +154,16 @@ final class LocalHost: CommandHost {
         if !admission.isLong(line) { return }
         machine.plan.clear()
         defer { machine.plan.clear() }
-        guard (try? machine.planDispatch(commands.request, expecting: nil)) != nil else { return }
+        guard (try? machine.planDispatch(commands.request)) != nil else { return }
         try admission.requireEventRoom()
     }
 
-    private func admitPlan(isDryRun: Bool) throws(RequestError) -> Bool {
+    private func admitPlan(isTold: Bool) throws(RequestError) -> Bool {
         if admission.isLong(line) { try admission.requireEventRoom() }
-        guard machine.isPlanWide || long.knowsExpensive else { return true }
-        return try !long.mustWaitForPlan(connection!, line, isDryRun: isDryRun)
+        guard machine.isPlanWide || long.knowsExpensive || !machine.plan.storeSteps.isEmpty else {
+            return true
+        }
+        return try !long.mustWaitForPlan(connection!, line, isTold: isTold)
     }
 
     func apply(by principal: Principal, spending operations: Int) throws(RequestError) -> Int {
@@ -178,8 +186,9 @@ final class LocalHost: CommandHost {
     /// What was planned or computed for the request costs work, also where it came to nothing.
     func finish() {
         if commands.request.present.contains(.actions) {
-            clock.work += Work.batchAction * machine.plan.actions.count
+            clock.work += Work.batchAction * (machine.plan.actions.count + machine.plan.storeSteps.count)
         }
+        clock.work += Work.operation * machine.plan.takeOperationsOfConditions()
         if isCreating, let connection {
             let work = Work.operation * machine.operationsOfCreation
             connection.turn.note(creation: work)

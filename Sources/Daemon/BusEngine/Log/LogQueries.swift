@@ -88,7 +88,7 @@ final class PendingQuery {
 
     enum Purpose {
         case reply
-        case revert(store: String, to: Int, expected: Int?)
+        case revert(store: String, to: Int, where: Precondition)
         /// The entries after a revision, for its subscriptions to actions.
         case actions(after: Int)
         case reload

@@ -9,7 +9,7 @@ enum Change {
     /// A connection names its session.
     case session(String, linger: Int)
     /// A store returns to a state that was found in the log.
-    case revert(String, to: Int, expecting: Int?, PastState)
+    case revert(String, to: Int, where: Precondition, PastState)
     /// Types, access rules and limits were loaded.
     case definitions(LoadedDefinitions)
 }
@@ -29,10 +29,11 @@ extension Engine {
         case .session(let name, let linger):
             reply.contents = .greeting
             reply.isResumed = try sessions.attach(connection!, to: name, linger: linger)
-        case .revert(let store, let revision, let expected, let state):
+        case .revert(let store, let revision, let wanted, let state):
+            let host = local.here(for: connection)
+            defer { host.finish() }
             return try commands.revert(
-                store, to: revision, state, expecting: expected, by: caller(of: connection!),
-                local.here(for: connection))
+                store, to: revision, state, where: wanted, by: caller(of: connection!), host)
         case .definitions(let loaded):
             reply.migrations = try reload(loaded, by: principal)
             reply.revision = machine.revision
@@ -51,9 +52,10 @@ extension Engine {
             connection!.hold.name(name, linger: linger)
             connection!.hold.noteLeft()
             command = .sessionNamed(name, linger: linger)
-        case .revert(let store, let revision, let expected, let state):
+        case .revert(let store, let revision, let wanted, let state):
             var line: JSONObject = ["op": "revert", "store": .string(store), "revision": .int(revision)]
-            if let expected { line["ifRevision"] = .int(expected) }
+            line["ifRevision"] = wanted.revision.map(JSON.int)
+            line["if"] = wanted.condition
             command = .revert(Array(line.encoded.utf8), past: Array(state.json.encoded.utf8))
         case .definitions(let loaded):
             command = .configure(loaded.entry())

@@ -20,10 +20,11 @@ extension Engine {
         defer { machine.turnBack(to: time) }
         guard let reply = try commands.execute(command, by: caller(of: connection), host) else { return }
         if reply.isRehearsal {
-            let changes = machine.rehearsedChanges(
-                room: limits.daemon.line, seenBy: connection.access.grants)
+            let changes = machine.appliedChanges(
+                reply.form ?? .changes, room: limits.daemon.line, seenBy: connection.access.grants)
             clock.work += Work.dryRunStore * changes.looked
             commits.rollback()
+            machine.releaseStores()
             return try replies.answerDryRun(connection, reply.matched, changes)
         }
         if !reply.isAcknowledged {

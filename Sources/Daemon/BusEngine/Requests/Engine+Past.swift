@@ -95,19 +95,20 @@ extension Engine {
         guard let past = try request.integer(.revision) else {
             throw .invalid("revision", "Say in `revision` to which one to go back.")
         }
-        let expected = try request.integer(.ifRevision)
+        let wanted = try machine.requestedPrecondition(in: request)
         try commands.require(.revert, ofStoreIn: connection.access.grants, "revert")
-        if expected != nil { try commands.require(.read, ofStoreIn: connection.access.grants, "read") }
+        try commands.requireCondition(ofStoreIn: connection.access.grants)
         try admission.requireLog()
         try admission.requireCommits()
         let (_, index) = try machine.requireStore(request.store)
         // On a shared bus identities are its members', which its log brings along.
         if !shared.isOn { try commands.requireOwnership(of: index, by: caller(of: connection)) }
-        try machine.require(expected, of: index, seenBy: connection.access.grants)
+        // A condition is looked at where the revert is committed.
+        try machine.require(wanted.revision, of: index, seenBy: connection.access.grants)
         try requireHappened(past)
         let store = String(decoding: request.store, as: UTF8.self)
         ask(
-            .state(revision: past, store: store), for: .revert(store: store, to: past, expected: expected),
+            .state(revision: past, store: store), for: .revert(store: store, to: past, where: wanted),
             connection)
     }
 
@@ -125,11 +126,11 @@ extension Engine {
         guard let (connection, pending) = queries.take(query.number, of: query.connection) else { return }
         switch pending.purpose {
         case .reply: reply(answer, pending.id, connection)
-        case .revert(let store, let revision, let expected):
+        case .revert(let store, let revision, let wanted):
             respond(pending.id, connection) { _ throws(RequestError) in
                 guard case .state(let state) = answer else { throw Self.refusal(answer) }
                 return try make(
-                    .revert(store, to: revision, expecting: expected, state),
+                    .revert(store, to: revision, where: wanted, state),
                     by: connection.access.principal!, for: connection, id: pending.id)
             }
         case .actions(let after): hub.takePast(answer, after: after, for: connection)

@@ -113,6 +113,7 @@ final class Replies {
         if reply.contents == .outcome { connection.input.noteDispatch() }
         if !reply.isAcknowledged { return }
         switch reply.contents {
+        case .outcome where reply.told != nil: answerTelling(connection, id, reply)
         case .outcome:
             answer(
                 connection, id: id, revision: reply.revision, matched: reply.seen?.matched ?? reply.matched,
@@ -131,17 +132,46 @@ final class Replies {
         }
     }
 
+    /// What the reply to a dispatch has at most besides its `id` and what it tells, in bytes.
+    private static let outcomeOverhead = 160
+
+    /// The reply to a dispatch that tells what it has changed. It is committed: what does not fit is left out, and the client
+    /// told so.
+    private func answerTelling(
+        _ connection: Connection, _ id: UnsafeRawBufferPointer, _ reply: CommandReply
+    ) {
+        var members = reply.told?.members
+        if let told = members,
+            told.count + id.count + Self.outcomeOverhead > longest
+                || !shares.mayHold(told.count, for: connection)
+        {
+            members = nil
+        }
+        // Each store of them takes some bytes.
+        let count = members?.count ?? longest
+        clock.work += count * Work.encodedByte + min(reply.matched, count / 16) * Work.dryRunStore
+        answer(connection, id: id) { writer in
+            writer.append(revision: reply.revision)
+            writer.append(",\"matched\":", decimal: reply.seen?.matched ?? reply.matched)
+            writer.append(",\"changed\":", decimal: reply.seen?.changed ?? reply.changed)
+            if let members {
+                members.withUnsafeBytes { writer.append($0) }
+            } else {
+                writer.append(",\"omitted\":true")
+            }
+        }
+    }
+
     /// The reply to a dry run: what the applied plan would change.
-    func answerDryRun(_ connection: Connection, _ matched: Int, _ changes: RehearsedChanges)
+    func answerDryRun(_ connection: Connection, _ matched: Int, _ changes: ToldChanges)
         throws(RequestError)
     {
         try answerWithinLine(connection, id: request.id) { writer in
             writer.append(revision: machine.revision)
             writer.append(",\"matched\":", decimal: matched)
             writer.append(",\"changed\":", decimal: changes.changed)
-            writer.append(.changes, changes.merges.bytes)
-            if !changes.states.isEmpty { writer.append(.states, changes.states.bytes) }
-            return writer.count <= longest
+            if changes.size <= longest { changes.append(to: writer) }
+            return max(writer.count, changes.size) <= longest
         }
     }
 

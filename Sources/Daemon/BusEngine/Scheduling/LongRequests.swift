@@ -22,8 +22,10 @@ final class LongRequests {
     // MARK: Costs
 
     /// What the planned dispatch will cost, about.
-    func plannedWork(isDryRun: Bool = false) -> Int {
-        var work = 0
+    func plannedWork(isTold: Bool = false) -> Int {
+        var work =
+            Work.operation &* BusLimits.operationsPerConditionByte &* machine.plan.guardBytes
+            &+ Work.create &* machine.plan.storeSteps.count
         // In place: a copy of a step would count references.
         let steps = machine.plan.steps.elements
         for index in steps.indices {
@@ -33,7 +35,7 @@ final class LongRequests {
                 $0.workPerStore(of: step.pointee.action)
             }
             work &+= count &* max(Work.commitStore, perStore)
-            if isDryRun { work &+= count &* Work.dryRunStore }
+            if isTold { work &+= count &* Work.dryRunStore }
             if step.pointee.store >= 0, knowsExpensive {
                 work &+= expensive.cost(of: step.pointee.action, on: step.pointee.store)
             }
@@ -105,10 +107,10 @@ final class LongRequests {
 
     /// The same for a planned dispatch. One that reaches more stores than a commit may is refused.
     func mustWaitForPlan(
-        _ connection: Connection, _ line: UnsafeRawBufferPointer, isDryRun: Bool = false
+        _ connection: Connection, _ line: UnsafeRawBufferPointer, isTold: Bool = false
     ) throws(RequestError) -> Bool {
         try machine.requireBudget()
-        return mustWait(for: plannedWork(isDryRun: isDryRun), connection, line)
+        return mustWait(for: plannedWork(isTold: isTold), connection, line)
     }
 
     /// A request is executed later.

@@ -78,9 +78,11 @@ final class FairShares {
             advice: "begin yours with more of the name")
     }
 
-    func requireStore(_ user: User) throws(RequestError) {
+    func requireStore(_ user: User) throws(RequestError) { try requireStores(1, user) }
+
+    func requireStores(_ count: Int, _ user: User) throws(RequestError) {
         try require(
-            user, "stores", holdings(of: user).stores, of: machine.limits.stores,
+            user, "stores", holdings(of: user).stores, and: count, of: machine.limits.stores,
             taken: machine.storeCount, fixed: limits.user.stores, advice: "drop some that you created")
     }
 

@@ -1,0 +1,169 @@
+import BusJSON
+import BusLogic
+import BusProtocol
+
+/// What a client wants a store to be like before its request changes it.
+package struct Precondition: Sendable {
+    /// The revision that the store has.
+    package let revision: Int?
+    /// An expression that holds for it: a text, or an object of JsonLogic.
+    package let condition: JSON?
+
+    package init(revision: Int? = nil, condition: JSON? = nil) {
+        (self.revision, self.condition) = (revision, condition)
+    }
+
+    package var isEmpty: Bool { revision == nil && condition == nil }
+
+    /// The members of a request that say it.
+    package static let members = MemberSet(.if, .ifRevision)
+
+    /// The refusal of one of them where a type is the target; `element`: which of a batch that is.
+    static func withoutStore(_ member: Member, in element: String = "") -> RequestError {
+        let reason =
+            member == .if
+            ? "it is a condition on one store" : "a type has no revision of its own"
+        return .invalid(element + member.name, "`\(element)\(member.name)` goes with `store`; \(reason).")
+    }
+}
+
+/// The conditions of requests, compiled. Programs repeat theirs, so those that came lately are kept.
+final class ConditionCache {
+    private var known: [[UInt8]: Expression] = [:]
+    private var bytes = 0
+
+    /// Longer ones are not kept, and no more than this in all, in bytes of their sources: compiled they take some fifty times
+    /// as much.
+    private static let longest = 512
+    private static let most = 64 << 10
+
+    func expression(_ condition: JSON) throws(RequestError) -> Expression {
+        // By its bytes: equal texts may have others.
+        let source = Array(condition.encoded.utf8)
+        if let known = known[source] { return known }
+        let compiled: Expression
+        do {
+            compiled = try Expression.compile(condition: condition)
+        } catch {
+            throw .invalid("if", "`if` can't be understood: \(error.message)")
+        }
+        if source.count > Self.longest { return compiled }
+        if bytes + source.count > Self.most { (known, bytes) = ([:], 0) }
+        known[source] = compiled
+        bytes += source.count
+        return compiled
+    }
+}
+
+extension StateMachine {
+    /// What a request wants its store to be like. Throws where that can't be understood.
+    package func requestedPrecondition(in request: RequestReader) throws(RequestError) -> Precondition {
+        let condition = request.value(.if)
+        if let condition {
+            try Self.requireForm(of: condition)
+            plan.operationsOfConditions += condition.encodedSize * BusLimits.operationsPerConditionByte
+            _ = try plan.conditionCache.expression(condition)
+        }
+        return Precondition(revision: try request.integer(.ifRevision), condition: condition)
+    }
+
+    /// Throws where a condition is neither a text nor an object, or longer than a condition may be.
+    static func requireForm(of condition: JSON) throws(RequestError) {
+        switch condition {
+        case .string, .object: break
+        default:
+            throw .invalid(
+                "if", "`if` must be an expression: text such as \"count < 3\", or an object of JsonLogic.")
+        }
+        guard condition.encodedSize <= BusLimits.condition else {
+            throw RequestError(
+                .tooLarge,
+                "`if` has at most \(BusLimits.condition) bytes; shorten it, or let the type have a computed value for it."
+            ).with("member", "if")
+        }
+        guard condition.nests(atMost: BusLimits.depthOfCondition) else {
+            throw RequestError(
+                .tooLarge, "`if` nests more than \(BusLimits.depthOfCondition) levels deep; shorten it."
+            ).with("member", "if")
+        }
+    }
+
+    /// Throws unless a store is as its client wants it, as far as somebody with these grants sees the store.
+    package func require(
+        _ wanted: Precondition, of store: Int32, seenBy grants: Grants?
+    ) throws(RequestError) {
+        try require(wanted.revision, of: store, seenBy: grants)
+        guard let condition = wanted.condition else { return }
+        var budget = commitBudget
+        let before = budget.operations
+        defer { plan.operationsOfConditions += before - budget.operations }
+        try compileBudget(condition.encodedSize, &budget)
+        try require(condition, of: store, seenBy: grants, &budget)
+    }
+
+    /// Takes what it costs to compile conditions of so many bytes, also where they are known: all members of a shared bus
+    /// count alike.
+    func compileBudget(_ bytes: Int, _ budget: inout Budget) throws(RequestError) {
+        budget.operations -= bytes * BusLimits.operationsPerConditionByte
+        if budget.operations < 0 {
+            throw RequestError(
+                .rejected,
+                "The conditions of the dispatch are longer than one commit may have; do less in one.")
+        }
+    }
+
+    /// Throws unless a condition holds for a store.
+    func require(
+        _ condition: JSON, of store: Int32, seenBy grants: Grants?, _ budget: inout Budget
+    ) throws(RequestError) {
+        let expression = try plan.conditionCache.expression(condition)
+        let address = address(of: Int(store))
+        var left = Budget(
+            operations: min(budget.operations, BusLimits.storeOperations),
+            bytes: min(budget.bytes, BusLimits.storeBytes), reading: budget.reading)
+        let before = left
+        defer {
+            budget.operations -= before.operations - left.operations
+            budget.bytes -= before.bytes - left.bytes
+            budget.reading -= before.reading - left.reading
+        }
+        let reason: String
+        do throws(EvaluationFailure) {
+            let meta: JSON = ["time": .double(Double(time) / 1000), "revision": .int(revision + 1)]
+            if try expression.holds(on: seen(store, by: grants), of: address, meta, spending: &left) {
+                return
+            }
+            reason = "does not hold on \(address)"
+        } catch .operations, .bytes, .reading, .tooDeep {
+            throw RequestError(.rejected, "`if` takes more on \(address) than one store may; shorten it.")
+                .with("store", .string(address))
+        } catch {
+            reason = "has no value on \(address): \(error)"
+        }
+        throw RequestError(.conflict, "`if` \(reason); read it again and decide anew.")
+            .with("store", .string(address)).with("revision", .int(revision(of: store, seenBy: grants)))
+    }
+
+    /// A store's state as far as somebody sees it, as if there were nothing else.
+    private func seen(_ store: Int32, by grants: Grants?) -> JSONObject {
+        let state = stores.pointer(store).pointee.state
+        guard let grants else { return state }
+        switch visibility(of: store, to: grants) {
+        case .nothing: return [:]
+        case .parts(let selection): return selection.project(state)
+        case .whole: return state
+        }
+    }
+}
+
+extension JSON {
+    /// Whether arrays and objects stand in one another at most so deep.
+    fileprivate func nests(atMost levels: Int) -> Bool {
+        switch self {
+        case .array(let elements): levels > 0 && elements.allSatisfy { $0.nests(atMost: levels - 1) }
+        case .object(let object):
+            levels > 0 && object.members.allSatisfy { $0.value.nests(atMost: levels - 1) }
+        default: true
+        }
+    }
+}

@@ -1,0 +1,198 @@
+import BusJSON
+import BusLogic
+import BusProtocol
+
+/// Stores that a batch creates and drops, at their places among its actions.
+///
+/// They are planned first: a store that is created has a record, and addresses are as they will be, so that later elements are
+/// planned with them. Then `endPlanning` gives all addresses back. Where the plan is applied, each step happens again in its
+/// place. `rollback` takes back what was applied, and `releaseStores` the records.
+extension StateMachine {
+    // MARK: Planning
+
+    /// Plans the creation of a store. Throws where its address is taken.
+    package func planCreation(
+        _ parts: AddressParts, of entry: TypeEntry, _ state: JSONObject, lease: Int?, isEphemeral: Bool,
+        by creator: Principal, _ element: Int
+    ) {
+        let store = makeRecord(parts.name, of: entry, state, creator: creator.number)
+        plan.storeSteps.append(
+            .init(
+                store: store, isCreation: true, actions: plan.actions.count, element: element, state: state,
+                lease: lease, isEphemeral: isEphemeral))
+        plan.storeStepsDone += 1
+    }
+
+    /// Plans the drop of a store that is as its client wants it, as far as somebody with these grants sees it.
+    package func planDrop(
+        of store: Int32, where wanted: Precondition, seenBy grants: Grants?, _ element: Int
+    ) throws(RequestError) {
+        try require(wanted.revision, of: store, seenBy: grants)
+        if let condition = wanted.condition { try plan.count(condition, seenBy: grants) }
+        stores.hide(store)
+        plan.storeSteps.append(
+            .init(
+                store: store, isCreation: false, actions: plan.actions.count, element: element,
+                condition: wanted.condition))
+        plan.storeStepsDone += 1
+    }
+
+    /// All is planned, or can't be: addresses are as before the batch.
+    package func endPlanning() {
+        for step in plan.storeSteps[..<plan.storeStepsDone].reversed() {
+            if step.isCreation { stores.hide(step.store) } else { stores.reveal(step.store) }
+        }
+        plan.storeStepsDone = 0
+    }
+
+    /// Frees what was made for stores of a plan that is not committed, and is not applied.
+    package func releaseStores() {
+        precondition(plan.storeStepsDone == 0, "What was applied is rolled back first.")
+        for step in plan.storeSteps where step.isCreation { stores.free(step.store) }
+        plan.storeSteps = []
+    }
+
+    // MARK: Applying
+
+    /// Creates and drops what comes before an action of the plan.
+    func applyStoreSteps(before action: Int, _ facts: CommitContext.Place) throws(RequestError) {
+        while plan.storeStepsDone < plan.storeSteps.count,
+            plan.storeSteps[plan.storeStepsDone].actions <= action
+        {
+            let step = plan.storeSteps[plan.storeStepsDone]
+            do throws(RequestError) { try apply(step, facts) } catch {
+                throw error.at(step.element)
+            }
+        }
+    }
+
+    private func apply(
+        _ step: DispatchPlan.StoreStep, _ facts: CommitContext.Place
+    ) throws(RequestError) {
+        if let condition = step.condition {
+            try require(condition, of: step.store, seenBy: plan.guardian, &facts.pointee.budget)
+        }
+        facts.pointee.budget.operations &-= BusLimits.operationsPerStore &+ BusLimits.operationsPerWrite
+        guard facts.pointee.budget.operations >= 0 else {
+            throw RequestError(
+                .rejected, "The commit's budget is used up; do less in one dispatch.")
+        }
+        let record = stores.pointer(step.store)
+        let entry = types[Int(record.pointee.type)]
+        if step.isCreation {
+            stores.reveal(step.store)
+            entry.enlist(step.store)
+            stateBytes += Int(record.pointee.size)
+            if let length = step.lease { lease(step.store, for: length) }
+        } else {
+            stores.hide(step.store)
+            entry.delist(step.store)
+        }
+        plan.storeStepsDone += 1
+    }
+
+    /// Takes back what was created and dropped, after what was written.
+    func rollBackStoreSteps() {
+        for step in plan.storeSteps[..<plan.storeStepsDone].reversed() {
+            let record = stores.pointer(step.store)
+            let entry = types[Int(record.pointee.type)]
+            if step.isCreation {
+                if record.pointee.timers >= 0 { removeTimers(of: step.store) }
+                stateBytes -= Int(record.pointee.size)
+                entry.undoEnlisting()
+                stores.hide(step.store)
+            } else {
+                entry.relist(step.store)
+                stores.reveal(step.store)
+            }
+        }
+        plan.storeStepsDone = 0
+    }
+
+    // MARK: Committing
+
+    /// What the applied plan has come to for stores; nil where it neither creates nor drops any.
+    package func appliedStores() -> BatchStores? {
+        if plan.storeSteps.isEmpty { return nil }
+        var batch = BatchStores(steps: plan.storeSteps)
+        let created = Set(batch.steps.lazy.filter(\.isCreation).map(\.store))
+        let dropped = Set(batch.steps.lazy.filter { !$0.isCreation }.map(\.store))
+        batch.created = batch.steps.filter { $0.isCreation && !dropped.contains($0.store) }.map(\.store)
+        batch.passing = batch.steps.filter { $0.isCreation && dropped.contains($0.store) }.map(\.store)
+        let addresses = Set(batch.created.map { Array(address(of: Int($0)).utf8) })
+        for step in batch.steps where !step.isCreation && !created.contains(step.store) {
+            if addresses.contains(Array(address(of: Int(step.store)).utf8)) {
+                batch.replaced.append(step.store)
+            } else {
+                batch.dropped.append(step.store)
+            }
+        }
+        return batch
+    }
+
+    /// How many addresses the applied plan has reached.
+    package func matched(with batch: BatchStores?) -> Int {
+        guard let batch else { return writeSet.count }
+        return writeSet.count + addresses(of: batch) { _ in true }
+            - Set(batch.steps.map(\.store)).count { stores.pointer($0).pointee.write >= 0 }
+    }
+
+    /// How many addresses of stores that a batch creates or drops somebody sees, and how many of these differ.
+    package func seen(_ batch: BatchStores, by grants: Grants) -> (matched: Int, changed: Int) {
+        func shows(_ store: Int32) -> Bool {
+            if case .nothing = visibility(of: store, to: grants) { return false }
+            return true
+        }
+        return (addresses(of: batch, where: shows), (batch.created + batch.dropped).count(where: shows))
+    }
+
+    private func addresses(of batch: BatchStores, where isWanted: (Int32) -> Bool) -> Int {
+        Set(batch.steps.lazy.map(\.store).filter(isWanted).map { Array(self.address(of: Int($0)).utf8) })
+            .count
+    }
+
+    /// Gives the stores that are created for a session to it.
+    package func give(_ batch: BatchStores, to session: () -> Session) {
+        let staying = Set(batch.created)
+        for step in batch.steps where step.isEphemeral && staying.contains(step.store) {
+            give(step.store, to: session())
+        }
+    }
+
+    /// The stores of a batch that is being committed stand in lists from now on.
+    func list(_ batch: BatchStores) {
+        for store in batch.created { types[Int(stores.pointer(store).pointee.type)].list(store) }
+        plan.storeStepsDone = 0
+    }
+
+    /// The records of dropped stores go, behind all that is told of them.
+    func remove(_ batch: BatchStores) {
+        for store in batch.dropped {
+            let record = stores.pointer(store)
+            dropLog.note(.init(revision: revision, type: record.pointee.type, name: record.pointee.name))
+        }
+        for store in batch.dropped + batch.replaced { removeHidden(store) }
+        for store in batch.passing {
+            let record = stores.pointer(store)
+            if record.pointee.timers >= 0 { removeTimers(of: store) }
+            stateBytes -= Int(record.pointee.size)
+            stores.free(store)
+            nameChanges += 1
+        }
+        plan.storeSteps = []
+    }
+}
+
+/// What a batch has done to stores besides its actions on them.
+package struct BatchStores {
+    let steps: [DispatchPlan.StoreStep]
+    /// Stores that are new, in the order in which they were made.
+    package internal(set) var created: [Int32] = []
+    /// Stores that are no more, and those of them at whose address there is a new one.
+    package internal(set) var dropped: [Int32] = []
+    package internal(set) var replaced: [Int32] = []
+    /// Stores of before whose records go.
+    package var removed: [Int32] { dropped + replaced }
+    /// Stores that it has both created and dropped.
+    package internal(set) var passing: [Int32] = []
+}
