@@ -14,6 +14,11 @@ extension Expression {
         }
     }
 
+    /// A condition as a request has it.
+    static func condition(_ text: String) throws -> JSON {
+        text.first == "{" ? try json(text) : .string(text)
+    }
+
     private static func json(_ text: String) throws -> JSON {
         do {
             return try JSON(parsing: text)

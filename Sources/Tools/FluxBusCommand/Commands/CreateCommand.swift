@@ -1,5 +1,6 @@
 import ArgumentParser
 import BusJSON
+import BusLogic
 import FluxBus
 
 /// `fluxbus create`: a new store.
@@ -117,8 +118,9 @@ package struct DropCommand: BusCommand {
         commandName: "drop",
         abstract: "Drop a store.",
         discussion: """
-            Example:
+            Examples:
               fluxbus drop counter/kitchen
+              fluxbus drop counter/kitchen --if 'count == 0'
 
             Who created a store may drop it, and so may root and the daemon's own user. One that the \
             configuration names may be dropped by those two only.
@@ -126,6 +128,16 @@ package struct DropCommand: BusCommand {
 
     @Argument(help: "The address: TYPE/NAME.", completion: .custom(BusCompletion.stores))
     package var store: String
+
+    @Option(help: ArgumentHelp("Only if this is the store's revision.", valueName: "revision"))
+    package var ifRevision: Int?
+
+    @Option(
+        name: .customLong("if"),
+        help: ArgumentHelp(
+            "Only if this holds for the store's state: text, or JsonLogic where it begins with {.",
+            valueName: "expression"))
+    package var condition: String?
 
     @Option(help: "A unique key: sent again with it, the same drop is not committed twice.")
     package var key: String?
@@ -142,7 +154,12 @@ package struct DropCommand: BusCommand {
 
     package func perform(in session: CommandSession) throws -> CommandStatus {
         let reply = try session.ask(
-            BusRequest("drop", ["store": .string(store), "key": key.map(JSON.string)]))
+            BusRequest(
+                "drop",
+                [
+                    "store": .string(store), "ifRevision": ifRevision.map(JSON.int),
+                    "if": try condition.map(Expression.condition), "key": key.map(JSON.string),
+                ]))
         guard session.console.form == .text else {
             try session.console.line(.object(reply))
             return .success

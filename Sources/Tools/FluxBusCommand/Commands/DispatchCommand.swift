@@ -1,5 +1,6 @@
 import ArgumentParser
 import BusJSON
+import BusLogic
 import FluxBus
 
 /// `fluxbus dispatch`: one action, or a stream of requests.
@@ -17,6 +18,7 @@ package struct DispatchCommand: BusCommand {
               fluxbus dispatch '*' reset                         every type that has this action
               fluxbus dispatch counter/kitchen reset --in 5m     later; `fluxbus timers` shows what waits
               fluxbus dispatch thermostat setTarget celsius=17 --at 22:30 --timer night
+              fluxbus dispatch counter/kitchen decrement --if 'count > 0'   only if that holds
 
             key=value has the kind that the action takes: a number, a boolean, a list, or else text. Where \
             the type leaves that open, it is text, and key:=json gives any other value.
@@ -26,6 +28,11 @@ package struct DispatchCommand: BusCommand {
             without waiting for each other, and their replies printed in order. A line without `op` is a dispatch. \
             The exit code is that of the worst reply, the one with the highest number.
               printf '%s\\n' '{"type":"counter","action":"increment"}' | fluxbus dispatch -
+
+            Each of them is a commit, or is refused, by itself. With --atomic all are one: they are committed together, \
+            in their order, or none is. Then a line is an action, or has the `op` create or drop.
+              printf '%s\\n' '{"op":"create","store":"counter/hall"}' \
+                '{"store":"counter/hall","action":"increment"}' | fluxbus dispatch --atomic -
             """)
 
     @Argument(
@@ -42,6 +49,16 @@ package struct DispatchCommand: BusCommand {
 
     @Option(help: ArgumentHelp("Only if this is the store's revision.", valueName: "revision"))
     package var ifRevision: Int?
+
+    @Option(
+        name: .customLong("if"),
+        help: ArgumentHelp(
+            "Only if this holds for the store's state: text, or JsonLogic where it begins with {.",
+            valueName: "expression"))
+    package var condition: String?
+
+    @Flag(help: "With -: commit all requests together, or none.")
+    package var atomic = false
 
     @Option(help: "A unique key: sent again with it, the same action is not committed twice.")
     package var key: String?
@@ -64,40 +81,69 @@ package struct DispatchCommand: BusCommand {
                 throw ValidationError(
                     "With `-` the actions come from standard input: leave `\(action ?? "")` out.")
             }
-            guard ifRevision == nil, key == nil, !dryRun, time.isNow else {
+            guard ifRevision == nil, condition == nil, time.isNow, atomic || key == nil && !dryRun else {
+                let names = atomic ? "" : "--key, --dry-run, "
                 throw ValidationError(
-                    "With `-` leave --if-revision, --key, --dry-run, --in, --at and --timer out: each request on standard input has its own."
+                    "With `-` leave --if-revision, --if, \(names)--in, --at and --timer out: each request on standard input has its own."
                 )
             }
             return
         }
+        guard !atomic else {
+            throw ValidationError("--atomic is for requests from standard input: fluxbus dispatch --atomic -")
+        }
         guard action != nil else {
             throw ValidationError("Name the action as well, as in: fluxbus dispatch counter increment")
         }
-        guard ifRevision == nil || target.contains("/") else {
-            throw ValidationError("--if-revision needs one store as the target, as in counter/kitchen.")
+        guard ifRevision == nil && condition == nil || target.contains("/") else {
+            let name = ifRevision == nil ? "--if" : "--if-revision"
+            throw ValidationError("\(name) needs one store as the target, as in counter/kitchen.")
         }
     }
 
     package func perform(in session: CommandSession) throws -> CommandStatus {
+        if atomic { return try dispatchAtOnce(in: session) }
         guard target != "-" else {
             return try RequestStream(session: session, withoutAcknowledgement: noAck).run()
         }
         var members = try MemberArguments.parse(payload, input: session.context.input)
         let connection = try session.connect()
         let notes = try settleKinds(of: &members, in: session, on: connection)
-        let request = request(members, in: session.context)
+        let request = try request(members, in: session.context)
         do {
-            if noAck {
-                try sendWithoutAcknowledgement(request, in: session, on: connection)
-            } else {
-                try show(session.ask(request, on: connection), in: session.console)
-            }
+            try send(request, in: session, on: connection)
         } catch let error as BusError {
             throw MemberArguments.explained(error, of: payload)
         }
         for note in notes { try session.console.note(note) }
         return .success
+    }
+
+    /// Dispatches the lines of standard input as one batch.
+    private func dispatchAtOnce(in session: CommandSession) throws -> CommandStatus {
+        let elements = try BatchLines.read(session.context.input)
+        let request = BusRequest(
+            "dispatch",
+            [
+                "actions": .array(elements), "key": key.map(JSON.string), "dryRun": dryRun ? true : nil,
+                "ack": noAck ? false : nil,
+            ])
+        do {
+            try send(request, in: session, on: session.connect())
+        } catch let error as BusError {
+            throw BatchLines.explained(error)
+        }
+        return .success
+    }
+
+    private func send(
+        _ request: BusRequest, in session: CommandSession, on connection: BusConnection
+    ) throws {
+        if noAck {
+            try sendWithoutAcknowledgement(request, in: session, on: connection)
+        } else {
+            try show(session.ask(request, on: connection), in: session.console)
+        }
     }
 
     /// Gives members that were written as text the kind that the action takes. What can't be known stays text, and is noted.
@@ -109,7 +155,7 @@ package struct DispatchCommand: BusCommand {
         return kinds.settle(&members, of: payload, verb: "sent")
     }
 
-    private func request(_ members: JSONObject, in context: CommandContext) -> BusRequest {
+    private func request(_ members: JSONObject, in context: CommandContext) throws -> BusRequest {
         var request = BusRequest(
             "dispatch",
             [
@@ -117,6 +163,7 @@ package struct DispatchCommand: BusCommand {
                 "action": action.map(JSON.string),
                 "payload": members.isEmpty ? nil : .object(members),
                 "ifRevision": ifRevision.map(JSON.int),
+                "if": try condition.map(Expression.condition),
                 "key": key.map(JSON.string),
                 "dryRun": dryRun ? true : nil,
                 "ack": noAck ? false : nil,
@@ -150,6 +197,9 @@ package struct DispatchCommand: BusCommand {
         }
         for member in reply["changes"]?.object ?? [:] {
             table.add(.init("  " + member.key, .address), .init(member.value.encoded))
+        }
+        for address in reply["dropped"]?.array ?? [] {
+            table.add(.init("  " + (address.string ?? ""), .address), .init("dropped"))
         }
         try console.table(table)
     }

@@ -1,5 +1,6 @@
 import ArgumentParser
 import BusJSON
+import BusLogic
 import FluxBus
 
 /// `fluxbus revert`: restores an old state, as a new commit.
@@ -28,6 +29,13 @@ package struct RevertCommand: BusCommand {
     @Option(help: ArgumentHelp("Only if this is the store's revision.", valueName: "revision"))
     package var ifRevision: Int?
 
+    @Option(
+        name: .customLong("if"),
+        help: ArgumentHelp(
+            "Only if this holds for the store's state: text, or JsonLogic where it begins with {.",
+            valueName: "expression"))
+    package var condition: String?
+
     @OptionGroup package var options: GlobalOptions
 
     package init() {}
@@ -47,6 +55,7 @@ package struct RevertCommand: BusCommand {
                 [
                     "store": .string(store), "revision": .int(revision),
                     "ifRevision": ifRevision.map(JSON.int),
+                    "if": try condition.map(Expression.condition),
                 ]), on: connection)
         guard session.console.form == .text else {
             try session.console.line(.object(reply))

@@ -27,6 +27,7 @@ package enum CommitText {
                 target: action["store"]?.string ?? action["type"]?.string ?? "",
                 name: action["action"]?.string ?? "", detail: nonEmpty(action["payload"]))
         }
+        if let order = commit["steps"]?.array { return inOrder(order, steps, of: commit) }
         for member in commit["created"]?.object ?? [:] {
             let ephemeral = commit["ephemeral"]?.bool == true ? "ephemeral " : ""
             steps.append(
@@ -52,6 +53,22 @@ package enum CommitText {
                 Step(target: "", name: "reload", detail: (names + gone).joined(separator: " ")))
         }
         return steps
+    }
+
+    /// The actions of a batch and the stores that it created and dropped, as they followed one another.
+    private static func inOrder(_ order: [JSON], _ actions: [Step], of commit: JSON) -> [Step] {
+        var actions = actions[...]
+        return order.flatMap { step -> [Step] in
+            if let count = step.int {
+                defer { actions = actions.dropFirst(count) }
+                return Array(actions.prefix(count))
+            }
+            let store = step["store"]?.string ?? ""
+            let ephemeral = step["ephemeral"] == true ? "ephemeral " : ""
+            let detail =
+                step["op"] == "create" ? ephemeral + nonEmpty(step["state"] ?? commit["created"]?[store]) : ""
+            return [Step(target: store, name: step["op"]?.string ?? "", detail: detail)]
+        }
     }
 
     /// What a commit did to timers; one that fired shows its action, unless that was rejected.

@@ -58,6 +58,18 @@ final class ReplayBus {
             let refusal = refusal(part)
             first = first ?? refusal
         }
+        if let steps = commit.steps {
+            carryOut { () throws(RequestError) in
+                let batch = try machine.apply(
+                    steps, commit.actions, creating: created, by: principal(commit.uid)
+                ) { (type, state) throws(RequestError) in
+                    try machine.newState(of: type, replacing: state, in: nil)
+                }
+                machine.commit(CommitDetails(batch))
+            }
+            machine.renumber(after: commit.revision)
+            return first
+        }
         if !commit.actions.isEmpty {
             carryOut { () throws(RequestError) in try dispatch(commit.actions, by: principal(commit.uid)) }
         }

@@ -59,6 +59,13 @@ struct ImportStep {
                 BusRequest(
                     "cancel", ["store": timer["store"], "type": timer["type"], "timer": timer["timer"]]))
         }
+        if let steps = commit.steps {
+            requests.append(
+                BusRequest("dispatch", ["actions": .array(batch(steps, of: commit, definitions))]))
+            return requests.enumerated().map { part, request in
+                ImportStep(.init(revision: commit.revision, part: part), request, epoch)
+            }
+        }
         if !commit.actions.isEmpty {
             requests.append(BusRequest("dispatch", ["actions": .array(commit.actions)]))
         }
@@ -76,6 +83,26 @@ struct ImportStep {
         }
         return requests.enumerated().map { part, request in
             ImportStep(.init(revision: commit.revision, part: part), request, epoch)
+        }
+    }
+
+    /// The elements of a batch that created or dropped stores.
+    private static func batch(
+        _ steps: [JSON], of commit: RecordedCommit, _ definitions: RecordedDefinitions
+    ) -> [JSON] {
+        var actions = commit.actions[...]
+        return steps.flatMap { step -> [JSON] in
+            if let count = step.int {
+                defer { actions = actions.dropFirst(count) }
+                return Array(actions.prefix(count))
+            }
+            guard step["op"] == "create", let store = step["store"]?.string,
+                let state = step["state"] ?? commit.created[store]
+            else { return [step] }
+            var creation: JSONObject = ["op": "create"]
+            creation["ttl"] = step["ttl"]
+            for member in create(store, state, definitions).members { creation[member.name] = member.value }
+            return [.object(creation)]
         }
     }
 

@@ -180,6 +180,8 @@ package struct RecordedCommit {
 
     /// The actions in order, each as in a request to dispatch it.
     var actions: [JSON] { line["actions"]?.array ?? [] }
+    /// Of a batch that created or dropped stores: how its elements follow one another, as numbers of actions, and requests.
+    var steps: [JSON]? { line["steps"]?.array }
     /// Stores that it created, with their states.
     var created: JSONObject { line["created"]?.object ?? [:] }
     /// Addresses of stores that it dropped.
