@@ -6,6 +6,23 @@ export type Payload = {readonly [name: string]: unknown};
 /** Target, action and perhaps a payload; a target is a store such as `counter/kitchen`, or a type: every store of it. */
 export type ActionOf = readonly [target: string, action: string, payload?: Payload];
 
+/** An expression: text, or an object of JsonLogic. */
+export type Condition = string | {readonly [operator: string]: unknown};
+
+/** What a store must be like, else nothing is committed: a `conflict`. */
+export interface Conditions {
+	readonly ifRevision?: number;
+	/** Holds for its state. */
+	readonly if?: Condition;
+}
+
+/** An element of a batch: an action, or a store that is created or dropped, as the protocol has it. */
+export type Step = ActionOf
+	| {readonly op?: "dispatch", readonly action: string, readonly store: string, readonly payload?: Payload} & Conditions
+	| {readonly op?: "dispatch", readonly action: string, readonly type: string, readonly payload?: Payload}
+	| {readonly op: "create", readonly store: string, readonly state?: Payload} & Omit<CreateOptions, "signal">
+	| {readonly op: "drop", readonly store: string} & Conditions;
+
 /**
  * A refusal of the bus, or a failure on the way to it. Besides the codes of the protocol `code` may be `invalid_address`,
  * `unreachable`, `untrusted`, `timed_out`, `closed`, `outcome_unknown` or `unexpected_reply`.
@@ -75,8 +92,9 @@ export interface RequestOptions {
 	signal?: AbortSignal;
 }
 
-export interface DispatchOptions extends RequestOptions {
-	ifRevision?: number;
+export interface DispatchOptions extends RequestOptions, Conditions {
+	/** The reply tells what has changed. */
+	return?: "changes" | "states";
 	/** A key of one's own, at most 128 bytes; without it every dispatch has a fresh one. */
 	key?: string;
 	/** Later: seconds, or a text such as `"5m"`. */
@@ -124,10 +142,10 @@ export class Bus {
 	readonly greeting: {readonly [name: string]: any};
 	/** Commits an action now or later, exactly once. */
 	dispatch(target: string, action: string, payload?: Payload, options?: DispatchOptions): Promise<Reply>;
-	/** Several actions as one commit. */
-	batch(actions: Iterable<ActionOf>, options?: {key?: string, dryRun?: boolean} & RequestOptions): Promise<Reply>;
+	/** Several actions as one commit, and stores that come and go with it. */
+	batch(actions: Iterable<Step>, options?: Pick<DispatchOptions, "key" | "dryRun" | "return" | "signal">): Promise<Reply>;
 	create(address: string, state?: Payload, options?: CreateOptions): Promise<Reply>;
-	drop(address: string): Promise<Reply>;
+	drop(address: string, options?: Conditions & RequestOptions): Promise<Reply>;
 	/** The state of one store. */
 	get<S = State>(address: string, options?: ReadOptions): Promise<S>;
 	/** All states that match, by address. */

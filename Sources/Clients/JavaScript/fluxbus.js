@@ -79,6 +79,7 @@ export function merge(state, patch) {
 const targetOf = target => target.includes("/") ? {store: target} : {type: target};
 const patternOf = target => /[*?]/.test(target) ? {match: target} : targetOf(target);
 const actionOf = ([target, action, payload]) => ({...targetOf(target), action, payload});
+const stepOf = step => Array.isArray(step) ? actionOf(step) : step;
 
 // MARK: Subscriptions
 
@@ -251,9 +252,9 @@ export class Bus {
 		return this.#request({op: "dispatch", ...targetOf(target), action, payload, ...options});
 	}
 	/** Several actions as one commit: `bus.batch([["counter/a", "increment", {by: 2}], ["counter/b", "reset"]])`. */
-	batch(actions, options) { return this.request("dispatch", {actions: Array.from(actions, actionOf)}, options); }
+	batch(actions, options) { return this.request("dispatch", {actions: Array.from(actions, stepOf)}, options); }
 	create(address, state, options) { return this.request("create", {store: address, state}, options); }
-	drop(address) { return this.request("drop", {store: address}); }
+	drop(address, options) { return this.request("drop", {store: address}, options); }
 	/** The state of one store. */
 	async get(address, options) { return (await this.request("get", {store: address}, options)).states[address]; }
 	/** All states that match, page by page. */

@@ -9,26 +9,29 @@ extension Bus {
     /// let reply = try await bus.dispatch("increment", to: .store("counter/kitchen"), payload: ["by": 2])
     /// ```
     ///
-    /// With `ifRevision`, for one store, it commits only if that is the store's revision; else `conflict`, whose
-    /// `details` hold the actual `revision`. `usesKey` overrides the options. Throws the bus's refusal (`rejected`,
+    /// With `ifRevision`, for one store, it commits only if that is the store's revision, and with `if` only if that expression
+    /// (a text, or an object of JsonLogic) holds for the store's state; else `conflict`, whose `details` hold the actual
+    /// `revision`. `usesKey` overrides the options. Throws the bus's refusal (`rejected`,
     /// `invalid_payload`, `unknown_store`, …), `timed_out`, `cancelled`, `closed`, `outcome_unknown`.
     @discardableResult
     public nonisolated(nonsending) func dispatch(
         _ action: String, to target: DispatchTarget, payload: JSONObject = [:], ifRevision: Int? = nil,
-        usesKey: Bool? = nil, timeout: TimeLimit = .standard
+        if condition: JSON? = nil, usesKey: Bool? = nil, timeout: TimeLimit = .standard
     ) async throws(BusError) -> DispatchReply {
         try await startDispatch(
-            action, to: target, payload: payload, ifRevision: ifRevision, usesKey: usesKey, timeout: timeout
+            action, to: target, payload: payload, ifRevision: ifRevision, if: condition, usesKey: usesKey,
+            timeout: timeout
         ).dispatched
     }
 
     /// Submits a dispatch and returns at once, or when there is room for it.
     public nonisolated(nonsending) func startDispatch(
         _ action: String, to target: DispatchTarget, payload: JSONObject = [:], ifRevision: Int? = nil,
-        usesKey: Bool? = nil, timeout: TimeLimit = .standard
+        if condition: JSON? = nil, usesKey: Bool? = nil, timeout: TimeLimit = .standard
     ) async -> PendingReply {
         let submission = dispatchSubmission(
-            action, target, payload, ifRevision: ifRevision, usesKey: usesKey, timeout: timeout)
+            action, target, payload, ifRevision: ifRevision, if: condition, usesKey: usesKey,
+            timeout: timeout)
         await core.submit(submission)
         return PendingReply(submission: submission, core: core)
     }
@@ -83,23 +86,61 @@ extension Bus {
         core.post(submission(request, timeout: timeout, usesKey: usesKey) { onReply($0.dispatch) })
     }
 
+    /// Dispatches actions, and creates and drops stores, as one commit: all, in their order, or none.
+    ///
+    /// ```swift
+    /// try await bus.dispatch([
+    ///     .create("order/17", state: ["item": "tea"]),
+    ///     .action("take", to: .store("stock/tea"), if: "count > 0"),
+    /// ])
+    /// ```
+    @discardableResult
+    public nonisolated(nonsending) func dispatch(
+        _ steps: [BatchStep], usesKey: Bool? = nil, timeout: TimeLimit = .standard
+    ) async throws(BusError) -> DispatchReply {
+        let submission = submission(BatchStep.request(steps), timeout: timeout, usesKey: usesKey)
+        await core.submit(submission)
+        return try await PendingReply(submission: submission, core: core).dispatched
+    }
+
+    /// The same, and returns what it has changed besides `revision`, `matched` and `changed`: `changes` or `states` as asked
+    /// for, and addresses that are `dropped`. They are missing where they were too long for a line (`omitted`), and where the
+    /// reply was lost and the bus has answered again (`duplicate`).
+    public nonisolated(nonsending) func dispatch(
+        _ steps: [BatchStep], returning form: ReturnedForm, usesKey: Bool? = nil,
+        timeout: TimeLimit = .standard
+    ) async throws(BusError) -> JSONObject {
+        var request = BatchStep.request(steps)
+        request.set("return", .string(form.rawValue))
+        let submission = submission(request, timeout: timeout, usesKey: usesKey)
+        await core.submit(submission)
+        return try await PendingReply(submission: submission, core: core).value
+    }
+
     /// Returns what a dispatch would do, without committing it: `revision`, `matched`, `changed`, and the
     /// `changes` or `states` it would make.
     public nonisolated(nonsending) func tryOut(
         _ actions: [ActionRequest], timeout: TimeLimit = .standard
     ) async throws(BusError) -> JSONObject {
-        try await request(
-            BusRequest("dispatch", ["actions": .array(actions.map(\.json)), "dryRun": true]), timeout: timeout
-        )
+        try await tryOut(actions.map(BatchStep.init), timeout: timeout)
+    }
+
+    /// The same with stores that are created and dropped; the latter are `dropped`.
+    public nonisolated(nonsending) func tryOut(
+        _ steps: [BatchStep], timeout: TimeLimit = .standard
+    ) async throws(BusError) -> JSONObject {
+        var request = BatchStep.request(steps)
+        request.set("dryRun", true)
+        return try await self.request(request, timeout: timeout)
     }
 
     func dispatchSubmission(
-        _ action: String, _ target: DispatchTarget, _ payload: JSONObject, ifRevision: Int?, usesKey: Bool?,
-        timeout: TimeLimit, isAcknowledged: Bool = true, epoch: String? = nil,
-        onOutcome: (@Sendable (ReplyOutcome) -> Void)? = nil
+        _ action: String, _ target: DispatchTarget, _ payload: JSONObject, ifRevision: Int?,
+        if condition: JSON? = nil, usesKey: Bool?, timeout: TimeLimit, isAcknowledged: Bool = true,
+        epoch: String? = nil, onOutcome: (@Sendable (ReplyOutcome) -> Void)? = nil
     ) -> Submission {
         let body = RequestBody.DispatchBody(
-            action: action, target: target, payload: payload, ifRevision: ifRevision)
+            action: action, target: target, payload: payload, ifRevision: ifRevision, condition: condition)
         return Submission(
             .dispatch(body), repetition: usesKey ?? core.options.usesKeys ? .keyed : .never,
             isAcknowledged: isAcknowledged, deadline: deadline(timeout),

@@ -71,7 +71,7 @@ extension Bus {
             .request(request), role: role(of: request),
             repetition: Repetition(request, usesKeys: usesKey ?? core.options.usesKeys),
             isAcknowledged: true, deadline: deadline(timeout),
-            epoch: request["ifRevision"] == nil ? nil : core.epoch, onOutcome: onOutcome)
+            epoch: Self.namesRevision(request) ? core.epoch : nil, onOutcome: onOutcome)
         if ["hello", "subscribe", "unsubscribe"].contains(request.op) {
             submission.settle(
                 .failure(
@@ -87,6 +87,12 @@ extension Bus {
             )
         }
         return submission
+    }
+
+    /// Whether it is about a revision, which is one of an epoch.
+    private static func namesRevision(_ request: BusRequest) -> Bool {
+        request["ifRevision"] != nil
+            || (request["actions"]?.array ?? []).contains { $0["ifRevision"] != nil }
     }
 
     private func role(of request: BusRequest) -> Submission.Role {

@@ -26,29 +26,35 @@ extension Bus {
         return (try Self.revision(of: reply), reply["created"]?.bool ?? true)
     }
 
-    /// Drops a store; returns the commit's revision. Throws `unknown_store`, `forbidden`.
+    /// Drops a store; returns the commit's revision. Throws `unknown_store`, `forbidden`, and `conflict` unless it has the
+    /// revision `ifRevision`, and the expression `if` holds for its state.
     @discardableResult
     public nonisolated(nonsending) func drop(
-        _ store: String, usesKey: Bool? = nil, timeout: TimeLimit = .standard
+        _ store: String, ifRevision: Int? = nil, if condition: JSON? = nil, usesKey: Bool? = nil,
+        timeout: TimeLimit = .standard
     ) async throws(BusError) -> Int {
-        let submission = submission(
-            BusRequest("drop", ["store": .string(store)]), timeout: timeout, usesKey: usesKey)
+        let request = BusRequest(
+            "drop",
+            ["store": .string(store), "ifRevision": ifRevision.map(JSON.int), "if": condition])
+        let submission = submission(request, timeout: timeout, usesKey: usesKey)
         await core.submit(submission)
         return try Self.revision(of: await PendingReply(submission: submission, core: core).value)
     }
 
     /// Reverts a store to the state it had at a revision, as a new commit, whose revision it returns. It carries no
-    /// key: if the connection is lost before the answer, it fails with `outcome_unknown`.
+    /// key: if the connection is lost before the answer, it fails with `outcome_unknown`. Throws `conflict` unless it has the
+    /// revision `ifRevision`, and the expression `if` holds for its state.
     @discardableResult
     public nonisolated(nonsending) func revert(
-        _ store: String, to revision: Int, ifRevision: Int? = nil, timeout: TimeLimit = .standard
+        _ store: String, to revision: Int, ifRevision: Int? = nil, if condition: JSON? = nil,
+        timeout: TimeLimit = .standard
     ) async throws(BusError) -> Int {
         let reply = try await request(
             BusRequest(
                 "revert",
                 [
                     "store": .string(store), "revision": .int(revision),
-                    "ifRevision": ifRevision.map(JSON.int),
+                    "ifRevision": ifRevision.map(JSON.int), "if": condition,
                 ]), timeout: timeout)
         return try Self.revision(of: reply)
     }

@@ -15,7 +15,8 @@ extension Bus {
     @discardableResult
     public nonisolated(nonsending) func dispatch(
         _ action: String, to target: DispatchTarget, payload: JSONObject = [:], when time: DispatchTime,
-        timer: String? = nil, ifRevision: Int? = nil, usesKey: Bool? = nil, timeout: TimeLimit = .standard
+        timer: String? = nil, ifRevision: Int? = nil, if condition: JSON? = nil, usesKey: Bool? = nil,
+        timeout: TimeLimit = .standard
     ) async throws(BusError) -> ScheduledDispatch {
         var request = BusRequest("dispatch")
         request.set(target.member.name, target.member.value)
@@ -24,6 +25,7 @@ extension Bus {
         request.set(time.member.name, time.member.value)
         request.set("timer", timer.map(JSON.string))
         request.set("ifRevision", ifRevision.map(JSON.int))
+        request.set("if", condition)
         let submission = submission(request, timeout: timeout, usesKey: usesKey)
         await core.submit(submission)
         return try ScheduledDispatch(try await PendingReply(submission: submission, core: core).value)

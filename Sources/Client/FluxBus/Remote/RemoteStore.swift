@@ -62,7 +62,7 @@ public final class RemoteStore<State: SharedState>: StateStore {
     public var revision: Int { core.position.revision }
 
     /// The state on the bus, with the store's own revision: the last commit that changed it, as `ifRevision` of
-    /// ``dispatch(_:ifRevision:timeout:)`` needs it. It asks the bus, and holds whatever any client had been told to be
+    /// ``dispatch(_:ifRevision:if:timeout:)`` needs it. It asks the bus, and holds whatever any client had been told to be
     /// committed when this was called.
     public func confirmed() async throws(BusError) -> (state: State, revision: Int) {
         var barrier = try await bus.sync()
@@ -111,27 +111,29 @@ public final class RemoteStore<State: SharedState>: StateStore {
 
     /// Dispatches an action to this store. Returns when it is committed and ``state`` has seen it.
     ///
-    /// With `ifRevision` it commits only if that is the store's own revision; else `conflict`, whose `details` hold the
-    /// actual `revision`. Throws the bus's refusal: `rejected`, `invalid_payload`, `unknown_store`, …; and `cancelled`, without
+    /// With `ifRevision` it commits only if that is the store's own revision, and with `if` only if that expression (a text, or an
+    /// object of JsonLogic) holds for the state on the bus; else `conflict`, whose `details` hold the actual `revision`. Throws the bus's refusal: `rejected`, `invalid_payload`, `unknown_store`, …; and `cancelled`, without
     /// sending anything, where the task is cancelled already.
     @discardableResult
     public nonisolated(nonsending) func dispatch(
-        _ action: State.Action, ifRevision: Int? = nil, timeout: Bus.TimeLimit = .standard
+        _ action: State.Action, ifRevision: Int? = nil, if condition: JSON? = nil,
+        timeout: Bus.TimeLimit = .standard
     ) async throws(BusError) -> DispatchReply {
-        try await dispatch(action, ifRevision: ifRevision, in: core.epoch, timeout)
+        try await dispatch(action, ifRevision: ifRevision, if: condition, in: core.epoch, timeout)
     }
 
     /// The same, where the revision is one of an epoch: in a later one it is a conflict, whatever its number.
     nonisolated(nonsending) func dispatch(
-        _ action: State.Action, ifRevision: Int?, in epoch: String, _ timeout: Bus.TimeLimit = .standard
+        _ action: State.Action, ifRevision: Int?, if condition: JSON? = nil, in epoch: String,
+        _ timeout: Bus.TimeLimit = .standard
     ) async throws(BusError) -> DispatchReply {
         // It would be shown for a moment.
         if Task.isCancelled { throw BusCore.cancelled }
         let (name, payload) = try Bus.coded(action, of: State.self)
         let (submission, place) = core.begin(action) { [bus, core] id in
             let submission = bus.dispatchSubmission(
-                name, .store(core.address), payload, ifRevision: ifRevision, usesKey: nil, timeout: timeout,
-                epoch: epoch
+                name, .store(core.address), payload, ifRevision: ifRevision, if: condition, usesKey: nil,
+                timeout: timeout, epoch: epoch
             ) { core.end(id, $0.dispatch) }
             return (submission, bus.core.enter(submission))
         }

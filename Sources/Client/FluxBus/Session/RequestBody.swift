@@ -11,14 +11,17 @@ package enum RequestBody: Sendable {
         let target: DispatchTarget
         let payload: JSONObject
         let ifRevision: Int?
+        let condition: JSON?
 
         package init(
-            action: String, target: DispatchTarget, payload: JSONObject = [:], ifRevision: Int? = nil
+            action: String, target: DispatchTarget, payload: JSONObject = [:], ifRevision: Int? = nil,
+            condition: JSON? = nil
         ) {
             self.action = action
             self.target = target
             self.payload = payload
             self.ifRevision = ifRevision
+            self.condition = condition
         }
 
         fileprivate func writeOpen(to writer: ByteWriter, id: Int) {
@@ -37,6 +40,9 @@ package enum RequestBody: Sendable {
             if let ifRevision {
                 writer.append(",\"ifRevision\":", decimal: ifRevision)
             }
+            if let condition {
+                writer.append(",\"if\":", json: condition)
+            }
         }
 
         fileprivate var encodedSize: Int {
@@ -45,7 +51,7 @@ package enum RequestBody: Sendable {
                 case .store(let text), .type(let text): text.utf8.count
                 case .everything: 1
                 }
-            return 80 + name + action.utf8.count + payload.encodedSize
+            return 80 + name + action.utf8.count + payload.encodedSize + (condition?.encodedSize ?? 0)
         }
     }
 
@@ -71,7 +77,7 @@ package enum RequestBody: Sendable {
     /// How many levels the line nests.
     var depth: Int {
         switch self {
-        case .dispatch(let body): 1 + JSON.object(body.payload).depth
+        case .dispatch(let body): 1 + max(JSON.object(body.payload).depth, body.condition?.depth ?? 0)
         case .request(let request): 1 + (request.members.map(\.value.depth).max() ?? 0)
         }
     }

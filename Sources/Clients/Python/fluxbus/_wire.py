@@ -11,6 +11,9 @@ from typing import Any, Dict, Mapping, Tuple, Union
 JSON = Dict[str, Any]
 #: One action of a batch or a will: target, action, and perhaps a payload.
 ActionOf = Union[Tuple[str, str], Tuple[str, str, Mapping[str, Any]]]
+StepOf = Union[ActionOf, Mapping[str, Any]]
+# An expression: text, or an object of JsonLogic.
+Condition = Union[str, Mapping[str, Any]]
 
 
 class BusError(Exception):
@@ -64,7 +67,10 @@ def resolve(address: str | None) -> tuple[str, str, int]:
 encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 decode = json.JSONDecoder().decode
 
-_NAMES = {"if_revision": "ifRevision", "dry_run": "dryRun", "if_missing": "ifMissing", "delay": "in"}
+_NAMES = {
+    "if_revision": "ifRevision", "dry_run": "dryRun", "if_missing": "ifMissing", "delay": "in", "condition": "if",
+    "returning": "return",
+}
 
 
 def request_of(op: str, target: JSON, members: Mapping[str, Any]) -> JSON:
@@ -84,6 +90,11 @@ def pattern_of(target: str) -> JSON:
 
 def action_of(target: str, action: str, payload: Mapping[str, Any] | None = None) -> JSON:
     return {**target_of(target), "action": action, **({} if payload is None else {"payload": payload})}
+
+
+def step_of(part: StepOf) -> JSON:
+    """An element of a batch: an action as a tuple, or anything as a mapping, as the wire has it."""
+    return dict(part) if isinstance(part, Mapping) else action_of(*part)
 
 
 def merged(state: Any, patch: JSON) -> JSON:

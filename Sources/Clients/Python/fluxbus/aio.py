@@ -13,7 +13,7 @@ from typing import Any, Generator, Iterable, Mapping, Sequence, TypeVar, Union
 
 from ._session import Session
 from ._subscription import Action, Actions, Change, Feed, Gap, Mirror, Subscription
-from ._wire import JSON, ActionOf, BusError, action_of, late, pattern_of, request_of, resolve
+from ._wire import JSON, ActionOf, BusError, Condition, StepOf, action_of, late, pattern_of, request_of, resolve, step_of
 
 __all__ = ["Action", "Bus", "BusError", "Change", "Feed", "Gap", "Mirror", "connect"]
 
@@ -182,19 +182,35 @@ class Bus(Link):
 
     def dispatch(
         self, target: str, action: str, payload: Mapping[str, Any] | None = None, *, if_revision: int | None = None,
-        key: str | None = None, delay: Duration | None = None, at: float | None = None, timer: str | None = None,
+        condition: Condition | None = None, returning: str | None = None, key: str | None = None,
+        delay: Duration | None = None, at: float | None = None, timer: str | None = None,
         dry_run: bool = False, timeout: float | None = None,
     ) -> asyncio.Future[JSON]:
-        """Commits an action now, or `delay` from now or `at` a time, and gives the reply. It is sent at once."""
-        options = {"if_revision": if_revision, "key": key, "delay": delay, "at": at, "timer": timer}
+        """Commits an action now, or `delay` from now or `at` a time, and gives the reply. It is sent at once.
+
+        With a `condition`, for one store, it is a `conflict` unless that expression holds for the store's state. With
+        `returning="changes"` or `"states"` the reply tells what has changed.
+        """
+        options = {
+            "if_revision": if_revision, "condition": condition, "returning": returning, "key": key, "delay": delay,
+            "at": at, "timer": timer,
+        }
         body = action_of(target, action, payload)
         return self._ask(request_of("dispatch", body, {**options, "dry_run": dry_run or None}), timeout)
 
     def batch(
-        self, actions: Iterable[ActionOf], *, key: str | None = None, dry_run: bool = False
+        self, actions: Iterable[StepOf], *, key: str | None = None, dry_run: bool = False,
+        returning: str | None = None,
     ) -> asyncio.Future[JSON]:
-        """Several actions as one commit: `bus.batch([("counter/a", "increment", {"by": 2}), ("door", "lock")])`."""
-        options = {"actions": [action_of(*part) for part in actions], "key": key, "dry_run": dry_run or None}
+        """Several actions as one commit: `bus.batch([("counter/a", "increment", {"by": 2}), ("door", "lock")])`.
+
+        A mapping is an element as the protocol has it, so that stores come and go, and actions have conditions:
+        `{"op": "create", "store": "counter/b"}`, `{"store": "counter/a", "action": "reset", "if": "count > 9"}`.
+        """
+        options = {
+            "actions": [step_of(part) for part in actions], "key": key, "dry_run": dry_run or None,
+            "returning": returning,
+        }
         return self._ask(request_of("dispatch", {}, options))
 
     def create(
@@ -204,8 +220,10 @@ class Bus(Link):
         options = {"state": state, "ephemeral": ephemeral or None, "if_missing": if_missing or None, "ttl": ttl}
         return self._ask(request_of("create", {"store": address}, options))
 
-    def drop(self, address: str) -> asyncio.Future[JSON]:
-        return self._ask({"op": "drop", "store": address})
+    def drop(
+        self, address: str, *, if_revision: int | None = None, condition: Condition | None = None
+    ) -> asyncio.Future[JSON]:
+        return self._ask(request_of("drop", {"store": address}, {"if_revision": if_revision, "condition": condition}))
 
     async def get(self, address: str, *, select: Sequence[str] | None = None) -> JSON:
         """The state of one store."""

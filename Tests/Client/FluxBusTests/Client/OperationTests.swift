@@ -56,6 +56,45 @@ import Testing
         #expect(error?.details["revision"] == .int(reply.revision))
     }
 
+    @Test func conditionsAreChecked() async throws {
+        let live = try LiveBus()
+        let bus = try await live.connect()
+        let store = DispatchTarget.store("counter/main")
+        try await bus.dispatch("increment", to: store, if: "count == 0")
+        for condition: JSON in ["count == 0", ["==": [["var": "count"], 0]]] {
+            let error = await #expect(throws: BusError.self) {
+                try await bus.dispatch("increment", to: store, if: condition)
+            }
+            #expect(error?.code == .conflict)
+            #expect(error?.details["store"] == "counter/main")
+        }
+        await #expect(throws: BusError.self) { try await bus.drop("counter/main", if: "count == 0") }
+        try await bus.create("counter/a")
+        try await bus.drop("counter/a", if: "count == 0")
+    }
+
+    @Test func batchCreatesAndDropsStores() async throws {
+        let live = try LiveBus()
+        let bus = try await live.connect()
+        try await bus.create("counter/old")
+        let steps: [BatchStep] = [
+            .create("counter/new", state: ["count": 4]),
+            .action("increment", to: .store("counter/new"), if: "count == 4"),
+            .drop("counter/old", if: "count == 0"),
+        ]
+        #expect(try await bus.tryOut(steps)["dropped"] == ["counter/old"])
+        let told = try await bus.dispatch(steps, returning: .states)
+        #expect(told["states"]?["counter/new"]?["count"] == 5)
+        #expect(told["dropped"] == ["counter/old"])
+        let error = await #expect(throws: BusError.self) { try await bus.dispatch(steps) }
+        #expect(error?.code == .exists)
+        let revision = try await bus.state(of: "counter/new").revision
+        let reply = try await bus.dispatch([
+            .action("increment", to: .store("counter/new"), ifRevision: revision), .drop("counter/new"),
+        ])
+        #expect(reply.matched == 1 && reply.changed == 1)
+    }
+
     @Test func unacknowledgedDispatchIsCommittedAndItsFailureIsTold() async throws {
         let live = try LiveBus()
         let bus = try await live.connect()
