@@ -79,7 +79,7 @@ package struct Term: Sendable {
     package let form: Form
     package let position: Position
     /// How many terms stand inside each other, this one included.
-    let depth: Int
+    package let depth: Int
 
     /// The deepest nesting: more than people write, and little enough for recursive code.
     package static let deepest = 64

@@ -82,6 +82,9 @@ package struct BusLimits: Sendable, Equatable {
     /// What the reply to an entry of a shared log may tell of its changes, in bytes: as much as a line has mostly.
     package static let told = 1 << 20
 
+    /// By these and later rules the conditions of access rules see the hour, the minute and the day of the week.
+    package static let rulesOfWords = 4
+
     /// How long ago the time of a dispatch that comes later may be, in milliseconds: clocks of clients go wrong by seconds,
     /// and a request to a shared bus may be on its way as long.
     package static let lateness = 60_000

@@ -38,11 +38,15 @@ package struct TypeCatalog: Sendable {
         // A type that is waited for may be in a file that could not be read.
         var areAllNamed = errors.isEmpty
         let others = TakenMembers(files, natives)
+        let schemas = SharedSchemas { files.compactMap(\.schemas) }
         for file in files.sorted(by: { UTF8Order.precedes($0.name, $1.name) }) {
             others.asked = false
-            let (type, waiting) = Self.compile(file, since: earlier, others, &errors)
+            schemas.forget()
+            let (type, waiting, isWithout) = Self.compile(file, since: earlier, others, schemas, &errors)
+            if isWithout { continue }
             // What depends on other files is found anew when they may have changed.
-            if let type, !others.asked { compiled[file.name] = (file.bytes, type) }
+            let isAlone = !others.asked && schemas.files.isSubset(of: [file.name])
+            if let type, isAlone { compiled[file.name] = (file.bytes, type) }
             guard let waiting else {
                 areAllNamed = false
                 continue
@@ -61,33 +65,47 @@ package struct TypeCatalog: Sendable {
         errors = errors.inOrder
     }
 
-    /// The type of a file, and what the file says of others even if it is wrong.
+    /// The type of a file, and what the file says of others even if it is wrong; or that it has `schemas` and no type.
     private static func compile(
-        _ file: File, since earlier: TypeCatalog?, _ others: TakenMembers, _ errors: inout [SourceError]
-    ) -> (type: DeclaredType?, waiting: DeclaredType.Waiting?) {
+        _ file: File, since earlier: TypeCatalog?, _ others: TakenMembers, _ schemas: SharedSchemas,
+        _ errors: inout [SourceError]
+    ) -> (type: DeclaredType?, waiting: DeclaredType.Waiting?, isWithout: Bool) {
         if let known = earlier?.compiled[file.name], known.bytes == file.bytes {
-            return (known.type, .init(known.type))
+            return (known.type, .init(known.type), false)
         }
         do throws(SourceError) {
             let source = try LocatedValue.read(file.bytes, file: file.name)
-            let type = DeclaredType.load(source, &errors) { others.isTaken($1, by: $0, besides: file.name) }
-            guard let type else { return (nil, .init(source)) }
-            return (type, .init(type))
+            if case .object(let root) = source.content, root.keys == ["schemas"] {
+                schemas.check(root.members[0].value, &errors)
+                return (nil, nil, true)
+            }
+            let type = DeclaredType.load(source, &errors, schemas: schemas) {
+                others.isTaken($1, by: $0, besides: file.name)
+            }
+            guard let type else { return (nil, .init(source), false) }
+            return (type, .init(type), false)
         } catch {
             errors.append(error)
-            return (nil, nil)
+            return (nil, nil, false)
         }
     }
 
-    /// Compiles one file by itself, without the types that it waits for, and gives its definition.
+    /// Compiles one file by itself, without the types that it waits for, and gives its definition. What it refers to may be in
+    /// the `schemas` of files beside it.
     package static func definition(in path: String) throws(Refusal) -> JSON {
         var errors: [SourceError] = []
         do throws(SourceError) {
             let source = try LocatedValue.read(FileReading.bytes(of: path), file: path)
-            // What other files take is not known here.
-            if let type = DeclaredType.load(source, &errors, isTakenElsewhere: { _, _ in true }) {
-                return type.definition
+            let directory = path.lastIndex(of: "/").map { String(path[..<$0]) } ?? "."
+            let schemas = SharedSchemas {
+                var unread: [SourceError] = []
+                let others = files(of: directory, &unread).filter { !$0.name.hasSuffix("/" + path) }
+                return [source.schemas].compactMap(\.self)
+                    + others.filter { $0.name != path }.compactMap(\.schemas)
             }
+            // What other files take is not known here.
+            let type = DeclaredType.load(source, &errors, schemas: schemas) { _, _ in true }
+            if let type { return type.definition }
         } catch {
             errors.append(error)
         }
@@ -121,11 +139,19 @@ package struct TypeCatalog: Sendable {
         directory: String, beside natives: [any StateType] = [], since earlier: TypeCatalog? = nil,
         _ errors: inout [SourceError]
     ) {
+        var more: [SourceError] = []
+        let files = Self.files(of: directory, &more)
+        // What is not there may be what the others wait for, so that is not asked.
+        self.init(files, beside: natives, since: earlier, &more)
+        errors += more
+    }
+
+    /// The files of a directory that may have types, and what is wrong with those that can't be read.
+    private static func files(of directory: String, _ unread: inout [SourceError]) -> [File] {
         var files: [File] = []
-        var unread: [SourceError] = []
         do throws(SourceError) {
             for name in try FileReading.names(in: directory) {
-                guard !name.hasPrefix("."), Self.endings.contains(where: { name.hasSuffix($0) }) else {
+                guard !name.hasPrefix("."), endings.contains(where: { name.hasSuffix($0) }) else {
                     continue
                 }
                 let path = directory.hasSuffix("/") ? directory + name : directory + "/" + name
@@ -138,10 +164,7 @@ package struct TypeCatalog: Sendable {
         } catch {
             unread.append(error)
         }
-        // What is not there may be what the others wait for, so that is not asked.
-        var more = unread
-        self.init(files, beside: natives, since: earlier, &more)
-        errors += more
+        return files
     }
 
     /// All that is wrong with a directory, a line for each mistake.
@@ -158,4 +181,21 @@ package struct TypeCatalog: Sendable {
     }
 
     private static let endings = [".yaml", ".yml", ".json"]
+}
+
+extension TypeCatalog.File {
+    /// What it says in `schemas`, as far as it can be read.
+    fileprivate var schemas: LocatedObject? {
+        guard bytes.firstRange(of: Array("schemas".utf8)) != nil else { return nil }
+        return (try? LocatedValue.read(bytes, file: name))?.schemas
+    }
+}
+
+extension LocatedValue {
+    fileprivate var schemas: LocatedObject? {
+        guard case .object(let root) = content, case .object(let schemas)? = root["schemas"]?.content else {
+            return nil
+        }
+        return schemas
+    }
 }

@@ -135,9 +135,17 @@ struct PythonCode {
         }
     }
 
+    /// The types of a union.
+    private static let names = [
+        "boolean": "bool", "integer": "int", "number": "float", "string": "str", "array": "list[Any]",
+        "object": "dict[str, Any]",
+    ]
+
     private mutating func pythonType(of schema: Schema, _ hint: String) -> String {
         let type: String
         switch schema.shape {
+        case .any where schema.types.count > 1:
+            type = schema.types.map { Self.names[$0] ?? "Any" }.joined(separator: " | ")
         case .any: return "Any"
         case .boolean: type = "bool"
         case .integer: type = "int"

@@ -17,6 +17,8 @@ package struct Schema: Sendable, Equatable {
     package let shape: Shape
     package let isNullable: Bool
     package let summary: String?
+    /// The types of which a value has one, where there is a list.
+    package let types: [String]
     /// The words of the definition that narrow the shape: `minimum`, `maxLength`, …
     package let bounds: JSONObject
 
@@ -24,21 +26,35 @@ package struct Schema: Sendable, Equatable {
 
     /// Reads a type's name or an object.
     package init(_ source: JSON) {
-        let word = (source.string ?? source["type"]?.string).map {
+        let word = (source.string ?? Self.single(source["type"])).map {
             $0.hasSuffix("?") ? $0.dropLast() : $0[...]
         }
         var bounds = JSONObject()
         for name in Self.boundNames { bounds[name] = source[name] }
         self.bounds = bounds
         summary = source["summary"]?.string
-        let choices = source["enum"]?.array ?? []
-        isNullable = source["nullable"]?.bool == true || choices.contains(.null)
+        let choices = source["enum"]?.array ?? source["const"].map { [$0] } ?? []
+        isNullable =
+            source["nullable"]?.bool == true || choices.contains(.null)
+            || source["type"]?.array?.contains("null") == true
+        types = source["type"]?.array?.compactMap(\.string).filter { $0 != "null" } ?? []
         var values: [JSON] = []
         for value in choices where !value.isNull && !values.contains(value) { values.append(value) }
         shape = values.isEmpty ? Self.shape(word.map(String.init), source) : .choice(values)
     }
 
-    private static let boundNames = ["minimum", "maximum", "minLength", "maxLength", "maxItems"]
+    private static let boundNames = [
+        "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minLength", "maxLength", "minItems",
+        "maxItems", "uniqueItems",
+    ]
+
+    /// The type of a list that has but one beside null; of an integer or a number, `number`.
+    private static func single(_ type: JSON?) -> String? {
+        guard let list = type?.array else { return type?.string }
+        let types = list.compactMap(\.string).filter { $0 != "null" }
+        let others = types.contains("number") ? types.filter { $0 != "integer" } : types
+        return others.count == 1 ? others[0] : "any"
+    }
 
     private static func shape(_ word: String?, _ source: JSON) -> Shape {
         switch word ?? implied(by: source) {
@@ -55,7 +71,8 @@ package struct Schema: Sendable, Equatable {
     /// The type of an object in which only the words of one make sense.
     private static func implied(by source: JSON) -> String? {
         if source["properties"] != nil || source["values"] != nil { return "object" }
-        return source["items"] == nil ? nil : "array"
+        return source["items"] == nil && source["minItems"] == nil && source["maxItems"] == nil
+            ? nil : "array"
     }
 
     private static func object(_ source: JSON) -> Shape {
@@ -66,9 +83,11 @@ package struct Schema: Sendable, Equatable {
         let required = (source["required"]?.array ?? []).compactMap(\.string)
         return .structure(
             properties.map { member in
-                Member(
-                    name: member.key, schema: Schema(member.value),
-                    isOptional: !required.contains { UTF8Order.equal($0, member.key) }, fallback: nil)
+                let schema = Schema(member.value)
+                return Member(
+                    name: member.key, schema: schema,
+                    isOptional: !required.contains { UTF8Order.equal($0, member.key) },
+                    fallback: member.value["default"].flatMap { schema.admits($0) ? $0 : nil })
             })
     }
 
@@ -105,7 +124,10 @@ package struct Schema: Sendable, Equatable {
         }
         return [
             range("Value: ", "minimum", "maximum"), range("Length: ", "minLength", "maxLength"),
-            bounds["maxItems"].map { "Elements: at most \($0.encoded)." },
+            range("Elements: ", "minItems", "maxItems"),
+            bounds["uniqueItems"] == true ? "No element twice." : nil,
+            bounds["exclusiveMinimum"].map { "Value: more than \($0.encoded)." },
+            bounds["exclusiveMaximum"].map { "Value: less than \($0.encoded)." },
         ].compactMap(\.self)
     }
 }

@@ -53,7 +53,12 @@ enum SchemaDocument {
     private static func schema(_ schema: Schema) -> JSONObject {
         var result = schema.bounds
         switch schema.shape {
-        case .any: return described(result, schema)
+        case .any:
+            if schema.types.count > 1 {
+                result["type"] = .array(
+                    (schema.types + (schema.isNullable ? ["null"] : [])).map { .string($0) })
+            }
+            return described(result, schema)
         case .choice(let values):
             result["enum"] = .array(values + (schema.isNullable ? [.null] : []))
             return described(result, schema)

@@ -197,6 +197,9 @@ extension SwiftCode {
         if case .choice(let values) = member.schema.shape, values.strings == nil {
             remarks.append("One of \(values.map(\.encoded).joined(separator: ", ")).")
         }
+        if member.schema.types.count > 1 {
+            remarks.append("Type: \(member.schema.types.joined(separator: " or ")).")
+        }
         if member.schema.isNullable && member.mayBeAbsent {
             remarks.append("`nil` leaves it out; `.some(nil)` is null.")
         }

@@ -175,7 +175,9 @@ struct SwiftCode {
             }
             if !members.isEmpty { out.line() }
             let parameters = zip(members, names).map { member, name in
-                "\(Self.label(name)): \(swiftType(of: member))\(member.mayBeAbsent ? " = nil" : "")"
+                let fallback =
+                    member.mayBeAbsent ? "nil" : member.fallback.map { literal($0, as: member.schema) }
+                return "\(Self.label(name)): \(swiftType(of: member))\(fallback.map { " = " + $0 } ?? "")"
             }
             out.block("public init(\(parameters.joined(separator: ", "))) {") { out in
                 for name in names { out.line("self.\(name) = \(name)") }

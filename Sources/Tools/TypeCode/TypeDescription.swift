@@ -42,7 +42,7 @@ package struct TypeDescription: Sendable {
         for member in initial where all[member.key] == nil { all[member.key] = "any" }
         return all.map { member in
             let schema = Schema(member.value)
-            let value = initial[member.key] ?? member.value["default"]
+            let value = initial[member.key] ?? member.value["default"] ?? member.value["const"]
             let fallback = value.flatMap { schema.admits($0) ? $0 : nil }
             return Member(
                 name: member.key, schema: schema, isOptional: fallback == nil, fallback: fallback,

@@ -125,6 +125,8 @@ struct TypeScriptCode {
                 before: (isCompound ? ")[]" : "[]") + end, &out)
         case .map(let value):
             writeType(of: value, after: head + "{ readonly [name: string]: ", before: " }" + end, &out)
+        case .any where schema.types.count > 1:
+            out.line(head + schema.types.map { Self.names[$0] ?? "unknown" }.joined(separator: " | ") + end)
         case .any: out.line(head + "unknown" + tail)
         case .boolean: out.line(head + "boolean" + end)
         case .integer, .number: out.line(head + "number" + end)
@@ -135,10 +137,16 @@ struct TypeScriptCode {
         }
     }
 
+    /// The types of a union.
+    private static let names = [
+        "boolean": "boolean", "integer": "number", "number": "number", "string": "string",
+        "array": "readonly unknown[]", "object": "{ readonly [name: string]: unknown }",
+    ]
+
     /// Whether a type needs brackets where it is a part of another.
     private static func isCompound(_ schema: Schema) -> Bool {
         switch schema.shape {
-        case .any: false
+        case .any: schema.types.count > 1
         case .choice, .array: true
         default: schema.isNullable
         }

@@ -84,7 +84,7 @@ struct LoadErrorTests {
             action("set: { §'list.{payload.on}': 1 }"),
             "payload.on is a boolean, and a path takes a string or an integer."),
         Case(action("set: { §'list.x{payload.by}': 1 }"), "is not {payload.NAME}"),
-        Case(action("set: { §'list.{state.count}': 1 }"), "is not {payload.NAME}"),
+        Case(action("set: { §'list.{state.count': 1 }"), "is not {payload.NAME}"),
         Case(
             action("set: { §\(Array(repeating: "a", count: 33).joined(separator: ".")): 1 }"),
             "more than 32 segments"),

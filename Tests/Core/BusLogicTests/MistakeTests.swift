@@ -167,7 +167,7 @@ struct MistakeTests {
             "The default of level must be at most 9"),
         Mistake(
             "type: lamp\nstate:\n  §level: { type: integer, minLength: 9, default: 1 }\n",
-            "it takes minimum and maximum"),
+            "it takes minimum, maximum, exclusiveMinimum and exclusiveMaximum"),
         Mistake("type: lamp\nstate:\n  §level: { minimum: 9, maximum: 1, default: 1 }\n", "exchange them"),
         Mistake("type: lamp\nstate:\n  §level: { enum: [], default: 1 }\n", "enum lists no value"),
         Mistake(
@@ -177,8 +177,8 @@ struct MistakeTests {
             "type: lamp\nstate:\n  §spot: { properties: { x: integer? }, default: {} }\n",
             "a property that is not in required may be absent"),
         Mistake(
-            "type: lamp\nstate:\n  §spot: { properties: { x: { type: integer, default: 1 } }, default: {} }\n",
-            "A part of a value has no default"),
+            "type: lamp\nstate:\n  §spot: { properties: { x: { type: integer, default: one } }, default: {} }\n",
+            "The default of spot.x must be an integer, not a string."),
         Mistake(
             "type: lamp\nstate:\n  §level: { type: integer, optional: true, default: 1 }\n",
             "nullable: true lets it be null"),

@@ -15,14 +15,23 @@ extension SchemaRandomTests {
             if generator.oneIn(4) { words["type"] = generator.oneIn(2) ? "integer" : "number" }
             if generator.oneIn(3) { words["maximum"] = bound(0...3, &generator) }
             if generator.oneIn(3) { words["minimum"] = bound(-3...0, &generator) }
+            if generator.oneIn(4) { words["exclusiveMaximum"] = bound(1...3, &generator) }
+            if generator.oneIn(4) { words["exclusiveMinimum"] = bound(-3...(-1), &generator) }
         case "string":
             if generator.oneIn(3) { words["maxLength"] = bound(2...3, &generator) }
             if generator.oneIn(3) { words["minLength"] = bound(0...1, &generator) }
         case "array":
             if generator.oneIn(3) { words["maxItems"] = bound(1...3, &generator) }
+            if generator.oneIn(4) { words["minItems"] = bound(0...1, &generator) }
+            if generator.oneIn(4) { words["uniqueItems"] = words["uniqueItems"] == nil ? true : nil }
             if generator.oneIn(3) { words["items"] = words["items"].map { variant(of: $0, &generator) } }
         case "object": vary(&words, &generator)
         default:
+            if let union = words["type"]?.array, generator.oneIn(2) {
+                words["type"] =
+                    generator.oneIn(2)
+                    ? union.first : .array(union + ["string", "number"].filter { !union.contains($0) })
+            }
             if let choices = words["enum"]?.array, choices.count > 1, generator.oneIn(3) {
                 words["enum"] = .array(Array(choices.dropLast()))
             }

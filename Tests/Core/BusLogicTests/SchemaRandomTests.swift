@@ -14,26 +14,40 @@ struct SchemaRandomTests {
     func schema(_ depth: Int, _ generator: inout SeededGenerator) -> JSON {
         var words = JSONObject()
         func count() -> JSON { .int(Int.random(in: 1...3, using: &generator)) }
-        switch Int.random(in: 0..<(depth > 0 ? 10 : 6), using: &generator) {
+        switch Int.random(in: 0..<(depth > 0 ? 11 : 7), using: &generator) {
         case 0: words["type"] = "any"
         case 1: words["type"] = "boolean"
         case 2:
             words["type"] = generator.oneIn(2) ? "integer" : "number"
             if generator.oneIn(2) { words["maximum"] = .int(Int.random(in: 0...3, using: &generator)) }
             if generator.oneIn(2) { words["minimum"] = .int(Int.random(in: -3...0, using: &generator)) }
+            if generator.oneIn(4) {
+                words["exclusiveMaximum"] = .int(Int.random(in: 1...3, using: &generator))
+            }
+            if generator.oneIn(4) {
+                words["exclusiveMinimum"] = .int(Int.random(in: -3...(-1), using: &generator))
+            }
         case 3:
             words["type"] = "string"
             if generator.oneIn(2) { words["maxLength"] = count() }
         case 4: words["enum"] = [1, "a", true, ["a": 1], [1, 2]]
-        case 5: words["type"] = "integer"
-        case 6:
+        case 5:
+            let unions: [JSON] = [
+                ["string", "integer"], ["array", "null"], ["object", "array", "boolean"],
+            ]
+            words["type"] = generator.oneIn(2) ? "integer" : unions.randomElement(using: &generator)
+            if generator.oneIn(4), words["type"] == unions[1] { words["minItems"] = 1 }
+        case 6: words["const"] = [1, "a", ["a": 1]].randomElement(using: &generator)
+        case 7:
             words["type"] = "array"
             if generator.oneIn(2) { words["maxItems"] = count() }
+            if generator.oneIn(4) { words["minItems"] = generator.oneIn(2) ? 1 : 0 }
+            if generator.oneIn(4) { words["uniqueItems"] = true }
             if !generator.oneIn(4) { words["items"] = schema(depth - 1, &generator) }
-        case 7:
+        case 8:
             words["type"] = "object"
             words["values"] = schema(depth - 1, &generator)
-        case 8: words["type"] = generator.oneIn(2) ? "object" : "array"
+        case 9: words["type"] = generator.oneIn(2) ? "object" : "array"
         default:
             var properties = JSONObject()
             for key in Self.keys where generator.oneIn(2) { properties[key] = schema(depth - 1, &generator) }
@@ -49,7 +63,10 @@ struct SchemaRandomTests {
     func value(_ schema: JSON, _ generator: inout SeededGenerator) -> JSON {
         if generator.oneIn(12) { return randomValue(&generator) }
         if let choices = schema["enum"]?.array { return choices.randomElement(using: &generator) ?? .null }
-        switch schema["type"]?.string {
+        if let value = schema["const"] { return value }
+        let union = schema["type"]?.array?.compactMap(\.string)
+        switch union?.randomElement(using: &generator) ?? schema["type"]?.string {
+        case "null": return .null
         case "boolean": return .bool(generator.oneIn(2))
         case "integer": return .int(Int.random(in: -2...3, using: &generator))
         case "number": return generator.oneIn(2) ? 0.5 : .int(Int.random(in: -2...3, using: &generator))

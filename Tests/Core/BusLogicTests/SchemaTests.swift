@@ -39,6 +39,43 @@ struct SchemaTests {
             schema: "{ type: string, enum: [auto], nullable: true }", good: ["\"auto\"", "null"],
             bad: [("\"\"", "x must be auto, not an empty text"), ("[]", "x must be auto, not an array")]),
         Word(
+            schema: "{ const: auto }", good: ["\"auto\""],
+            bad: [("\"manual\"", "x must be auto, not manual"), ("null", "x must be auto, not null")]),
+        Word(schema: "{ type: integer, const: 3 }", good: ["3"], bad: [("4", "x must be 3, not 4")]),
+        Word(
+            schema: "{ type: [string, integer] }", good: ["\"a\"", "5"],
+            bad: [
+                ("true", "x must be a string or an integer, not a boolean"), ("1.5", "not a number"),
+                ("null", "not null"),
+            ]),
+        Word(
+            schema: "{ type: [string, \"null\"] }", good: ["\"a\"", "null"],
+            bad: [("5", "x must be a string or null, not an integer")]),
+        Word(
+            schema: "{ type: [array, boolean, object, \"null\"] }", good: ["[1]", "null", "{}", "false"],
+            bad: [("5", "x must be an array, a boolean, an object or null, not an integer")]),
+        Word(
+            schema: "{ type: [integer, number] }", good: ["1", "1.5"],
+            bad: [("\"1\"", "x must be a number, not a string")]),
+        Word(
+            schema: "{ exclusiveMinimum: 0, exclusiveMaximum: 1 }", good: ["0.5", "1e-9"],
+            bad: [("0", "x must be more than 0, not 0"), ("1.0", "x must be less than 1, not 1.0")]),
+        Word(
+            schema: "{ type: integer, minimum: 0, exclusiveMinimum: 2 }", good: ["3"],
+            bad: [("2", "x must be more than 2, not 2"), ("-1", "x must be at least 0, not -1")]),
+        Word(
+            schema: "{ items: string, minItems: 2 }", good: ["[\"a\",\"a\"]"],
+            bad: [("[\"a\"]", "x must have at least 2 elements, not 1")]),
+        Word(
+            schema: "{ uniqueItems: true }", good: ["[]", "[1,\"1\",[1],[[1]],{\"a\":1},null,true]"],
+            bad: [
+                ("[2,1,1.0]", "x must have no element twice, and 1 and 2 are both 1.0"),
+                ("[{\"a\":[1]},{\"a\":[1.0]}]", "and 0 and 1 are both an object"),
+            ]),
+        Word(
+            schema: "{ items: { uniqueItems: true } }", good: ["[]", "[[1],[1]]"],
+            bad: [("[[1,1]]", "x.0 must have no element twice")]),
+        Word(
             schema: "{ type: integer, minimum: 0, maximum: 100 }", good: ["0", "100"],
             bad: [
                 ("-1", "x must be at least 0, not -1"), ("500", "x must be at most 100, not 500"),

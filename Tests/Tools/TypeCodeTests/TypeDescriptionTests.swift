@@ -20,6 +20,25 @@ import TypeCode
         #expect(shape(["properties": ["a": "string"], "values": "integer"]) == .map(Schema("any")))
     }
 
+    @Test func listsOfTypesAndConstantsAreKnown() throws {
+        #expect(
+            shape(["type": ["string", "null"]]) == .string && Schema(["type": ["string", "null"]]).isNullable)
+        #expect(shape(["type": ["integer", "number"]]) == .number)
+        #expect(shape(["type": ["string", "integer"]]) == .any)
+        #expect(Schema(["type": ["string", "integer"]]).types == ["string", "integer"])
+        #expect(shape(["const": "a"]) == .choice(["a"]) && shape(["minItems": 1]) == .array(Schema("any")))
+        let type = try description([
+            "type": "a",
+            "state": [
+                "c": ["const": "x"],
+                "o": ["properties": ["p": ["type": "integer", "default": 1]], "default": [:]],
+            ],
+        ])
+        #expect(type.members.map(\.fallback) == ["x", [:]])
+        guard case .structure(let members) = type.members[1].schema.shape else { return #expect(Bool(false)) }
+        #expect(members.map(\.mayBeAbsent) == [false])
+    }
+
     @Test func whatIsNoDefinitionIsNone() {
         #expect(TypeDescription(definition: .null) == nil)
         #expect(TypeDescription(definition: ["initial": [:]]) == nil)

@@ -214,7 +214,7 @@ extension TextCompiler {
     }
 
     /// What is known of the names that a macro gives.
-    private static func schemas(of range: ValueSchema, hasTwoNames: Bool) -> [ValueSchema] {
+    static func schemas(of range: ValueSchema, hasTwoNames: Bool) -> [ValueSchema] {
         let key: ValueSchema =
             switch range.kinds {
             case .list: .integer
@@ -232,6 +232,9 @@ extension TextCompiler {
             guard case .name(let name) = term.form else {
                 throw failure("a name is needed here, such as x, and not \(term.brief).", at: term.position)
             }
+            if base.named?.contains(name) == true {
+                throw failure("\(name) is a name of let; choose another here.", at: term.position)
+            }
             guard !names.contains(name) else {
                 throw failure("duplicate name `\(name)`; choose another.", at: term.position)
             }
@@ -246,6 +249,7 @@ extension TextCompiler {
         _ body: (inout TextCompiler) throws(SourceError) -> Result
     ) throws(SourceError) -> Result {
         locals += named.map { Local(name: $0, schema: $1) }
+        base.hasLocals = true
         defer { locals.removeLast(named.count) }
         return try body(&self)
     }

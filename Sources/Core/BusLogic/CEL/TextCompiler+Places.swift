@@ -116,6 +116,8 @@ extension TextCompiler {
 
     // MARK: Reads
 
+    /// Stands on its own, so that it adds nothing to the frames of terms in terms.
+    @inline(never)
     private mutating func read(_ path: Path) throws(SourceError) -> Compiled {
         let missing = FailureNode("\(path.text) is missing")
         if let slot = locals.lastIndex(where: { $0.name == path.root }) {
@@ -124,6 +126,7 @@ extension TextCompiler {
             let read = LocalReadNode(slot, keys.map { ReadKey($0) }, fallback: missing)
             return .value(read, schema)
         }
+        if base.named != nil, let value = try readNamed(path) { return value }
         switch scope.data {
         case .action: return try readAction(path, missing)
         case .state: return try readState(path, missing)
@@ -139,6 +142,23 @@ extension TextCompiler {
             default: return .value(try base(path.names, or: missing, at: path.position), .any)
             }
         }
+    }
+
+    /// What `let` gives a name, or a place in it.
+    @inline(never)
+    private mutating func readNamed(_ path: Path) throws(SourceError) -> Compiled? {
+        guard let (node, schema) = try base.value(named: path.root, in: scope, depth: locals.count) else {
+            return nil
+        }
+        var value = (node: node, schema: schema, owner: path.root)
+        for key in path.keys {
+            let inner = inside(value.schema, key.name, of: value.owner, at: key.position)
+            let member = MemberNode(value.node, key.name)
+            value = (
+                ExpressionCompiler.folded(member, [value.node]), inner, "\(value.owner).\(key.name)"
+            )
+        }
+        return .value(value.node, value.schema)
     }
 
     /// The read of a place that JsonLogic knows, too.
@@ -177,7 +197,10 @@ extension TextCompiler {
         case ("state", nil), ("payload", nil), ("meta", nil), ("stores", nil): schema = .object
         case ("store", _): schema = .string
         case ("meta", let name?):
-            schema = name.name == "time" ? .number : name.name == "revision" ? .integer : .any
+            schema =
+                name.name == "time"
+                ? .number
+                : name.name == "revision" || ClockTime(rawValue: name.name) != nil ? .integer : .any
         default: break
         }
         return .value(try base(path.names, or: isCertain ? nil : missing, at: path.position), schema)
@@ -186,10 +209,19 @@ extension TextCompiler {
     private mutating func readState(
         _ path: Path, _ missing: ExpressionNode
     ) throws(SourceError) -> Compiled {
-        let isWhole = path.root == "state" && base.review?.names?.contains("state") != true
+        let isWhole =
+            path.root == "state" && (scope.isNamed || base.review?.names?.contains("state") != true)
+        if scope.isNamed, !isWhole {
+            if ["payload", "meta", "store", "stores"].contains(path.root) {
+                return broken(
+                    "\(path.root) is only there in actions, and a computed value reads this name.",
+                    at: path.position)
+            }
+            return broken(base.unknownRoot(path.root, in: scope, at: place).message, at: path.position)
+        }
         let keys = isWhole ? path.keys : [(path.root, path.position)] + path.keys
         guard let first = keys.first else {
-            return .value(try base([], or: missing, at: path.position), .object)
+            return .value(try base(scope.isNamed ? ["state"] : [], or: missing, at: path.position), .object)
         }
         check(member: first.name, as: path, at: first.position)
         var schema = ValueSchema.any
@@ -198,7 +230,8 @@ extension TextCompiler {
             schema = walk(known, keys.dropFirst(), first.name)
             isCertain = keys.count == 1
         }
-        return .value(try base(keys.map(\.name), or: isCertain ? nil : missing, at: path.position), schema)
+        let names = scope.isNamed ? path.names : keys.map(\.name)
+        return .value(try base(names, or: isCertain ? nil : missing, at: path.position), schema)
     }
 
     /// Doubts the name of a member that no state has.
@@ -210,8 +243,9 @@ extension TextCompiler {
                 at: position)
         }
         let owner = path.root == "state" ? "state." : ""
+        let others = owner.isEmpty ? base.named?.names ?? [] : []
         doubt(
-            "\(owner)\(name) is in neither initial nor state; \(suggestion(for: name, among: names)) "
+            "\(owner)\(name) is in neither initial nor state; \(suggestion(for: name, among: names + others)) "
                 + "To read what only some states have, write state.?\(name).orValue(VALUE).", at: position)
     }
 

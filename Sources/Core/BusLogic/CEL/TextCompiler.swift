@@ -37,6 +37,7 @@ struct TextCompiler {
         self.base = base
         self.scope = scope
         self.place = place
+        locals = scope.locals
         if case .store = scope.names {
             // No text can write a name that is empty: these are read where the state has no such member.
             locals = Evaluation.namesOfStore.map { _ in Local(name: "", schema: .any) }
@@ -44,11 +45,13 @@ struct TextCompiler {
     }
 
     /// A whole expression. `isCondition`: whether it has to be true or false.
-    mutating func compile(_ text: String, isCondition: Bool) throws(SourceError) -> Value {
+    mutating func compile(
+        _ text: String, isCondition: Bool, from start: Term.Position = .init(line: 1, column: 1)
+    ) throws(SourceError) -> Value {
         defer { for doubt in doubts { base.review?.mistakes.doubt(doubt.message, at: place) } }
         let term: Term
         do throws(TermError) {
-            term = try Self.term(text)
+            term = try Self.term(text, from: start)
         } catch {
             throw failure(error.message, at: error.position)
         }
@@ -60,9 +63,11 @@ struct TextCompiler {
     }
 
     /// Reads a text that may begin with an equals sign, which means nothing more.
-    static func term(_ text: String) throws(TermError) -> Term {
-        guard isMarked(text) else { return try Term(parsing: text) }
-        return try Term(parsing: String(text.dropFirst()), from: .init(line: 1, column: 2))
+    static func term(
+        _ text: String, from start: Term.Position = .init(line: 1, column: 1)
+    ) throws(TermError) -> Term {
+        guard isMarked(text) else { return try Term(parsing: text, from: start) }
+        return try Term(parsing: String(text.dropFirst()), from: .init(line: 1, column: start.column + 1))
     }
 
     /// Whether a text says by its first character that it is an expression.

@@ -28,17 +28,25 @@ extension ValueSchema {
         if let choices {
             return choices.reduce(into: isNullable ? .null : []) { $0.formUnion($1.kinds) }
         }
-        let kinds: ValueKinds =
-            switch type {
-            case .any: .any
-            case .boolean: .bool
-            case .integer: .int
-            case .number: .number
-            case .string: .text
-            case .array: .list
-            case .object: .map
-            }
+        let kinds = types.map { Self.kinds(of: $0) } ?? Self.kinds(of: type)
         return isNullable ? kinds.union(.null) : kinds
+    }
+
+    @inline(never)
+    private static func kinds(of types: [PayloadType]) -> ValueKinds {
+        types.reduce(into: []) { $0.formUnion(kinds(of: $1)) }
+    }
+
+    private static func kinds(of type: PayloadType) -> ValueKinds {
+        switch type {
+        case .any: .any
+        case .boolean: .bool
+        case .integer: .int
+        case .number: .number
+        case .string: .text
+        case .array: .list
+        case .object: .map
+        }
     }
 
     /// What is known of values that are surely of some kinds.
@@ -58,6 +66,7 @@ extension ValueSchema {
     var broad: ValueSchema { kinds == .list ? .array(of: element) : .of(kinds) }
 
     /// What is known of a value that is one of either.
+    @inline(never)
     func union(_ other: ValueSchema) -> ValueSchema {
         if implies(other) { return other }
         if other.implies(self) { return self }

@@ -29,6 +29,8 @@ final class DeclaredAction: Sendable {
     /// `when`, if there is one.
     let condition: Operands
     let steps: [WriteStep]
+    /// What it writes where only data tells how much or where to; it has no steps then.
+    let dynamic: DynamicWrites?
     /// The steps again, as far as they are so.
     let direct: [DirectWrite?]
     /// The values of `steps`.
@@ -43,7 +45,7 @@ final class DeclaredAction: Sendable {
 
     init(
         name: String, payload: LoadedPayload, requirements: [Requirement], condition: ExpressionNode?,
-        steps: [WriteStep], timers: [TimerRule] = [], isWatched: Bool
+        steps: [WriteStep], dynamic: DynamicWrites? = nil, timers: [TimerRule] = [], isWatched: Bool
     ) {
         self.name = name
         self.payload = payload.schema
@@ -53,13 +55,18 @@ final class DeclaredAction: Sendable {
         conditions = Operands(requirements.map(\.condition))
         self.condition = Operands(condition.map { [$0] } ?? [])
         self.steps = steps
+        self.dynamic = dynamic
         direct = steps.map { DirectWrite($0) }
         values = Operands(steps.map(\.value))
         self.timers = timers
         let operations = steps.compactMap(\.value.plainOperations)
         let isPlain =
             requirements.isEmpty && condition == nil && timers.isEmpty && operations.count == steps.count
+            && dynamic == nil
         plainOperations = isPlain ? operations.reduce(0, +) : nil
-        isFollowed = isWatched || steps.contains { $0.check != nil }
+        isFollowed = isWatched || (dynamic?.steps ?? steps).contains { $0.check != nil }
     }
+
+    /// Every write that it may make.
+    var writes: [WriteStep] { dynamic?.steps ?? steps }
 }

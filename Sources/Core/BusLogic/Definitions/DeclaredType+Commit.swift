@@ -27,7 +27,10 @@ extension DeclaredType {
             }
         }
         guard try isMeant.get() else { return false }
-        if action.steps.isEmpty { return true }
+        if action.steps.isEmpty {
+            if action.dynamic != nil { try carryOutPlanned(by: action, to: &draft, in: context) }
+            return true
+        }
 
         let isFollowed = action.isFollowed
         var written: UInt64 = 0
@@ -49,7 +52,16 @@ extension DeclaredType {
                     check, step, context.values[index], at: path, draft, of: action, in: context)
             }
         }
-        guard isFollowed else { return true }
+        if isFollowed { try finish(action, written, isBroken: isBroken, &draft, in: context) }
+        return true
+    }
+
+    /// Holds the state against its schema where a write broke it, and brings computed values up to date.
+    @inline(__always)
+    private func finish(
+        _ action: DeclaredAction, _ written: UInt64, isBroken: Bool, _ draft: inout Draft,
+        in context: CommitContext
+    ) throws(Rejection) {
         if isBroken { try requireMended(draft, by: action, in: context) }
         if computed.areRead(by: written) {
             do throws(ComputedValues.CommitBudgetFailure) {
@@ -59,7 +71,30 @@ extension DeclaredType {
                     of: action, in: context, "the commit's budget is used up at \(error.name)", .budget)
             }
         }
-        return true
+    }
+
+    /// Applies the writes that were planned.
+    @inline(never)
+    private func carryOutPlanned(
+        by action: DeclaredAction, to draft: inout Draft, in context: CommitContext
+    ) throws(Rejection) {
+        let planned = context.planned
+        context.planned = []
+        var written: UInt64 = 0
+        var isBroken = false
+        for write in planned {
+            let step = write.step
+            let count = draft.noted
+            if step.fixed == nil { try check(step, goingTo: write.path, of: action, in: context) }
+            try self.write(step, write.value, at: write.path, to: &draft, of: action, in: context)
+            guard action.isFollowed, draft.noted > count else { continue }
+            written |= step.bits ?? computed.bits(of: write.path.segments[0])
+            if let check = step.check, !isBroken {
+                isBroken = try breaks(
+                    check, step, write.value, at: write.path, draft, of: action, in: context)
+            }
+        }
+        if action.isFollowed { try finish(action, written, isBroken: isBroken, &draft, in: context) }
     }
 
     /// Finds what the action writes, in the context. False when the store is to be left alone.
@@ -132,6 +167,14 @@ extension DeclaredType {
                     of: action, in: context, "in \(step.kind) \(path), \(error)", .expression, path: path)
             }
         }
+        if action.steps.isEmpty, let dynamic = action.dynamic {
+            do throws(DynamicWrites.Failure) {
+                context.planned = try dynamic.plan(&place.pointee)
+            } catch {
+                let reason = "in \(error.place), \(error.reason)"
+                throw rejection(of: action, in: context, reason, .expression, path: error.path)
+            }
+        }
         if !action.timers.isEmpty, let reason = change(action.timers, &place.pointee, in: context) {
             throw rejection(of: action, in: context, reason, .timer)
         }
@@ -165,28 +208,46 @@ extension DeclaredType {
             } catch {
                 throw rejection(of: action, in: context, error.reason, .write, path: template.text)
             }
-            // Where the first segment is known, this was checked when the definition was loaded.
-            if step.bits == nil, computed.contains(path.segments[0]) {
-                let reason = "\(path) is computed and can't be written"
-                throw rejection(of: action, in: context, reason, .write, path: path.description)
-            }
-            if !context.takesUnnamedMembers,
-                let problem = step.check?.problem(with: step.kind, of: path.segments[0])
-            {
-                throw rejection(of: action, in: context, problem.sentence, .schema, path: path.description)
-            }
+            try check(step, goingTo: path, of: action, in: context)
         }
+        try write(step, value, at: path, to: &draft, of: action, in: context)
+        return path
+    }
+
+    /// Refuses a path whose first segment no definition knows, where that is computed or no member of the state. Where it is
+    /// known, this was checked when the definition was loaded.
+    private func check(
+        _ step: WriteStep, goingTo path: StatePath, of action: DeclaredAction, in context: CommitContext
+    ) throws(Rejection) {
+        if step.bits == nil, computed.contains(path.segments[0]) {
+            let reason = "\(path) is computed and can't be written"
+            throw rejection(of: action, in: context, reason, .write, path: path.description)
+        }
+        if !context.takesUnnamedMembers,
+            let problem = step.check?.problem(with: step.kind, of: path.segments[0])
+        {
+            throw rejection(of: action, in: context, problem.sentence, .schema, path: path.description)
+        }
+    }
+
+    @inline(__always)
+    private func write(
+        _ step: WriteStep, _ value: JSON, at path: StatePath, to draft: inout Draft,
+        of action: DeclaredAction, in context: CommitContext
+    ) throws(Rejection) {
+        let adjusting = step.check?.adjusts == true ? step.check : nil
+        let value = adjusting?.filled(value, step.kind, at: path) ?? value
         guard step.mayHold(value, at: path) else {
             let reason = "the value for \(path) is nested too deeply"
             throw rejection(of: action, in: context, reason, .write, path: path.description)
         }
         do throws(WriteFailure) {
             try draft.write(step.kind, path, value)
+            try adjusting?.settle(step.kind, at: path, of: &draft)
         } catch {
             let place = error.path.joined(separator: ".")
             throw rejection(of: action, in: context, error.description, .write, path: place)
         }
-        return path
     }
 
     /// Whether a write broke what states have to be, which a later write may mend; rejects what none can.
@@ -197,6 +258,7 @@ extension DeclaredType {
     ) throws(Rejection) -> Bool {
         var looked = 0
         defer { context.budget.operations -= looked }
+        let value = check.adjusts ? check.filled(value, step.kind, at: path) : value
         guard let problem = check.problem(after: step, at: path, of: value, in: draft, &looked) else {
             return false
         }

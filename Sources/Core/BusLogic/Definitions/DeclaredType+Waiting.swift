@@ -39,8 +39,8 @@ extension DeclaredType {
         }
     }
 
-    /// What is wrong if not every type that is waited for exists, or if a type waits for itself, perhaps through
-    /// others.
+    /// What is wrong if not every type that is waited for exists, or if types wait for each other in a circle. A type that
+    /// names itself reads its other stores as they were, so that none waits.
     package static func checkWaiting(
         _ types: [Waiting], beside natives: [any StateType], _ errors: inout [SourceError]
     ) {
@@ -50,6 +50,7 @@ extension DeclaredType {
         for type in all {
             var targets: [Int] = []
             for target in type.targets {
+                if UTF8Order.equal(target.name, type.name) { continue }
                 if let found = names.firstIndex(where: { UTF8Order.equal($0, target.name) }) {
                     targets.append(found)
                 } else if target.place.line > 0 {

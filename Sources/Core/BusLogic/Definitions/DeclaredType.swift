@@ -51,21 +51,26 @@ package final class DeclaredType: StateType {
 
     /// Compiles what a file says; nil after all its mistakes were added, in the order of their places.
     ///
-    /// - Parameter isTakenElsewhere: Whether another type has an action of this name with a payload member of this name. A
-    ///   dispatch to all types gives the member to each, so that one that does not read it has to take it, too.
+    /// - Parameters:
+    ///   - schemas: Those of all files that are loaded together; nil where this is the only one.
+    ///   - isTakenElsewhere: Whether another type has an action of this name with a payload member of this name. A
+    ///     dispatch to all types gives the member to each, so that one that does not read it has to take it, too.
     package static func load(
-        _ source: LocatedValue, _ errors: inout [SourceError],
+        _ source: LocatedValue, _ errors: inout [SourceError], schemas: SharedSchemas? = nil,
         isTakenElsewhere: @escaping (_ action: String, _ member: String) -> Bool = { _, _ in false }
     ) -> DeclaredType? {
         let mistakes = Mistakes(isStrict: true)
         mistakes.isTakenElsewhere = isTakenElsewhere
-        let type = try? DeclaredType(source, mistakes)
+        let type = try? DeclaredType(source, mistakes, schemas)
         errors += mistakes.inOrder
         return type
     }
 
-    private convenience init(_ source: LocatedValue, _ mistakes: Mistakes) throws(SourceError) {
+    private convenience init(
+        _ source: LocatedValue, _ mistakes: Mistakes, _ schemas: SharedSchemas? = nil
+    ) throws(SourceError) {
         var loader = DefinitionLoader(source, mistakes)
+        loader.schemas = schemas
         loader.mayLackCode = !mistakes.isStrict
         let parts = loader.load()
         if let first = mistakes.first { throw first }
@@ -87,7 +92,7 @@ package final class DeclaredType: StateType {
         actions = parts.actions
         makesMembers =
             parts.schema == nil
-            && parts.actions.contains { $0.steps.contains { $0.path.makesMembers($0.kind) } }
+            && parts.actions.contains { $0.writes.contains { $0.path.makesMembers($0.kind) } }
         migrations = parts.migrations
         actionNames = parts.actions.map(\.name)
         timeToLive = parts.timeToLive
@@ -97,8 +102,11 @@ package final class DeclaredType: StateType {
     package func accept(_ payload: JSONObject, for action: Int) throws(PayloadFailure) -> JSONObject {
         let result = Unmanaged.passUnretained(actions[action])._withUnsafeGuaranteedRef { action in
             Result { () throws(PayloadFailure) in
-                let accepted = try action.payload.accept(payload, by: action.name)
-                if let constraints = action.constraints { try constraints.check(accepted, of: action.name) }
+                var accepted = try action.payload.accept(payload, by: action.name)
+                if let constraints = action.constraints {
+                    accepted = constraints.filled(accepted)
+                    try constraints.check(accepted, of: action.name)
+                }
                 return accepted
             }
         }
@@ -106,7 +114,7 @@ package final class DeclaredType: StateType {
     }
 
     /// Whether an action changes no state, whatever its payload is.
-    package func isPureEvent(_ action: Int) -> Bool { actions[action].steps.isEmpty }
+    package func isPureEvent(_ action: Int) -> Bool { actions[action].writes.isEmpty }
 
     package func payloadSchema(of action: Int) -> PayloadSchema? {
         actions[action].constraints == nil ? actions[action].payload : nil
@@ -132,10 +140,12 @@ package final class DeclaredType: StateType {
             guard member.value.nests(atMost: Evaluation.deepestValue - 1) else {
                 throw PayloadFailure("\(member.key) is nested too deeply; make it flatter.")
             }
-            if let problem = schema?[member.key]?.problem(of: member.value, at: [member.key]) {
+            let known = schema?[member.key]
+            let value = known?.filled(member.value) ?? member.value
+            if let problem = known?.problem(of: value, at: [member.key]) {
                 throw PayloadFailure("\(problem.sentence).")
             }
-            state[member.key] = member.value
+            state[member.key] = value
         }
         if case .store(let unset, _) = origin {
             for name in unset where schema?[name] == nil && members.index(of: name) == nil {

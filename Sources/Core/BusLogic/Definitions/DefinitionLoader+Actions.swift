@@ -6,7 +6,9 @@ import BusState
 /// Actions: what they take, what they ask, what they write.
 extension DefinitionLoader {
     static let actionMembers =
-        ["summary", "payload", "require", "when", "timers"] + WriteKind.allCases.map(\.rawValue)
+        ["summary", "payload", "require", "when", "timers"] + writeMembers
+    /// What writes, in the order in which it does.
+    static let writeMembers = WriteKind.allCases.map(\.rawValue) + ["patch", "each"]
 
     mutating func loadAction(_ member: LocatedObject.Member) throws(SourceError) -> DeclaredAction {
         let name = member.key
@@ -28,39 +30,20 @@ extension DefinitionLoader {
                 try loadCondition(when, in: scope, &compiler)
             }
         }
-        var pending: [PendingWrite] = []
-        for kind in WriteKind.allCases {
-            guard let source = action[kind.rawValue],
-                let writes = mistakes.collect({ () throws(SourceError) in try Self.writes(of: kind, source) })
-            else { continue }
-            for write in writes {
-                let path = mistakes.collect { () throws(SourceError) in
-                    try loadPath(write, payload: payload.schema)
-                }
-                let value = write.expression.flatMap { expression in
-                    mistakes.collect { () throws(SourceError) in
-                        try kind == .increment
-                            ? compiler.compile(expression: expression, in: scope)
-                            : compiler.compile(expression, in: scope)
-                    }
-                }
-                guard let path, kind.takesValue == (value != nil) else { continue }
-                pending.append(PendingWrite(kind: kind, path: path, value: value, source: write))
-            }
-            keepOrder(of: writes, kind, in: "actions", name)
-        }
-        let steps = checkedSteps(pending, payload, review)
+        let pending = loadWrites(of: action, at: ["actions", name], in: scope, payload, &compiler)
+        let writes = PendingPart.writes(of: pending)
+        let (steps, dynamic) = compiledWrites(pending, payload, review)
         let timers =
             mistakes.collect { () throws(SourceError) in
                 try loadTimers(action["timers"], in: scope, &compiler)
             } ?? []
         // What could not be compiled may read it.
-        if mistakes.errors.count == before, !steps.isEmpty || !timers.isEmpty {
-            doubtUnread(payload, of: name, action["payload"], steps, review)
+        if mistakes.errors.count == before, !writes.isEmpty || !timers.isEmpty {
+            doubtUnread(payload, of: name, action["payload"], writes.map(\.path), review)
         }
         return DeclaredAction(
             name: name, payload: payload, requirements: requirements, condition: condition, steps: steps,
-            timers: timers, isWatched: parts.computed.areRead(by: .max))
+            dynamic: dynamic, timers: timers, isWatched: parts.computed.areRead(by: .max))
     }
 
     private func loadRequirements(
@@ -123,6 +106,11 @@ extension DefinitionLoader {
             }
             return writes
         }
+        return try assignments(source, of: name)
+    }
+
+    /// Paths with a value each, as an object or a list of objects.
+    static func assignments(_ source: LocatedValue, of name: String) throws(SourceError) -> [Write] {
         var objects: [LocatedObject] = []
         if case .array(let elements) = source.content {
             for element in elements { objects.append(try element.object("each element of \(name)")) }
@@ -153,8 +141,14 @@ extension DefinitionLoader {
         }
     }
 
-    func loadPath(_ write: Write, payload: PayloadSchema) throws(SourceError) -> WritePath {
-        let path = try WritePath.parse(write.path, payload: payload, shape: shape, at: write.place)
+    func loadPath(
+        _ write: Write, payload: PayloadSchema, in scope: ExpressionScope,
+        _ compiler: inout ExpressionCompiler
+    ) throws(SourceError) -> WritePath {
+        let path = try WritePath.parse(write.path, payload: payload, shape: shape, at: write.place) {
+            (text, column) throws(SourceError) in
+            try compiler.compile(segment: text, at: column, in: scope, write.place)
+        }
         if let first = path.first, computedNames.contains(where: { UTF8Order.equal($0, first) }) {
             throw SourceError(
                 "\(first) is computed and can't be written; write what it reads.", at: write.place)
@@ -163,9 +157,8 @@ extension DefinitionLoader {
     }
 
     /// Objects lose the order of their members when a definition is passed on. Where it matters, the definition
-    /// that is passed on has a list instead: in the member `name` of `actions` or of `migrate`.
-    mutating func keepOrder(of writes: [Write], _ kind: WriteKind, in group: String, _ name: String) {
-        guard kind.takesValue else { return }
+    /// that is passed on has a list instead, at a place such as `actions`, `NAME`, `set`.
+    mutating func keepOrder(of writes: [Write], at place: [String]) {
         let isSorted = zip(writes, writes.dropFirst()).allSatisfy { UTF8Order.precedes($0.path, $1.path) }
         if isSorted { return }
         // Comparing each with each is only worth it where people write by hand.
@@ -177,13 +170,7 @@ extension DefinitionLoader {
         }
         guard matters else { return }
         let list = writes.map { write in JSON.object([write.path: write.expression?.json ?? .null]) }
-        guard case .object(var definition) = parts.definition,
-            case .object(var members)? = definition[group], case .object(var body)? = members[name]
-        else { return }
-        body[kind.rawValue] = .array(list)
-        members[name] = .object(body)
-        definition[group] = .object(members)
-        parts.definition = .object(definition)
+        parts.definition = parts.definition.replacing(place[...], by: .array(list))
     }
 
     /// Whether two writes may touch the same member of a state.
@@ -191,5 +178,22 @@ extension DefinitionLoader {
         let first = left.prefix { $0 != "." }
         let second = right.prefix { $0 != "." }
         return first.hasPrefix("{") || second.hasPrefix("{") || UTF8Order.equal(String(first), String(second))
+    }
+}
+
+extension JSON {
+    /// The value with another one where keys and indices lead, which is there.
+    fileprivate func replacing(_ path: ArraySlice<String>, by value: JSON) -> JSON {
+        guard let key = path.first else { return value }
+        switch self {
+        case .object(var object):
+            object[key] = object[key]?.replacing(path.dropFirst(), by: value)
+            return .object(object)
+        case .array(var elements):
+            guard let index = Int(key), elements.indices.contains(index) else { return self }
+            elements[index] = elements[index].replacing(path.dropFirst(), by: value)
+            return .array(elements)
+        default: return self
+        }
     }
 }

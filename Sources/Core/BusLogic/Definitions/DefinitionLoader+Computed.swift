@@ -17,6 +17,7 @@ extension DefinitionLoader {
             computedNames.append(member.key)
             shape[member.key] = .null
         }
+        named?.compile(shape: shape, knownNames, parts.schema)
         let scope = ExpressionScope(data: .state, shape: shape)
         let review = ExpressionReview(mistakes, names: knownNames, schema: parts.schema, payload: nil)
         var values: [Computed] = []

@@ -70,7 +70,7 @@ extension DefinitionLoader {
                     }
                 writes.append(WriteStep(kind, path, value: value, bits: nil))
             }
-            keepOrder(of: found, kind, in: "migrate", String(version))
+            if kind.takesValue { keepOrder(of: found, at: ["migrate", String(version), kind.rawValue]) }
         }
         return Migrations.Step(writes)
     }

@@ -26,13 +26,13 @@ extension DefinitionLoader {
     /// Doubts members that every payload must have and nothing reads. Optional ones may be for observers alone, unless
     /// something looks like a read of them.
     func doubtUnread(
-        _ payload: LoadedPayload, of action: String, _ source: LocatedValue?, _ steps: [WriteStep],
+        _ payload: LoadedPayload, of action: String, _ source: LocatedValue?, _ paths: [WritePath],
         _ review: ExpressionReview
     ) {
         guard case .object(let object)? = source?.content else { return }
         for member in payload.members {
             let name = member.name
-            guard !review.reads(payload: name), !steps.contains(where: { $0.path.reads(payload: name) }),
+            guard !review.reads(payload: name), !paths.contains(where: { $0.reads(payload: name) }),
                 let place = object.member(name)?.place
             else { continue }
             if let text = review.texts.first(where: { UTF8Order.equal($0.text, name) }) {

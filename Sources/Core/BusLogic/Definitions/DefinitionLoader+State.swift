@@ -39,6 +39,7 @@ extension DefinitionLoader {
         for member in parts.schema?.members ?? [] {
             if let source = initial?[member.name] {
                 check(source, against: member)
+                parts.plain[member.name] = member.schema.filled(source.json)
             } else if let fallback = member.schema.fallback {
                 parts.plain[member.name] = fallback
             } else {
@@ -50,7 +51,7 @@ extension DefinitionLoader {
     }
 
     private func check(_ source: LocatedValue, against member: StateSchema.Member) {
-        guard let problem = member.schema.problem(of: source.json, at: [member.name]) else { return }
+        guard let problem = member.schema.problem(ofFilled: source.json, at: [member.name]) else { return }
         mistakes.add(
             "\(problem.sentence).", at: source.descendant(problem.path.dropFirst()).place)
     }

@@ -14,21 +14,85 @@ extension DefinitionLoader {
         let source: Write
     }
 
-    /// The writes of an action with the checks that they need.
-    func checkedSteps(
-        _ writes: [PendingWrite], _ payload: LoadedPayload, _ review: ExpressionReview
-    ) -> [WriteStep] {
-        let inference = ValueInference(payload: payload, state: parts.schema, review: review)
-        return writes.enumerated().map { index, write in
-            var check: WriteCheck?
-            if mayBreak(write, inference), let schema = parts.schema {
-                let mayBeMended = writes[(index + 1)...].contains { Self.mayMeet($0.path, write.path) }
-                check = WriteCheck(
-                    schema, mayBeMended: mayBeMended, named: write.path.first == nil ? parts.plain : nil)
+    /// A part of what an action writes.
+    indirect enum PendingPart {
+        case write(PendingWrite)
+        /// Its path ends in the segment that stands for all members.
+        case patch(PendingWrite)
+        case each(ExpressionNode, hasTwoNames: Bool, [PendingPart])
+
+        /// All writes of parts, also those that are repeated.
+        static func writes(of parts: [PendingPart]) -> [PendingWrite] {
+            parts.flatMap { part in
+                switch part {
+                case .write(let write), .patch(let write): [write]
+                case .each(_, _, let parts): writes(of: parts)
+                }
             }
-            let bits = write.path.first.map { parts.computed.bits(of: $0) }
-            return WriteStep(write.kind, write.path, value: write.value, bits: bits, check: check)
         }
+    }
+
+    /// The writes of an action with the checks that they need: as steps, or where only data tells how much or where to, as
+    /// dynamic ones.
+    func compiledWrites(
+        _ parts: [PendingPart], _ payload: LoadedPayload, _ review: ExpressionReview
+    ) -> (steps: [WriteStep], dynamic: DynamicWrites?) {
+        let inference = ValueInference(payload: payload, state: self.parts.schema, review: review)
+        let isStatic = parts.allSatisfy { part in
+            if case .write(let write) = part { !write.path.isComputed } else { false }
+        }
+        var later = PendingPart.writes(of: parts)[...]
+        guard isStatic else {
+            return ([], DynamicWrites(dynamicParts(parts, isRepeated: false, &later, inference)))
+        }
+        return (parts.isEmpty ? [] : later.indices.map { _ in nextStep(&later, inference) }, nil)
+    }
+
+    private func dynamicParts(
+        _ parts: [PendingPart], isRepeated: Bool, _ later: inout ArraySlice<PendingWrite>,
+        _ inference: ValueInference
+    ) -> [DynamicWrites.Part] {
+        parts.map { part in
+            switch part {
+            case .write: return .write(nextStep(&later, isRepeated: isRepeated, inference))
+            case .patch: return .patch(nextStep(&later, isRepeated: isRepeated, isPatch: true, inference))
+            case .each(let range, let hasTwoNames, let parts):
+                let inner = dynamicParts(parts, isRepeated: true, &later, inference)
+                return .each(.init(in: range, hasTwoNames: hasTwoNames, inner))
+            }
+        }
+    }
+
+    /// The next write of an action, with the check that it needs.
+    private func nextStep(
+        _ later: inout ArraySlice<PendingWrite>, isRepeated: Bool = false, isPatch: Bool = false,
+        _ inference: ValueInference
+    ) -> WriteStep {
+        let write = later.removeFirst()
+        var check: WriteCheck?
+        // A patch of the state itself makes no members.
+        let isPatchOfState = isPatch && write.path.segments.count == 1
+        let mayBreak = isPatch ? mayPatchBreak(write, inference) : mayBreak(write, inference)
+        if mayBreak || isPatchOfState, let schema = parts.schema ?? (isPatchOfState ? StateSchema([]) : nil) {
+            let mayBeMended = isRepeated || later.contains { Self.mayMeet($0.path, write.path) }
+            check = WriteCheck(
+                schema, mayBeMended: mayBeMended, named: write.path.first == nil ? parts.plain : nil)
+        }
+        let bits = write.path.first.map { parts.computed.bits(of: $0) }
+        return WriteStep(write.kind, write.path, value: write.value, bits: bits, check: check)
+    }
+
+    /// Whether a patch may break what states have to be; doubts members of it that must.
+    private func mayPatchBreak(_ patch: PendingWrite, _ inference: ValueInference) -> Bool {
+        let base = patch.path.segments.dropLast()
+        for member in patch.value.flatMap({ inference.members(of: $0) }) ?? [] {
+            let path = PathTemplate(base + [.key(member.name)], text: patch.path.text)
+            _ = mayBreak(
+                PendingWrite(kind: .set, path: .template(path), value: member.value, source: patch.source),
+                inference)
+        }
+        return mayBreak(
+            PendingWrite(kind: .set, path: patch.path, value: nil, source: patch.source), inference)
     }
 
     /// Whether two writes may go to the same member of a state.
@@ -53,13 +117,12 @@ extension DefinitionLoader {
         var end = WriteEnd(schema: member, path: [first])
         let segments = write.path.segments
         for (depth, segment) in segments.enumerated().dropFirst() {
-            // Choices are compared whole.
-            if end.schema.choices != nil { return true }
+            if end.schema.isWhole { return true }
             let isLast = depth == segments.count - 1
             switch Self.step(into: end.schema, segment) {
             case .known(let inner, let name):
                 end = WriteEnd(schema: inner, holder: end.schema, path: end.path + [name])
-            case .open: return isLast && write.kind == .set && end.schema.maxItems != nil
+            case .open: return isLast && end.schema.countMatters(to: write.kind)
             case .named: return true
             case .nothing(let key):
                 let owner = end.path.joined(separator: ".")
@@ -87,14 +150,15 @@ extension DefinitionLoader {
             case .schema(let inner): return .known(inner, key)
             case .nothing: return .nothing(key)
             }
-        case .payload(let name):
+        case .payload, .expression:
+            let name = "{\(segment.text ?? "")}"
             switch schema.type {
             case .any: return .open
-            case .array: return schema.items.map { .known($0, "{payload.\(name)}") } ?? .open
+            case .array: return schema.items.map { .known($0, name) } ?? .open
             case .object:
-                if let values = schema.values { return .known(values, "{payload.\(name)}") }
+                if let values = schema.values { return .known(values, name) }
                 return schema.properties == nil ? .open : .named
-            default: return .nothing("{payload.\(name)}")
+            default: return .nothing(name)
             }
         }
     }

@@ -37,12 +37,18 @@ struct DefinitionLoader {
     /// Whether one is; then the definition that is passed on says so.
     var usesText = false
 
+    /// The schemas of all files of a load; nil where there is only this one.
+    var schemas: SharedSchemas?
+
+    /// What `let` gives names; nil where the type has none.
+    var named: NamedExpressions?
+
     /// Whether what is code somewhere may be left out: steps between versions, and what actions do to timers.
     var mayLackCode = false
 
     static let members = [
-        "type", "summary", "version", "state", "initial", "computed", "waitFor", "ttl", "actions", "migrate",
-        "expressions",
+        "type", "summary", "version", "state", "initial", "let", "computed", "waitFor", "ttl", "actions",
+        "migrate", "expressions", "schemas",
     ]
     static let longestName = 64
 
@@ -54,15 +60,20 @@ struct DefinitionLoader {
 
     /// What the definition says; only good where there are no mistakes afterwards.
     mutating func load() -> Parts {
-        guard let root = mistakes.collect({ () throws(SourceError) in try source.object("A state type") })
+        guard let written = mistakes.collect({ () throws(SourceError) in try source.object("A state type") })
         else { return parts }
-        parts.definition = source.json
+        let root = expanded(written)
+        var definition = root.json
+        definition["schemas"] = nil
+        parts.definition = .object(definition)
         refuseStrangers(in: root)
         mistakes.collect { () throws(SourceError) in try loadLanguage(root) }
         mistakes.collect { () throws(SourceError) in try loadNames(root) }
         mistakes.collect { () throws(SourceError) in try loadWaiting(root) }
         loadShape(root)
+        mistakes.collect { () throws(SourceError) in try loadNames(ofLet: root) }
         mistakes.collect { () throws(SourceError) in try loadComputed(root) }
+        usesText = usesText || named?.hasText == true
         mistakes.collect { () throws(SourceError) in try loadActions(root) }
         mistakes.collect { () throws(SourceError) in parts.migrations = try loadMigrations(root) }
         checkTimers(root)
@@ -72,6 +83,18 @@ struct DefinitionLoader {
             parts.definition = .object(definition)
         }
         return parts
+    }
+
+    /// The definition with the schemas that it refers to: its own, or those of all files.
+    private func expanded(_ written: LocatedObject) -> LocatedObject {
+        let own = written["schemas"]
+        let schemas =
+            schemas
+            ?? SharedSchemas {
+                if case .object(let object)? = own?.content { [object] } else { [] }
+            }
+        if let own { schemas.check(own, mistakes) }
+        return schemas.expand(written, mistakes)
     }
 
     /// What the member `expressions` says.
@@ -87,6 +110,7 @@ struct DefinitionLoader {
         var compiler = ExpressionCompiler()
         compiler.review = review
         compiler.readsText = readsText
+        compiler.named = named
         return compiler
     }
 

@@ -74,7 +74,9 @@ final class ExpressionReview {
     func check(read keys: [String], in scope: ExpressionScope, at place: Place) {
         guard let root = keys.first else { return }
         switch scope.data {
-        case .state: check(state: keys, at: place)
+        case .state:
+            let keys = scope.isNamed ? Array(keys.dropFirst()) : keys
+            if !keys.isEmpty { check(state: keys, at: place) }
         case .action:
             let inner = Array(keys.dropFirst())
             if root == "state", !inner.isEmpty { check(state: inner, at: place) }

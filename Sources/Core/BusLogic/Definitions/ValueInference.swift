@@ -19,6 +19,7 @@ struct ValueInference {
         switch node {
         case let read as PayloadReadNode: return self.schema(of: read)
         case let read as StateReadNode: return self.schema(of: read)
+        case let read as NamedReadNode where read.keys.isEmpty: return self.schema(of: read.value)
         case let object as ObjectNode: return self.schema(of: object)
         case let read as MetaReadNode: return Self.schema(of: read)
         case let sum as SumNode: return self.schema(ofNumber: sum.operands.nodes)
@@ -37,6 +38,23 @@ struct ValueInference {
     }
 
     private static let array = ValueSchema(.init(.array))
+
+    /// The members that a map has, if any, as far as they are known, each with an expression that gives what is there.
+    func members(of node: ExpressionNode) -> [(name: String, value: ExpressionNode)] {
+        if let read = node as? PayloadReadNode, read.keys.isEmpty {
+            return payload.members.map { member in
+                let node = PayloadReadNode([ReadKey(member.name)], fallback: nil)
+                // A member that is absent is not written, so that it is no null.
+                review.know(node, member.schema)
+                return (member.name, node)
+            }
+        }
+        return (schema(of: node).properties ?? []).map { property in
+            let node = ElementReadNode([], fallback: nil)
+            review.know(node, property.schema)
+            return (property.name, node)
+        }
+    }
 
     // MARK: Reads
 
@@ -80,6 +98,7 @@ struct ValueInference {
         switch read.keys[0].name {
         case "time": return .number
         case "revision": return .integer
+        case let name where ClockTime(rawValue: name) != nil: return .integer
         default: return .any
         }
     }

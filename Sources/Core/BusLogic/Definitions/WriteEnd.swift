@@ -21,18 +21,19 @@ struct WriteEnd {
             mistakes.doubt(doubt, at: write.source.expression?.place ?? write.source.place)
             return true
         }
-        if schema.isOpen { return write.kind == .set && holder?.maxItems != nil }
+        let countMatters = holder?.countMatters(to: write.kind) == true
+        if schema.isOpen { return countMatters }
         switch write.kind {
-        case .set: return holder?.maxItems != nil || !value.implies(schema)
+        case .set: return countMatters || schema.fillsIn || !value.implies(schema)
         case .unset:
             guard let holder else { return true }
-            return holder.property(path[path.count - 1])?.isRequired == true
+            return countMatters || holder.property(path[path.count - 1])?.isRequired == true
         case .increment:
-            guard schema.choices == nil, schema.minimum == nil, schema.maximum == nil else { return true }
+            guard schema.choices == nil, schema.types == nil, !schema.hasBounds else { return true }
             return schema.type == .integer && !value.implies(.integer)
-        case .toggle, .remove: return schema.choices != nil
+        case .toggle, .remove: return schema.isWhole || schema.minItems != nil
         case .append:
-            if schema.choices != nil || schema.maxItems != nil { return true }
+            if schema.isWhole || schema.maxItems != nil || schema.fillsIn { return true }
             return schema.items.map { !value.implies($0) } ?? false
         case .merge: return true
         }
@@ -83,7 +84,7 @@ struct WriteEnd {
         _ value: ValueSchema, with wanted: ValueSchema, at path: [String], _ node: ExpressionNode?
     ) -> String? {
         if value.excludes(wanted) {
-            if let choice = value.choices?.first, let problem = wanted.problem(of: choice, at: path) {
+            if let choice = value.choices?.first, let problem = wanted.problem(ofFilled: choice, at: path) {
                 return "\(problem.sentence)."
             }
             return "\(path.joined(separator: ".")) must be \(wanted.phrase), and \(subject(node, value))."
@@ -100,7 +101,9 @@ struct WriteEnd {
                 if let part { return part }
             }
         }
-        let missing = (wanted.properties ?? []).first { $0.isRequired && value.property($0.name) == nil }
+        let missing = (wanted.properties ?? []).first {
+            $0.isRequired && $0.schema.fallback == nil && value.property($0.name) == nil
+        }
         return missing.map { "\(path.joined(separator: ".")) must have a member \($0.name); add it." }
     }
 
@@ -118,5 +121,12 @@ struct WriteEnd {
 
     private static func choice(_ value: ValueSchema) -> String {
         value.choices.map { ValueSchema.list($0) } ?? "this value"
+    }
+}
+
+extension ValueSchema {
+    /// Whether a write of this kind to one of its elements may make too many of them, or leave too few.
+    func countMatters(to kind: WriteKind) -> Bool {
+        kind == .set && maxItems != nil || kind == .unset && minItems != nil
     }
 }

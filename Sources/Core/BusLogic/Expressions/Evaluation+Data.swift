@@ -54,6 +54,8 @@ extension Evaluation {
             case "store": return storeAddress?.find(keys, from: 1)
             case "meta":
                 guard keys.count > 1 else { return .object(allMeta) }
+                // Paths that are worked out led nowhere else before there was more, and a log may have them.
+                guard Self.metaNames.contains(keys[1].name) else { return nil }
                 return meta(keys[1].name)?.find(keys, from: 2)
             case "stores":
                 guard keys.count > 1 else { return .object(try allStores(waitFor)) }
@@ -84,7 +86,7 @@ extension Evaluation {
         }
     }
 
-    /// The names that `meta` has.
+    /// The names that `meta` has as an object. `ClockTime` has those that are only read one by one.
     static let metaNames = ["time", "revision", "uid", "who"]
 
     func meta(_ name: String) -> JSON? {
@@ -94,7 +96,7 @@ extension Evaluation {
         case "revision": .int(context.revision)
         case "uid": context.uid.map { .int($0) } ?? .null
         case "who": context.reader.who
-        default: nil
+        default: ClockTime(rawValue: name).map { .int($0.value(at: context.time)) }
         }
     }
 

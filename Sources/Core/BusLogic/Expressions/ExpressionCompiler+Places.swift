@@ -30,6 +30,9 @@ extension ExpressionCompiler {
         let rest = Array(segments[known.count...])
         switch target {
         case .data(let data):
+            if let read = try readNamed(known, nil, in: data) {
+                return isKnown ? read : SegmentsReadNode(read, rest, in: data.data)
+            }
             note(read: known, in: data, operation)
             if isKnown { return try read(known, in: data, steps: steps, operation) }
             if steps > 0, !data.isOutermost {

@@ -22,6 +22,9 @@ extension ExpressionCompiler {
         }
         let text = Self.pathText(constant)
         let keys = text.isEmpty ? [] : Evaluation.keys(of: text).map(\.name)
+        if let read = try readNamed(keys, fallback, in: scope) {
+            return read.keys.isEmpty && read.value.constant != nil ? read.value : read
+        }
         review?.note(read: keys, in: scope, at: source.place)
         if !operation.isMeant(0) { review?.check(read: keys, in: scope, at: source.place) }
         return try read(keys, fallback, in: scope, at: source.place)
@@ -40,6 +43,16 @@ extension ExpressionCompiler {
             ? MissingSomeNode(nodes[0], nodes[1], in: scope.data) : MissingNode(nodes, in: scope.data)
     }
 
+    /// A read of what `let` gives a name; nil where the path begins with none.
+    mutating func readNamed(
+        _ keys: [String], _ fallback: ExpressionNode?, in scope: ExpressionScope
+    ) throws(SourceError) -> NamedReadNode? {
+        guard let first = keys.first,
+            let (node, _) = try value(named: first, in: scope, depth: scope.locals.count)
+        else { return nil }
+        return NamedReadNode(node, keys.dropFirst().map { ReadKey($0) }, fallback: fallback)
+    }
+
     /// A read of a place that is known now.
     mutating func read(
         _ keys: [String], _ fallback: ExpressionNode?, in scope: ExpressionScope, at place: Place
@@ -49,6 +62,11 @@ extension ExpressionCompiler {
             let around = Self.around(keys, in: scope, fallback)
             return ElementReadNode(keys.map { ReadKey($0) }, fallback: around ?? fallback)
         case .state:
+            var keys = keys
+            if scope.isNamed, let root = keys.first {
+                guard root == "state" else { throw unknownRoot(root, in: scope, at: place) }
+                keys.removeFirst()
+            }
             note(read: keys.first)
             return StateReadNode(Self.hinted(keys, in: .object(scope.shape)), fallback: fallback)
         case .reduction:
@@ -99,9 +117,17 @@ extension ExpressionCompiler {
     ) throws(SourceError) -> ReadNode {
         guard let root = keys.first else { return DataReadNode([], in: scope.data, fallback: fallback) }
         let rest = Array(keys.dropFirst())
+        if let slot = scope.locals.lastIndex(where: { UTF8Order.equal($0.name, root) }) {
+            return LocalReadNode(slot, rest.map { ReadKey($0) }, fallback: fallback)
+        }
         switch root {
         case "state": return StateReadNode(Self.hinted(rest, in: .object(scope.shape)), fallback: fallback)
         case "payload":
+            if scope.isNamed {
+                throw SourceError(
+                    "let is the same for all actions and reads no payload; write payload where the name is used.",
+                    at: place)
+            }
             if let name = rest.first { try check(payload: name, in: scope, at: place) }
             let hint = rest.first.flatMap { scope.payload.firstIndex(of: $0) } ?? 0
             let read = rest.enumerated().map { ReadKey($1, hint: $0 == 0 ? hint : 0) }
@@ -109,8 +135,9 @@ extension ExpressionCompiler {
         case "store": return StoreReadNode(rest.map { ReadKey($0) }, fallback: fallback)
         case "meta":
             guard let name = rest.first else { break }
-            if !Evaluation.metaNames.contains(name) {
-                let hint = suggestion(for: name, among: Evaluation.metaNames)
+            let names = Evaluation.metaNames + ClockTime.names
+            if !names.contains(name) {
+                let hint = suggestion(for: name, among: names)
                 throw SourceError("meta has no member \(name); \(hint)", at: place)
             }
             return MetaReadNode(rest.map { ReadKey($0) }, fallback: fallback)
@@ -150,13 +177,14 @@ extension ExpressionCompiler {
     }
 
     func unknownRoot(_ root: String, in scope: ExpressionScope, at place: Place) -> SourceError {
+        let names = ExpressionScope.actionNames + scope.locals.map(\.name) + (named?.names ?? [])
         let hint: String =
             if scope.shape[root] != nil {
                 "did you mean `state.\(root)`?"
             } else if scope.payload.contains(where: { UTF8Order.equal($0, root) }) {
                 "did you mean `payload.\(root)`?"
             } else {
-                suggestion(for: root, among: ExpressionScope.actionNames)
+                suggestion(for: root, among: names)
             }
         return SourceError("\(root) is not data of an action; \(hint)", at: place)
     }

@@ -1,3 +1,4 @@
+import BusCEL
 import BusJSON
 import BusSource
 
@@ -6,6 +7,10 @@ import BusSource
 struct ExpressionCompiler {
     /// What the expressions compiled so far read of the state.
     private(set) var reads = StateReads()
+    /// Whether something that was compiled gives values names.
+    var hasLocals = false
+    /// What `let` gives names; nil where a type has none.
+    var named: NamedExpressions?
     /// Whether something that was compiled climbs to data that has to be kept for it.
     var climbs = false
     /// What reads and texts are held against, and where mistakes go; without one the first is thrown.
@@ -65,6 +70,24 @@ struct ExpressionCompiler {
         return node
     }
 
+    /// Compiles the expression that a part of a path is; nil where texts are none. `column` is where its text begins in that of
+    /// the path.
+    mutating func compile(
+        segment text: String, at column: Int, in scope: ExpressionScope, _ place: Place
+    ) throws(SourceError) -> ExpressionNode? {
+        guard readsText else { return nil }
+        hasText = true
+        var compiler = TextCompiler(self, in: scope, at: place)
+        let start = Term.Position(line: 1, column: column)
+        let (node, schema) = try compiler.compile(text, isCondition: false, from: start)
+        guard schema.kinds.isDisjoint(with: [.text, .int]) else {
+            self = compiler.base
+            return node
+        }
+        throw compiler.failure(
+            "a part of a path is a text or an integer, and this is \(schema.kinds.phrase).", at: start)
+    }
+
     /// Whether the one member of an object is no operator but the name of an expression in text.
     private func isBuilt(_ object: LocatedObject) -> Bool {
         guard readsText, case .scalar(.string(let text)) = object.members[0].value.content else {
@@ -118,6 +141,13 @@ struct ExpressionCompiler {
         let members = object.members.sorted { UTF8Order.precedes($0.key, $1.key) }
         let nodes = try compile(members.map(\.value), in: scope)
         return Self.folded(ObjectNode(keys: members.map(\.key), values: nodes), nodes)
+    }
+
+    /// What a name of `let` stands for, below so many named values of an expression; nil where nothing has the name.
+    mutating func value(
+        named name: String, in scope: ExpressionScope, depth: Int
+    ) throws(SourceError) -> NamedExpressions.Value? {
+        try named?.value(of: name, in: scope, depth: depth, &reads)
     }
 
     /// Remembers that the expression reads a member of the state; nil: any.

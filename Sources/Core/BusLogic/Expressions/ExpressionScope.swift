@@ -10,8 +10,12 @@ struct ExpressionScope {
     var payload: [String] = []
     /// The scopes around this one, outermost first.
     var outer: [ExpressionScope] = []
+    /// The values that `each` gives names, outermost first.
+    var locals: [TextCompiler.Local] = []
     /// Whether this is the inside of an iteration, which has an index.
     var isIteration = false
+    /// Whether it is that of a name of `let`, which calls the state `state` wherever it is read, and has no payload.
+    var isNamed = false
     /// What expressions in text call the data of a free-standing expression.
     var names = Expression.Names.members
 
@@ -50,5 +54,10 @@ struct StateReads {
 
     mutating func insert(_ name: String) {
         if !contains(name) { names.append(name) }
+    }
+
+    mutating func formUnion(_ other: StateReads) {
+        for name in other.names { insert(name) }
+        if other.everything { everything = true }
     }
 }

@@ -13,6 +13,8 @@ package final class CommitContext {
         package var uid: Int?
         package var store = 0
         package var budget: Budget
+        /// Whether `prior` has any states.
+        package var keepsPrior = false
     }
 
     package typealias Place = UnsafeMutablePointer<Facts>
@@ -52,6 +54,23 @@ package final class CommitContext {
 
     /// What one action writes to one store, from when it is worked out until it is written.
     let values = Stack<JSON>()
+
+    /// States before the action that is applied, by store, of types whose stores read each other.
+    package private(set) var prior: [Int: JSONObject] = [:]
+
+    /// Keeps the state of a store before an action; a batch may reach a store again.
+    package func keep(_ state: JSONObject, of store: Int) {
+        if prior[store] == nil { prior[store] = state }
+        facts.pointee.keepsPrior = true
+    }
+
+    package func forgetPrior() {
+        prior = [:]
+        facts.pointee.keepsPrior = false
+    }
+
+    /// The writes of an action whose number or places only data tells, from when they are worked out until they are applied.
+    var planned: [DynamicWrites.Planned] = []
 
     /// What all expressions of a commit are evaluated in, one after the other, so that none has to set it up.
     let evaluation: UnsafeMutablePointer<Evaluation>

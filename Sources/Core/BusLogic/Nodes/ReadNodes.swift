@@ -151,6 +151,34 @@ final class PayloadReadNode: ReadNode, @unchecked Sendable {
     }
 }
 
+/// What `let` gives a name, below named values of the expression that reads it, which are put aside.
+final class NamedNode: ScalarNode, @unchecked Sendable {
+    let node: ExpressionNode
+
+    init(_ node: ExpressionNode) { self.node = node }
+
+    override func scalar(_ evaluation: inout Evaluation) throws(EvaluationFailure) -> Scalar {
+        var around: [JSON] = []
+        swap(&around, &evaluation.locals)
+        defer { swap(&around, &evaluation.locals) }
+        return try node.scalar(&evaluation)
+    }
+}
+
+/// What `let` gives a name in JsonLogic, or a place in it.
+final class NamedReadNode: ReadNode, @unchecked Sendable {
+    let value: ExpressionNode
+
+    init(_ value: ExpressionNode, _ keys: [ReadKey], fallback: ExpressionNode?) {
+        self.value = value
+        super.init(keys, fallback: fallback)
+    }
+
+    override func find(_ evaluation: inout Evaluation) throws(EvaluationFailure) -> JSON? {
+        try value.value(&evaluation).find(keys)
+    }
+}
+
 /// The element of an iteration, or the data of a free-standing expression.
 final class ElementReadNode: ReadNode, @unchecked Sendable {
     override func find(_ evaluation: inout Evaluation) -> JSON? { evaluation.element.find(keys) }

@@ -19,6 +19,15 @@ final class PayloadConstraints: Sendable {
         if self.members.isEmpty { return nil }
     }
 
+    /// A payload with the defaults inside of its members.
+    func filled(_ payload: JSONObject) -> JSONObject {
+        var filled = payload
+        for member in members where member.schema.fillsIn {
+            filled[member.name] = payload[member.name].map(member.schema.filled)
+        }
+        return filled
+    }
+
     /// Refuses a payload whose members have the right types but do not fit.
     func check(_ payload: JSONObject, of action: String) throws(PayloadFailure) {
         for member in members {

@@ -10,13 +10,16 @@ extension SchemaReader {
         let mistakes: Mistakes
 
         /// Whether a word may stand beside the type; adds the mistake if it stands there and may not.
-        func expect(_ word: String, _ wanted: PayloadType, _ type: PayloadType) -> Bool {
+        func expect(_ word: String, _ wanted: PayloadType, _ words: ValueSchema.Words) -> Bool {
             guard let member = object.member(word) else { return true }
-            if type == wanted || wanted == .number && type == .integer { return true }
-            let own = SchemaReader.bounds(of: type)
-            let hint = own.isEmpty ? "leave it out." : "it takes \(own.joined(separator: " and "))."
+            let types = words.types ?? [words.type]
+            if types.contains(where: { $0 == wanted || wanted == .number && $0 == .integer }) { return true }
+            let own = types.flatMap { SchemaReader.bounds(of: $0) }
+            let list =
+                own.dropLast().joined(separator: ", ") + (own.count > 1 ? " and " : "") + (own.last ?? "")
+            let hint = own.isEmpty ? "leave it out." : "it takes \(list)."
             mistakes.add(
-                "\(word) is for \(SchemaReader.plural(wanted)), and \(name) is \(type.phrase); \(hint)",
+                "\(word) is for \(SchemaReader.plural(wanted)), and \(name) is \(ValueSchema(words).phrase); \(hint)",
                 at: member.place)
             return false
         }
@@ -35,18 +38,28 @@ extension SchemaReader {
         }
 
         func numbers(_ words: inout ValueSchema.Words) {
-            words.minimum = bound("minimum", words.type)
-            words.maximum = bound("maximum", words.type)
-            guard let low = words.minimum?.scalarNumber, let high = words.maximum?.scalarNumber,
-                low.compared(to: high) > 0, let member = object.member("minimum")
+            words.minimum = bound("minimum", words)
+            words.maximum = bound("maximum", words)
+            words.exclusiveMinimum = bound("exclusiveMinimum", words)
+            words.exclusiveMaximum = bound("exclusiveMaximum", words)
+            let schema = ValueSchema(words)
+            guard let low = schema.lowest, let high = schema.highest,
+                let member = object.member("minimum") ?? object.member("exclusiveMinimum")
             else { return }
-            mistakes.add(
-                "minimum is more than maximum, so nothing fits \(name); exchange them.", at: member.place)
-            (words.minimum, words.maximum) = (nil, nil)
+            let order = low.number.compared(to: high.number)
+            guard order > 0 || order == 0 && (low.isExclusive || high.isExclusive) else { return }
+            let hint =
+                low.isExclusive || high.isExclusive
+                ? "No number is between the bounds of \(name); widen them."
+                : "minimum is more than maximum, so nothing fits \(name); exchange them."
+            mistakes.add(hint, at: member.place)
+            (words.minimum, words.maximum, words.exclusiveMinimum, words.exclusiveMaximum) = (
+                nil, nil, nil, nil
+            )
         }
 
-        private func bound(_ word: String, _ type: PayloadType) -> JSON? {
-            guard let source = object[word], expect(word, .number, type) else { return nil }
+        private func bound(_ word: String, _ words: ValueSchema.Words) -> JSON? {
+            guard let source = object[word], expect(word, .number, words) else { return nil }
             guard mistakes.collect({ () throws(SourceError) in try source.double(word) }) != nil else {
                 return nil
             }
@@ -54,14 +67,52 @@ extension SchemaReader {
         }
 
         func texts(_ words: inout ValueSchema.Words) {
-            if expect("minLength", .string, words.type) { count("minLength") { words.minLength = $0 } }
-            if expect("maxLength", .string, words.type) { count("maxLength") { words.maxLength = $0 } }
+            if expect("minLength", .string, words) { count("minLength") { words.minLength = $0 } }
+            if expect("maxLength", .string, words) { count("maxLength") { words.maxLength = $0 } }
             guard let least = words.minLength, let most = words.maxLength, least > most,
                 let member = object.member("minLength")
             else { return }
             mistakes.add(
                 "minLength is more than maxLength, so nothing fits \(name); exchange them.", at: member.place)
             (words.minLength, words.maxLength) = (nil, nil)
+        }
+
+        /// `minItems`, `maxItems`, `uniqueItems` and `overflow`.
+        func counts(_ words: inout ValueSchema.Words) {
+            if expect("minItems", .array, words) { count("minItems") { words.minItems = $0 } }
+            if expect("maxItems", .array, words) { count("maxItems") { words.maxItems = $0 } }
+            if expect("uniqueItems", .array, words) { flag("uniqueItems") { words.areUnique = $0 } }
+            if let least = words.minItems, let most = words.maxItems, least > most,
+                let member = object.member("minItems")
+            {
+                mistakes.add(
+                    "minItems is more than maxItems, so nothing fits \(name); exchange them.",
+                    at: member.place)
+                (words.minItems, words.maxItems) = (nil, nil)
+            }
+            guard let source = object["overflow"], expect("overflow", .array, words),
+                mistakes.collect({ () throws(SourceError) in
+                    try source.word("overflow", among: ["dropOldest"])
+                }) != nil
+            else { return }
+            guard words.maxItems != nil else {
+                return mistakes.add(
+                    "overflow says what happens beyond maxItems, which \(name) lacks; add it.",
+                    at: source.place)
+            }
+            words.dropsOldest = true
+        }
+
+        /// `const`: an `enum` of one value.
+        func constant(_ words: inout ValueSchema.Words) {
+            guard let source = object["const"] else { return }
+            if let member = object.member("enum") {
+                return mistakes.add("\(name) has either const or enum; leave one out.", at: member.place)
+            }
+            if let problem = ValueSchema(words).problem(of: source.json, at: ["The const of \(name)"]) {
+                mistakes.add("\(problem.sentence).", at: source.place)
+            }
+            words.choices = [source.json]
         }
 
         /// `enum`; each choice has to fit all other words.
@@ -87,21 +138,24 @@ extension SchemaReader {
             words.choices = elements.map(\.json)
         }
 
-        func fallback(_ source: LocatedValue, _ words: inout ValueSchema.Words) {
-            let value = source.json
-            if let problem = ValueSchema(words).problem(of: value, at: []) {
+        func fallback(_ source: LocatedValue, isPart: Bool, _ words: inout ValueSchema.Words) {
+            let schema = ValueSchema(words)
+            let value = schema.filled(source.json)
+            if let problem = schema.problem(of: value, at: []) {
                 let inner = problem.path.isEmpty ? "" : ".\(problem.place)"
                 mistakes.add("The default of \(name)\(inner) \(problem.reason).", at: source.place)
+                // What it is filled into would be wrong as well.
+                if isPart { return }
             }
             words.fallback = value
         }
     }
 
-    fileprivate static func bounds(of type: PayloadType) -> [String] {
+    static func bounds(of type: PayloadType) -> [String] {
         switch type {
-        case .integer, .number: ["minimum", "maximum"]
+        case .integer, .number: ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"]
         case .string: ["minLength", "maxLength"]
-        case .array: ["items", "maxItems"]
+        case .array: ["items", "minItems", "maxItems", "uniqueItems", "overflow"]
         case .object: ["properties", "required", "values"]
         case .any, .boolean: []
         }

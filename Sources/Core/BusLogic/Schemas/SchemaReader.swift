@@ -23,8 +23,9 @@ struct SchemaReader {
     let mistakes: Mistakes
 
     private static let words = [
-        "type", "enum", "minimum", "maximum", "minLength", "maxLength", "items", "maxItems", "properties",
-        "required", "values", "nullable", "summary",
+        "type", "enum", "const", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minLength",
+        "maxLength", "items", "minItems", "maxItems", "uniqueItems", "overflow", "properties", "required",
+        "values", "nullable", "default", "summary", "schema",
     ]
 
     /// Enough for every state: each level of an object costs a definition two.
@@ -60,13 +61,12 @@ struct SchemaReader {
         var result = Result(schema: .any)
         if let source = object["type"] {
             guard
-                let (type, mark) = mistakes.collect({ () throws(SourceError) in
-                    try self.type(source, name, purpose)
+                let mark = mistakes.collect({ () throws(SourceError) in
+                    try types(source, name, purpose, &words)
                 })
             else {
                 return nil
             }
-            words.type = type
             result.isOptional = mark
         } else if let type = Self.impliedType(object) {
             words.type = type
@@ -76,7 +76,7 @@ struct SchemaReader {
             return nil
         }
         let reading = Reading(object: object, name: name, mistakes: mistakes)
-        reading.flag("nullable") { words.isNullable = $0 }
+        reading.flag("nullable") { if $0 { words.isNullable = true } }
         if purpose == .payload { reading.flag("optional") { if $0 { result.isOptional = true } } }
         mistakes.collect { () throws(SourceError) in words.summary = try object["summary"]?.string("summary")
         }
@@ -85,14 +85,48 @@ struct SchemaReader {
         readArray(object, name, &words, levelsLeft)
         readObject(object, name, &words, levelsLeft)
         reading.choices(&words)
+        reading.constant(&words)
         if let fallback = object["default"] {
-            if purpose == .part { refuseDefault(fallback.place, name) }
-            reading.fallback(fallback, &words)
+            reading.fallback(fallback, isPart: purpose == .part, &words)
+        } else if purpose == .state, object["const"] != nil {
+            words.fallback = words.choices?.first
         }
         return Result(schema: ValueSchema(words), isOptional: result.isOptional)
     }
 
     // MARK: Types
+
+    /// One type, or a list of several of which a value has any. Returns whether the one says that the member is optional.
+    private func types(
+        _ source: LocatedValue, _ name: String, _ purpose: Purpose, _ words: inout ValueSchema.Words
+    ) throws(SourceError) -> Bool {
+        guard case .array(let elements) = source.content else {
+            let (type, isOptional) = try type(source, name, purpose)
+            words.type = type
+            return isOptional
+        }
+        var types: [PayloadType] = []
+        for element in elements {
+            if element.isNull { throw element.failure("null is a value here; write \"null\", in quotes.") }
+            if case .scalar(.string("null")) = element.content {
+                words.isNullable = true
+                continue
+            }
+            let (type, isOptional) = try type(element, name, .part)
+            guard type != .any, !isOptional else {
+                throw element.failure("any takes every value, so it stands alone; write type: any.")
+            }
+            if types.contains(type) { throw element.failure(FileWords.duplicate("type", type.rawValue)) }
+            types.append(type)
+        }
+        guard !types.isEmpty else {
+            throw source.failure(
+                "type lists no type but null; write const: null, or add what \(name) may be.")
+        }
+        if types.contains(.number) { types.removeAll { $0 == .integer } }
+        if types.count == 1 { words.type = types[0] } else { words.types = types }
+        return false
+    }
 
     private func type(
         _ source: LocatedValue, _ name: String, _ purpose: Purpose
@@ -123,18 +157,19 @@ struct SchemaReader {
     /// The type that words imply which only one type has.
     private static func impliedType(_ object: LocatedObject) -> PayloadType? {
         if object["properties"] != nil || object["values"] != nil { return .object }
-        if object["items"] != nil || object["maxItems"] != nil { return .array }
+        if ["items", "minItems", "maxItems", "uniqueItems"].contains(where: { object[$0] != nil }) {
+            return .array
+        }
         if object["minLength"] != nil || object["maxLength"] != nil { return .string }
-        if object["minimum"] != nil || object["maximum"] != nil { return .number }
-        return object["enum"] != nil ? .any : nil
+        if bounds(of: .number).contains(where: { object[$0] != nil }) { return .number }
+        return object["enum"] != nil || object["const"] != nil ? .any : nil
     }
 
     private func refuseStrangers(_ object: LocatedObject, _ purpose: Purpose) {
         let owner = purpose == .payload ? "a payload member" : "a schema"
         var valid = Self.words
-        if purpose != .part { valid.append("default") }
         if purpose == .payload { valid.append("optional") }
-        for member in object.strangers(besides: valid + ["default"]) {
+        for member in object.strangers(besides: valid) {
             if UTF8Order.equal(member.key, "optional") {
                 let hint =
                     purpose == .state
@@ -147,24 +182,16 @@ struct SchemaReader {
         }
     }
 
-    private func refuseDefault(_ place: Place, _ name: String) {
-        mistakes.add(
-            "A part of a value has no default; write one for the whole member of the state or payload.",
-            at: place)
-    }
-
     // MARK: Arrays and objects
 
     private func readArray(
         _ object: LocatedObject, _ name: String, _ words: inout ValueSchema.Words, _ levelsLeft: Int
     ) {
         let reading = Reading(object: object, name: name, mistakes: mistakes)
-        if let source = object["items"], reading.expect("items", .array, words.type) {
+        if let source = object["items"], reading.expect("items", .array, words) {
             words.items = read(source, "the elements of \(name)", .part, levelsLeft: levelsLeft - 1)?.schema
         }
-        if reading.expect("maxItems", .array, words.type) {
-            reading.count("maxItems") { words.maxItems = $0 }
-        }
+        reading.counts(&words)
     }
 
     private func readObject(
@@ -177,7 +204,7 @@ struct SchemaReader {
                     + "a member of a payload without `?` is required.", at: source.place)
         }
         let isObject = ["properties", "required", "values"].allSatisfy {
-            reading.expect($0, .object, words.type)
+            reading.expect($0, .object, words)
         }
         guard isObject else { return }
         if let source = object["values"] {
@@ -199,7 +226,8 @@ struct SchemaReader {
         for member in named.members {
             guard let part = read(member.value, "\(name).\(member.key)", .part, levelsLeft: levelsLeft - 1)
             else { continue }
-            let isRequired = required.contains { UTF8Order.equal($0, member.key) }
+            let isRequired =
+                part.schema.fallback != nil || required.contains { UTF8Order.equal($0, member.key) }
             found.append(.init(name: member.key, schema: part.schema, isRequired: isRequired))
         }
         words.properties = found.sorted { UTF8Order.precedes($0.name, $1.name) }

@@ -11,8 +11,11 @@ package final class StateSchema: Sendable {
 
     /// Ascending by the bytes of their names.
     package let members: [Member]
+    /// Whether writes are changed by it: defaults are filled in, or arrays drop elements.
+    let adjusts: Bool
 
     package init(_ members: [Member]) {
+        adjusts = members.contains { $0.schema.fillsIn || $0.schema.dropsAny }
         self.members = members.sorted { UTF8Order.precedes($0.name, $1.name) }
     }
 
@@ -45,7 +48,7 @@ package final class StateSchema: Sendable {
         var place = WrittenPlace(kind: kind, path: path, value: value, state: state)
         for depth in 1..<max(path.count, 1) {
             // Choices are compared whole.
-            if schema.choices != nil { return place.problem(of: schema, upTo: depth, &looked) }
+            if schema.isWhole { return place.problem(of: schema, upTo: depth, &looked) }
             switch schema.inside(path[depth]) {
             case .open:
                 guard depth == path.count - 1 else { return nil }
@@ -60,5 +63,15 @@ package final class StateSchema: Sendable {
             }
         }
         return place.problem(with: schema, &looked)
+    }
+
+    /// What is known of the place that a path leads to; nil where it may be anything, or is looked at as a part of a whole.
+    func schema(at path: [String]) -> ValueSchema? {
+        guard var schema = self[path[0]] else { return nil }
+        for segment in path.dropFirst() {
+            guard schema.choices == nil, case .schema(let inner) = schema.inside(segment) else { return nil }
+            schema = inner
+        }
+        return schema
     }
 }

@@ -20,7 +20,9 @@ extension ValueSchema {
         if let choices, let allowed, !allowed.contains(value) {
             return SchemaProblem("must be \(Self.list(choices)), not \(Self.shown(value))")
         }
-        guard type.admits(value) else { return SchemaProblem("must be \(phrase), not \(value.phrase)") }
+        guard types?.contains(where: { $0.admits(value) }) ?? type.admits(value) else {
+            return SchemaProblem("must be \(phrase), not \(value.phrase)")
+        }
         switch value {
         case .int(let number): return problem(of: .int(number), value)
         case .double(let number): return problem(of: .double(number), value)
@@ -37,6 +39,13 @@ extension ValueSchema {
         }
         if let maximum, let bound = maximum.scalarNumber, number.compared(to: bound) > 0 {
             return SchemaProblem("must be at most \(maximum.encoded), not \(value.encoded)")
+        }
+        if let least = words.exclusiveMinimum, let bound = least.scalarNumber, number.compared(to: bound) <= 0
+        {
+            return SchemaProblem("must be more than \(least.encoded), not \(value.encoded)")
+        }
+        if let most = words.exclusiveMaximum, let bound = most.scalarNumber, number.compared(to: bound) >= 0 {
+            return SchemaProblem("must be less than \(most.encoded), not \(value.encoded)")
         }
         return nil
     }
@@ -55,6 +64,7 @@ extension ValueSchema {
 
     private func problem(of elements: [JSON], _ looked: inout Int) -> SchemaProblem? {
         if let problem = problem(ofCount: elements.count) { return problem }
+        if areUnique, let problem = problem(ofRepeated: elements, &looked) { return problem }
         guard let items, !items.isOpen else { return nil }
         for (index, element) in elements.enumerated() {
             if let problem = items.problem(of: element, &looked) { return problem.inside(String(index)) }
@@ -64,8 +74,25 @@ extension ValueSchema {
 
     /// What is wrong with the number of an array's elements.
     func problem(ofCount count: Int) -> SchemaProblem? {
+        if let minItems, count < minItems {
+            return SchemaProblem("must have at least \(Self.count(minItems, "element")), not \(count)")
+        }
         guard let maxItems, count > maxItems else { return nil }
         return SchemaProblem("must have at most \(Self.count(maxItems, "element")), not \(count)")
+    }
+
+    /// What is wrong with elements of which one equals another. The cost grows with their size.
+    private func problem(ofRepeated elements: [JSON], _ looked: inout Int) -> SchemaProblem? {
+        var seen: [[UInt8]: Int] = [:]
+        for (index, element) in elements.enumerated() {
+            let bytes = Array(element.canonical.encoded.utf8)
+            looked += 1 + bytes.count / 16
+            if let first = seen.updateValue(index, forKey: bytes) {
+                return SchemaProblem(
+                    "must have no element twice, and \(first) and \(index) are both \(Self.shown(element))")
+            }
+        }
+        return nil
     }
 
     private func problem(of object: JSONObject, _ looked: inout Int) -> SchemaProblem? {
@@ -104,7 +131,11 @@ extension ValueSchema {
     // MARK: Words
 
     /// The type with its article, for messages: "an integer or null".
-    package var phrase: String { isNullable ? "\(type.phrase) or null" : type.phrase }
+    package var phrase: String {
+        let names = (types ?? [type]).map(\.phrase) + (isNullable ? ["null"] : [])
+        return names.dropLast().joined(separator: ", ") + (names.count > 1 ? " or " : "")
+            + names[names.count - 1]
+    }
 
     /// The only values, for messages: "one of auto, manual".
     static func list(_ choices: [JSON]) -> String {
@@ -129,5 +160,18 @@ extension ValueSchema {
 
     static func count(_ count: Int, _ what: String) -> String {
         count == 1 ? "1 \(what)" : "\(count) \(what)s"
+    }
+}
+
+extension JSON {
+    /// The same for all values that are equal: numbers without a fraction are integers.
+    fileprivate var canonical: JSON {
+        switch self {
+        case .double(let number): Int(exactly: number).map { .int($0) } ?? self
+        case .array(let elements): .array(elements.map(\.canonical))
+        case .object(let object):
+            .object(JSONObject(sorted: object.members.map { .init(key: $0.key, value: $0.value.canonical) }))
+        default: self
+        }
     }
 }

@@ -9,7 +9,7 @@ package final class ValueSchema: Sendable {
     package struct Property: Sendable {
         package let name: String
         package let schema: ValueSchema
-        /// Whether the object always has it.
+        /// Whether the object always has it: it says so, or there is a default.
         package let isRequired: Bool
     }
 
@@ -17,16 +17,26 @@ package final class ValueSchema: Sendable {
     package struct Words: Sendable {
         package var type = PayloadType.any
         package var isNullable = false
-        /// `enum`: the only values, in written order.
+        /// The types of a union; `type` is `any` then.
+        package var types: [PayloadType]?
+        /// `enum` or `const`: the only values, in written order.
         package var choices: [JSON]?
         /// Integers or doubles.
         package var minimum: JSON?
         package var maximum: JSON?
+        /// Bounds that can't be reached.
+        package var exclusiveMinimum: JSON?
+        package var exclusiveMaximum: JSON?
         /// In Unicode scalars.
         package var minLength: Int?
         package var maxLength: Int?
         package var items: ValueSchema?
+        package var minItems: Int?
         package var maxItems: Int?
+        /// `uniqueItems`.
+        package var areUnique = false
+        /// `overflow: dropOldest`: what is appended beyond `maxItems` takes the place of the first elements.
+        package var dropsOldest = false
         /// The named members of an object, ascending by the bytes of their names; it has no others.
         package var properties: [Property]?
         /// What every member of an object is that is used as a map.
@@ -40,10 +50,18 @@ package final class ValueSchema: Sendable {
     package let words: Words
     /// `enum`, as values are held against it.
     let allowed: Choices?
+    /// Whether something inside of its values has a default, and whether any array drops elements, this one included.
+    let fillsIn: Bool
+    let dropsAny: Bool
 
     package init(_ words: Words) {
         self.words = words
         allowed = words.choices.map { Choices($0) }
+        let parts = (words.properties ?? []).map(\.schema) + [words.items, words.values].compactMap(\.self)
+        fillsIn =
+            words.properties?.contains { $0.schema.fallback != nil } == true
+            || parts.contains(where: \.fillsIn)
+        dropsAny = words.dropsOldest || parts.contains(where: \.dropsAny)
     }
 
     /// Takes every value.
@@ -56,13 +74,17 @@ package final class ValueSchema: Sendable {
 
     package var type: PayloadType { words.type }
     package var isNullable: Bool { words.isNullable }
+    package var types: [PayloadType]? { words.types }
     package var choices: [JSON]? { words.choices }
     package var minimum: JSON? { words.minimum }
     package var maximum: JSON? { words.maximum }
     package var minLength: Int? { words.minLength }
     package var maxLength: Int? { words.maxLength }
     package var items: ValueSchema? { words.items }
+    package var minItems: Int? { words.minItems }
     package var maxItems: Int? { words.maxItems }
+    package var areUnique: Bool { words.areUnique }
+    package var dropsOldest: Bool { words.dropsOldest }
     package var properties: [Property]? { words.properties }
     package var values: ValueSchema? { words.values }
     /// `default`.
@@ -70,12 +92,21 @@ package final class ValueSchema: Sendable {
     package var summary: String? { words.summary }
 
     /// Whether it takes every value.
-    package var isOpen: Bool { type == .any && choices == nil }
+    package var isOpen: Bool { type == .any && choices == nil && types == nil }
+
+    /// Whether its values are looked at whole, whatever is written inside of them.
+    var isWhole: Bool { choices != nil || types != nil || areUnique }
 
     /// Whether it says more than its type.
     package var isNarrow: Bool {
-        isNullable || choices != nil || minimum != nil || maximum != nil || minLength != nil
-            || maxLength != nil || items != nil || maxItems != nil || properties != nil || values != nil
+        isNullable || types != nil || choices != nil || fillsIn || hasBounds || items != nil
+            || properties != nil || values != nil
+    }
+
+    /// Whether it has any word that says how large values are.
+    var hasBounds: Bool {
+        minimum != nil || maximum != nil || words.exclusiveMinimum != nil || words.exclusiveMaximum != nil
+            || minLength != nil || maxLength != nil || minItems != nil || maxItems != nil || areUnique
     }
 
     package func property(_ name: String) -> Property? {

@@ -24,13 +24,16 @@ struct WrittenPlace {
         case .set: return lengthProblem ?? schema.problem(of: value, &looked)?.inside(path)
         case .unset:
             guard let holder else { return StateSchema.missing(path[0]) }
+            if let lengthProblem { return lengthProblem }
             let name = path[path.count - 1]
             guard holder.property(name)?.isRequired == true else { return nil }
             return SchemaProblem("must have a member \(name)", at: Array(path.dropLast()))
         case .increment, .toggle: return problem(of: schema, upTo: path.count, &looked)
-        case .remove: return schema.choices == nil ? nil : problem(of: schema, upTo: path.count, &looked)
+        case .remove:
+            guard schema.isWhole || schema.minItems != nil else { return nil }
+            return problem(of: schema, upTo: path.count, &looked)
         case .append:
-            if schema.choices != nil { return problem(of: schema, upTo: path.count, &looked) }
+            if schema.isWhole { return problem(of: schema, upTo: path.count, &looked) }
             guard schema.type == .array, case .array(let elements)? = state.value(at: path) else {
                 return nil
             }
@@ -43,9 +46,10 @@ struct WrittenPlace {
         }
     }
 
-    /// What is wrong with the length of an array one of whose elements was set: it may be a new one.
+    /// What is wrong with the length of an array one of whose elements was set, which may be a new one, or taken away.
     var lengthProblem: SchemaProblem? {
-        guard kind == .set, let holder, holder.maxItems != nil else { return nil }
+        guard let holder, kind == .set && holder.maxItems != nil || kind == .unset && holder.minItems != nil
+        else { return nil }
         let place = Array(path.dropLast())
         guard case .array(let elements)? = state.value(at: place) else { return nil }
         return holder.problem(ofCount: elements.count)?.inside(place)
@@ -55,7 +59,7 @@ struct WrittenPlace {
     private static func problem(
         of merged: JSON, mergedBy patch: JSON, with schema: ValueSchema, _ looked: inout Int
     ) -> SchemaProblem? {
-        guard case .object(let changes) = patch, case .object(let object) = merged, schema.choices == nil,
+        guard case .object(let changes) = patch, case .object(let object) = merged, !schema.isWhole,
             schema.type == .object
         else { return schema.problem(of: merged, &looked) }
         looked += 1

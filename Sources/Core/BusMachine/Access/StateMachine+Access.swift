@@ -93,12 +93,16 @@ extension StateMachine {
 
     private func dataOfRule(state: JSONObject, payload: JSONObject, store: String) -> JSON {
         let who = who
+        let seconds = Double(time) / 1000
+        var meta: JSONObject = [
+            "time": .double(seconds), "revision": .int(revision + 1), "uid": who["uid"] ?? .null, "who": who,
+        ]
+        if rules >= BusLimits.rulesOfWords {
+            for clock in ClockTime.allCases { meta[clock.rawValue] = .int(clock.value(at: seconds)) }
+        }
         return [
             "state": .object(state), "payload": .object(payload), "store": .string(store), "who": who,
-            "meta": [
-                "time": .double(Double(time) / 1000), "revision": .int(revision + 1),
-                "uid": who["uid"] ?? .null, "who": who,
-            ],
+            "meta": .object(meta),
         ]
     }
 

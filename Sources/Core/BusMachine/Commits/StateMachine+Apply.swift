@@ -18,6 +18,7 @@ extension StateMachine {
         facts.pointee.budget.bytes = BusLimits.commitBytes
         let mostRead = mostRead
         facts.pointee.budget.reading = mostRead
+        if facts.pointee.keepsPrior { context.forgetPrior() }
         let before = stateBytes
         do throws(RequestError) {
             defer {
@@ -66,6 +67,7 @@ extension StateMachine {
 
     private func applyBatch(_ facts: CommitContext.Place) throws(RequestError) {
         for index in 0..<plan.actions.count {
+            if facts.pointee.keepsPrior { context.forgetPrior() }
             for step in plan.actions[index].steps {
                 do throws(RequestError) {
                     try apply(plan.steps.elements.baseAddress! + step, facts)
@@ -162,6 +164,7 @@ extension StateMachine {
         let mark = undoLog.records.count
         context.facts.pointee.store = Int(index)
         if stores.pointer(index).pointee.timers >= 0 { renewLease(of: index) }
+        if step.pointee.type.readsItself { context.keep(draft.current, of: Int(index)) }
         let result = Unmanaged.passUnretained(context)._withUnsafeGuaranteedRef { context in
             Result { () throws(Rejection) in
                 try step.pointee.type.type.commit(

@@ -10,6 +10,7 @@ extension StateMachine {
         var guards = plan.guards[...]
         for (number, action) in plan.actions.elements.enumerated() {
             try applyStoreSteps(before: number, facts)
+            if facts.pointee.keepsPrior { context.forgetPrior() }
             for place in action.steps {
                 let step = plan.steps[place]
                 let wanted = guards.first?.step == place ? guards.removeFirst().condition : nil

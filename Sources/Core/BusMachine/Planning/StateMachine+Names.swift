@@ -121,7 +121,15 @@ extension StateMachine: StoreReader {
     }
 
     package func state(at address: String) -> JSONObject? {
-        find(address).map { stores.pointer($0).pointee.state }
+        guard let index = find(address) else { return nil }
+        let record = stores.pointer(index)
+        // Stores of one type do not see each other's changes by one action; those of types that wait for it do.
+        if context.facts.pointee.keepsPrior, let prior = context.prior[Int(index)],
+            stores.pointer(Int32(context.facts.pointee.store)).pointee.type == record.pointee.type
+        {
+            return prior
+        }
+        return record.pointee.state
     }
 
     /// The state of a store and the version of its type, for a later machine.

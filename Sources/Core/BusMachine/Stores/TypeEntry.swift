@@ -31,6 +31,9 @@ public final class TypeEntry {
     /// What each action writes, where its payload alone says it; kept here so that the type is not asked each time.
     @exclusivity(unchecked) private var precomputedWrites: [PrecomputedWrites?] = []
 
+    /// Whether its actions read other stores of the type, as they were before the action.
+    @exclusivity(unchecked) private(set) var readsItself = false
+
     /// How many of its stores have a lease, which every dispatch renews that matches them: so none of them is left out.
     @exclusivity(unchecked) private var leases = 0
 
@@ -70,6 +73,7 @@ public final class TypeEntry {
         actionNames = type.actionNames
         committed = ContiguousArray(repeating: 0, count: actionNames.count)
         rememberWrites()
+        readsItself = type.waitFor.contains { UTF8Order.equal($0, name) }
         actions = NameTable(actionNames.enumerated().map { (name: $1, number: Int32($0)) })
         workPerStore = Array(repeating: 0, count: actionNames.count)
         encoded = nil

@@ -81,6 +81,15 @@ enum Definitions {
               "default": { "hall": { "size": 9, "note": null, "self": true, "door": { "open": false } } }
             },
             "nothing": { "type": "object", "properties": {}, "default": {} },
+            "union": { "type": ["string", "integer", "array", "null"], "default": null },
+            "either": { "type": ["string", "null"], "default": "x" },
+            "numeric": { "type": ["integer", "number"], "default": 1 },
+            "fixed": { "const": "club" },
+            "tags": { "type": "array", "items": "string", "minItems": 1, "maxItems": 4, "uniqueItems": true,
+                      "overflow": "dropOldest", "default": ["a"] },
+            "bounded": { "type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1, "default": 0.5 },
+            "spot": { "properties": { "x": { "type": "number", "default": 0.5 }, "y": "integer",
+                      "mode": { "enum": ["auto", "off"], "default": "off" } }, "default": { "y": 3 } },
             "class": { "type": "string", "default": "" }
           },
           "initial": { "ratio": 2, "undeclared": 1 },
