@@ -98,6 +98,14 @@ let package = Package(
         .target(name: "BusYAML", dependencies: ["BusJSON", "BusSource", "BusSystem", "CYAML"]),
         // A directory of files, compiled into state types.
         .target(name: "BusDefinitions", dependencies: ["BusJSON", "BusLogic", "BusSource", "BusYAML"]),
+        // The tests that files of types have, run on a bus in memory.
+        .target(
+            name: "TypeTesting",
+            dependencies: [
+                "BusDefinitions", "BusEngine", "BusJSON", "BusLogic", "BusMachine", "BusProtocol",
+                "BusSource",
+                "BusYAML",
+            ]),
         // The architecture inside one process; no I/O, nothing of the bus.
         .target(name: "Flux"),
         // Stores for tests of what is built on Flux: expectations, effects, recordings. It links no test library.
@@ -114,7 +122,7 @@ let package = Package(
                 "BusCluster", "BusDefinitions", "BusEngine", "BusHistory", "BusJSON", "BusLog", "BusLogic",
                 "BusMachine", "BusProtocol", "BusSource", "BusSystem", "BusTLS", "BusYAML", "CLinux",
                 "EtcdLog", "FluxBus",
-                "Systemd",
+                "Systemd", "TypeTesting",
                 logging,
             ]),
         // A daemon for one's own main: the command line of fluxbusd, and compiled state types.
@@ -138,8 +146,8 @@ let package = Package(
             name: "FluxBusCommand",
             dependencies: [
                 "BusDefinitions", "BusJSON", "BusLogic", "BusMachine", "BusMetrics", "BusProtocol",
-                "BusSystem", "FluxBus",
-                "TypeCode", arguments,
+                "BusSource", "BusState", "BusSystem", "FluxBus",
+                "TypeCode", "TypeTesting", arguments,
             ]),
         // zlib, which compresses the page's files once: what loads of the page is a third.
         .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
@@ -221,6 +229,13 @@ let package = Package(
             dependencies: [
                 "BusDefinitions", "BusJSON", "BusLogic", "BusSource", "BusYAML", "TestFiles",
             ]),
+        .testTarget(
+            name: "TypeTestingTests",
+            dependencies: [
+                "BusDefinitions", "BusLogic", "BusProtocol", "BusSource", "BusYAML", "TestFiles",
+                "TypeTesting",
+            ],
+            exclude: ["Table/mistakes.txt"]),
         .testTarget(
             name: "SimulationTests",
             dependencies: [
@@ -324,8 +339,9 @@ let package = Package(
         .testTarget(
             name: "FluxBusCommandTests",
             dependencies: [
-                "BusEngine", "BusJSON", "BusLogic", "BusMachine", "BusSystem", "FluxBus", "FluxBusCommand",
-                "TestFiles",
+                "BusEngine", "BusJSON", "BusLogic", "BusMachine", "BusSource", "BusSystem", "BusYAML",
+                "FluxBus",
+                "FluxBusCommand", "TestFiles",
                 "TestModes", "TestServer", "TestSupport", "fluxbus-bench",
             ]),
         // Metrics, read by parsers of others; the numbers of a real bus.
@@ -403,7 +419,7 @@ let floors = [
         "BusCluster", "BusHistory",
     ],
     "Sources/Daemon": [
-        "BusYAML", "BusDefinitions", "BusEngine", "BusLog", "EtcdLog", "Systemd", "BusServer",
+        "BusYAML", "BusDefinitions", "BusEngine", "TypeTesting", "BusLog", "EtcdLog", "Systemd", "BusServer",
         "FluxBusDaemon",
         "fluxbusd",
     ],
@@ -420,7 +436,8 @@ let floors = [
 
     "Tests/Core": ["BusJSONTests", "BusCELTests", "BusLogicTests", "ClusterTests"],
     "Tests/Daemon": [
-        "BusYAMLTests", "BusDefinitionsTests", "ContractTests", "AccessTests", "HostileClientTests",
+        "BusYAMLTests", "BusDefinitionsTests", "TypeTestingTests", "ContractTests", "AccessTests",
+        "HostileClientTests",
         "SimulationTests", "ModelTests",
         "TranscriptTests", "CostTests", "BusLogTests", "EtcdLogTests", "ClusterDaemonTests",
         "DurabilityTests", "SystemdTests", "BusServerTests", "FluxBusDaemonTests",

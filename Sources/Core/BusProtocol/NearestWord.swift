@@ -28,10 +28,43 @@ package func nearestWord(to word: String, among words: [String]) -> String? {
 
 /// The end of a sentence about a word that is not valid: what was probably meant, or else all that is valid.
 package func suggestion(for word: String, among words: [String]) -> String {
-    if let nearest = nearestWord(to: word, among: words) { return "did you mean `\(nearest)`?" }
+    let synonym = synonyms[word.lowercased()]?.first(where: words.contains)
+    if let nearest = nearestWord(to: word, among: words) ?? synonym { return "did you mean `\(nearest)`?" }
     if words.isEmpty { return "none is valid here." }
     return "valid here: \(words.map { "`\($0)`" }.joined(separator: ", "))."
 }
+
+/// What other languages call what is called otherwise here.
+private let synonyms: [String: [String]] = [
+    "list": ["array"], "seq": ["array"], "sequence": ["array"], "tuple": ["array"], "float": ["number"],
+    "double": ["number"],
+    "decimal": ["number"], "real": ["number"], "str": ["string"], "text": ["string"], "char": ["string"],
+    "dict": ["object"],
+    "map": ["object"], "hash": ["object"], "struct": ["object"], "record": ["object"], "int": ["integer"],
+    "long": ["integer"], "bool": ["boolean"], "flag": ["boolean"], "mixed": ["any"], "json": ["any"],
+    "description": ["summary"], "title": ["summary"], "doc": ["summary"], "comment": ["summary"],
+    "help": ["summary"],
+    "min": ["minimum"], "max": ["maximum"], "ge": ["minimum"], "le": ["maximum"], "maxlen": ["maxLength"],
+    "choices": ["enum"], "oneof": ["enum"], "fields": ["properties", "state"],
+    "members": ["properties", "state"],
+    "additionalproperties": ["values"], "null": ["nullable"], "name": ["type", "user"], "id": ["type"],
+    "uses": ["waitFor"],
+    "methods": ["actions"], "reducers": ["actions"], "mutations": ["actions"], "commands": ["actions"],
+    "events": ["actions"],
+    "getters": ["computed"], "derived": ["computed"], "defaults": ["initial"], "args": ["payload"],
+    "params": ["payload"],
+    "parameters": ["payload"], "arguments": ["payload"], "input": ["payload"], "guard": ["when"],
+    "condition": ["when", "if"],
+    "assert": ["require"], "validate": ["require"], "check": ["require"], "update": ["set"],
+    "assign": ["set"],
+    "delete": ["unset"], "push": ["append"], "add": ["append", "increment"], "concat": ["append", "cat"],
+    "decrement": ["increment"], "message": ["else"], "reason": ["else"], "error": ["else", "rejected"],
+    "delay": ["in", "after"], "wait": ["after"], "sum": ["+"], "equals": ["=="], "eq": ["=="], "not": ["!"],
+    "len": ["length"],
+    "setup": ["given"], "when": ["dispatch"], "then": ["state"], "expect": ["state"], "do": ["dispatch"],
+    "result": ["returns"], "expected": ["state"], "before": ["given"], "after": ["state"],
+    "fails": ["rejected"],
+]
 
 /// Fewer letters begin too many words.
 private let shortestAbbreviation = 3

@@ -5,7 +5,11 @@ import BusProtocol
 package enum FileWords {
     /// "unknown key `actoins` in state type; did you mean `actions`?" `owner` is what the object describes: "a state type".
     package static func unknownKey(_ key: String, in owner: String, among valid: [String]) -> String {
-        "unknown key `\(key)` in \(withoutArticle(owner)); \(suggestion(for: key, among: valid))"
+        let parts = key.split(separator: ":", maxSplits: 1)
+        if parts.count == 2, valid.contains(String(parts[0])) {
+            return "A space belongs behind the colon; write \(parts[0]): \(parts[1])."
+        }
+        return "unknown key `\(key)` in \(withoutArticle(owner)); \(suggestion(for: key, among: valid))"
     }
 
     /// "invalid value `allways` for `sync`; did you mean `always`?"

@@ -8,11 +8,9 @@ import BusYAML
 ///
 /// It reads the files only when it is asked, which most catalogs never do. It belongs to the reading of one catalog.
 final class TakenMembers {
-    private struct Member {
+    private struct Member: Hashable {
         let action: String
         let name: String
-        /// Empty for a type without a file.
-        let file: String
     }
 
     private let files: [TypeCatalog.File]
@@ -29,25 +27,25 @@ final class TakenMembers {
     /// Whether an action of another file or of a type without one takes a member.
     func isTaken(_ member: String, by action: String, besides file: String) -> Bool {
         asked = true
-        return members.contains {
-            $0.file != file && UTF8Order.equal($0.action, action) && UTF8Order.equal($0.name, member)
-        }
+        let files = members[Member(action: action, name: member)] ?? []
+        return files.contains { $0 != file }
     }
 
-    private func collect() -> [Member] {
-        var members: [Member] = []
+    /// The files whose actions take a member; empty for a type without one.
+    private func collect() -> [Member: Set<String>] {
+        var members: [Member: Set<String>] = [:]
         for file in files {
             guard let source = try? LocatedValue.read(file.bytes, file: file.name) else { continue }
             for action in source.json["actions"]?.object?.members ?? [] {
                 for name in action.value["payload"]?.object?.keys ?? [] {
-                    members.append(Member(action: action.key, name: name, file: file.name))
+                    members[Member(action: action.key, name: name), default: []].insert(file.name)
                 }
             }
         }
         for type in natives {
             for (index, action) in type.actionNames.enumerated() {
                 for name in type.payloadSchema(of: index)?.names ?? [] {
-                    members.append(Member(action: action, name: name, file: ""))
+                    members[Member(action: action, name: name), default: []].insert("")
                 }
             }
         }

@@ -35,6 +35,7 @@ package struct TypeCatalog: Sendable {
     ) {
         var types: [DeclaredType] = []
         var names: [DeclaredType.Waiting] = []
+        var placesByName = Dictionary(natives.map { ($0.name, Place?.none) }) { first, _ in first }
         // A type that is waited for may be in a file that could not be read.
         var areAllNamed = errors.isEmpty
         let others = TakenMembers(files, natives)
@@ -52,7 +53,7 @@ package struct TypeCatalog: Sendable {
                 continue
             }
             do throws(SourceError) {
-                try Self.checkName(of: waiting, among: names, natives)
+                try Self.take(waiting, &placesByName)
                 names.append(waiting)
                 if let type { types.append(type) }
             } catch {
@@ -112,18 +113,18 @@ package struct TypeCatalog: Sendable {
         throw Refusal(lines: errors.lines)
     }
 
-    private static func checkName(
-        of type: DeclaredType.Waiting, among types: [DeclaredType.Waiting], _ natives: [any StateType]
+    /// Takes the name of a type, which no other may have. `places` has the taken ones, those of types without a file with nil.
+    private static func take(
+        _ type: DeclaredType.Waiting, _ places: inout [String: Place?]
     ) throws(SourceError) {
-        if let other = types.first(where: { UTF8Order.equal($0.name, type.name) }) {
+        guard let other = places.updateValue(type.place, forKey: type.name) else { return }
+        places[type.name] = other
+        if let other {
             throw SourceError(
-                "The type \(type.name) is defined in \(other.place.file) too; rename one of them.",
-                at: type.place)
+                "The type \(type.name) is defined in \(other.file) too; rename one of them.", at: type.place)
         }
-        if natives.contains(where: { UTF8Order.equal($0.name, type.name) }) {
-            throw SourceError(
-                "This daemon has a type \(type.name) of its own; rename this one.", at: type.place)
-        }
+        throw SourceError(
+            "This daemon has a type \(type.name) of its own; rename this one.", at: type.place)
     }
 
     /// Reads all `*.yaml`, `*.yml` and `*.json` files of a directory and compiles them.
@@ -151,10 +152,8 @@ package struct TypeCatalog: Sendable {
         var files: [File] = []
         do throws(SourceError) {
             for name in try FileReading.names(in: directory) {
-                guard !name.hasPrefix("."), endings.contains(where: { name.hasSuffix($0) }) else {
-                    continue
-                }
-                let path = directory.hasSuffix("/") ? directory + name : directory + "/" + name
+                guard Self.isDefinition(name) else { continue }
+                let path = Self.path(of: name, in: directory)
                 do throws(SourceError) {
                     files.append(File(name: path, bytes: try FileReading.bytes(of: path)))
                 } catch {
@@ -181,6 +180,24 @@ package struct TypeCatalog: Sendable {
     }
 
     private static let endings = [".yaml", ".yml", ".json"]
+
+    private static func isDefinition(_ name: String) -> Bool {
+        !name.hasPrefix(".") && endings.contains(where: name.hasSuffix) && !isTestFile(name)
+    }
+
+    /// Whether a file of this name has tests of types, and no type.
+    package static func isTestFile(_ name: String) -> Bool {
+        !name.hasPrefix(".") && endings.contains { name.hasSuffix(".test" + $0) }
+    }
+
+    /// The paths of the files of tests in a directory, ascending.
+    package static func testFiles(in directory: String) throws(SourceError) -> [String] {
+        try FileReading.names(in: directory).filter(isTestFile).map { path(of: $0, in: directory) }
+    }
+
+    private static func path(of name: String, in directory: String) -> String {
+        directory.hasSuffix("/") ? directory + name : directory + "/" + name
+    }
 }
 
 extension TypeCatalog.File {

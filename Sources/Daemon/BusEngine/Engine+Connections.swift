@@ -319,6 +319,22 @@ extension Engine {
         connections[id].output.outbox.output(into: pieces)
     }
 
+    /// Takes all that waits for a connection, for owners without sockets.
+    package func takeOutput(of id: ConnectionID) -> [UInt8] {
+        withUnsafeTemporaryAllocation(of: OutputPiece.self, capacity: 64) { pieces in
+            var bytes: [UInt8] = []
+            while hasOutput(id) {
+                var count = 0
+                for piece in pieces.prefix(output(of: id, into: pieces)) {
+                    bytes += UnsafeRawBufferPointer(start: piece.base, count: piece.count)
+                    count += piece.count
+                }
+                _ = sent(id, count)
+            }
+            return bytes
+        }
+    }
+
     /// Removes what was sent. What had to wait for room continues, so there may be more output now.
     /// True: there is nothing more to send, and nothing keeps the connection from being read.
     @discardableResult

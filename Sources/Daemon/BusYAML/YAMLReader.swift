@@ -143,7 +143,8 @@ struct YAMLReader: ~Copyable {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    private static let taggedMessage = "Tags are not supported; leave it out, and write a string in quotes."
+    private static let taggedMessage =
+        "Tags are not supported; a text or an operator that begins with ! stands in quotes, such as \"!state.on\"."
 
     private func refuse(
         anchor: UnsafeMutablePointer<UInt8>?, tag: UnsafeMutablePointer<UInt8>?
@@ -194,10 +195,10 @@ struct YAMLReader: ~Copyable {
             return SourceError(
                 "This is not YAML: \(problem).", at: source.place(of: parser.pointee.problem_offset))
         }
-        let context = parser.pointee.context.map { " \(String(cString: $0))" } ?? ""
-        return SourceError(
-            "This is not YAML: \(problem)\(context); check the indentation and the quotes here and above.",
-            at: place(parser.pointee.problem_mark))
+        return YAMLAdvice(
+            source, problem: problem, context: parser.pointee.context.map { String(cString: $0) } ?? "",
+            at: place(parser.pointee.problem_mark), from: place(parser.pointee.context_mark)
+        ).error
     }
 }
 

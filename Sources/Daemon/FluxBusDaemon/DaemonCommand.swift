@@ -96,8 +96,11 @@ struct DaemonCommand: ParsableCommand {
             valueName: "level"))
     var logLevel: String?
 
-    @Flag(help: "Check the configuration, all state types and stores, and exit.")
+    @Flag(help: "Check the configuration, all state types with their tests, and stores, and exit.")
     var check = false
+
+    @Flag(help: "With --check: leave out the tests that files of state types have.")
+    var noTests = false
 
     @Flag(
         help:
@@ -124,6 +127,7 @@ struct DaemonCommand: ParsableCommand {
         if [check, verify, restore != nil].count(where: { $0 }) > 1 {
             throw ValidationError("--check, --verify and --restore are done one at a time; choose one.")
         }
+        if noTests, !check { throw ValidationError("Only --check runs tests; leave --no-tests out.") }
     }
 
     /// Runs the daemon with these Swift states beside the declared types.
@@ -163,11 +167,12 @@ struct DaemonCommand: ParsableCommand {
             throw error
         }
         if check {
-            try setup.check()
+            let tests = try setup.check(runsTests: !noTests)
             let addresses = setup.configuration.listen.map(\.text)
             for remark in setup.remarks { FileStream.stderr.write(remark) }
             FileStream.stdout.write(
-                "\(ProgramName.text): configuration OK: \(setup.summary(addresses: addresses))")
+                "\(ProgramName.text): configuration OK: \(setup.summary(addresses: addresses))"
+                    + (tests == 0 ? "" : "; \(tests) \(tests == 1 ? "test passes" : "tests pass")"))
             return
         }
         if verify { return try verify(setup) }

@@ -44,7 +44,8 @@ package struct RootCommand: ParsableCommand {
                 subcommands: [
                     TypesCommand.self, ClientsCommand.self, KickCommand.self, StatsCommand.self,
                     TopCommand.self, PingCommand.self, ClusterCommand.self, ReloadCommand.self,
-                    WhoAmICommand.self, AccessCommand.self, WebCommand.self,
+                    WhoAmICommand.self, AccessCommand.self, WebCommand.self, DevCommand.self,
+                    SchemaCommand.self,
                 ]),
         ])
 

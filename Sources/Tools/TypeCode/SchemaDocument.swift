@@ -2,7 +2,7 @@ import BusJSON
 
 /// A state type as a document of JSON Schema, 2020-12. The document itself is the schema of a state; the payload of an action
 /// is `#/$defs/payload.ACTION`.
-enum SchemaDocument {
+package enum SchemaDocument {
     static func text(of type: TypeDescription) -> String {
         var definitions: JSONObject = ["state": state(of: type)]
         for action in type.actions {
@@ -16,8 +16,13 @@ enum SchemaDocument {
             "$comment": .string(TypeLanguage.jsonSchema.origin(type.name).joined(separator: " ")),
         ]
         document["description"] = description(type.summary)
+        return lines(.object(document))
+    }
+
+    /// A document on several lines, for people.
+    package static func lines(_ document: JSON) -> String {
         var text = ""
-        write(.object(document), "", &text)
+        write(document, "", &text)
         return text + "\n"
     }
 
@@ -87,7 +92,6 @@ enum SchemaDocument {
 
     private static func description(_ summary: String?) -> JSON? { summary.map(JSON.string) }
 
-    /// The value on several lines, for people.
     private static func write(_ value: JSON, _ indentation: String, _ text: inout String) {
         let inner = indentation + "  "
         switch value {

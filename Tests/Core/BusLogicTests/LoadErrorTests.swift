@@ -38,7 +38,7 @@ struct LoadErrorTests {
             head + "actions: { act: { payload: { by: §int } } }",
             "int is not a payload type; did you mean `integer`?"),
         Case(
-            head + "actions: { act: { payload: { by: §float } } }",
+            head + "actions: { act: { payload: { by: §quux } } }",
             "valid here: `any`, `boolean`, `integer`, `number`"),
         Case(
             head + "actions: { act: { payload: { by: { type: integer, default: §x } } } }",

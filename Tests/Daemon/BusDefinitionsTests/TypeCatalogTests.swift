@@ -3,6 +3,7 @@ import BusJSON
 import BusLogic
 import BusSource
 import BusYAML
+import Foundation
 import TestFiles
 import Testing
 
@@ -14,6 +15,39 @@ struct TypeCatalogTests {
 
     private func error(_ files: [String: String]) throws -> SourceError {
         try #require(#expect(throws: SourceError.self) { try catalog(files) })
+    }
+
+    /// Four times as many files take four times as long, and not sixteen times, though each waits for another and an action of all of
+    /// them takes a payload that it does not read.
+    @Test func loadingIsLinear() throws {
+        func files(_ count: Int) -> [TypeCatalog.File] {
+            (0..<count).map { number in
+                let text = """
+                    type: lamp\(number)
+                    \(number > 0 ? "waitFor: [lamp\(number - 1)]" : "summary: The first one.")
+                    state: { on: { type: boolean, default: false }, level: { type: integer, minimum: 0, default: 0 } }
+                    computed: { isBright: on && level > 60 }
+                    actions:
+                      dim: { payload: { to: integer, by: string }, set: { level: = payload.to } }
+                      flip: { toggle: [on] }
+                    """
+                return TypeCatalog.File(name: "\(number).yaml", bytes: Array(text.utf8))
+            }
+        }
+        func cost(_ count: Int) throws -> Double {
+            let files = files(count)
+            var least = Double.infinity
+            for _ in 0..<3 {
+                let start = clock()
+                let catalog = try TypeCatalog(files)
+                least = min(least, Double(clock() - start) / Double(CLOCKS_PER_SEC))
+                #expect(catalog.types.count == count)
+            }
+            return least
+        }
+        let (few, many) = (try cost(250), try cost(1000))
+        #expect(many < 10 * few, "250 files take \(few) s, 1000 take \(many) s")
+        print("1000 type files: \(many) s")
     }
 
     @Test func typesAreSortedByName() throws {

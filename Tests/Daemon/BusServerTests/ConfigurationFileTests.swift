@@ -41,7 +41,7 @@ struct ConfigurationFileTests {
         #expect(setup.warnings.count == 1)
         #expect(setup.warnings[0].contains("fluxbusd.yaml:4:") == true)
         #expect(setup.warnings[0].contains("Nobody can have the role guest"))
-        for refuse in [{ try setup.check() }, { _ = try setup.reloaded() }] {
+        for refuse in [{ _ = try setup.check() }, { _ = try setup.reloaded() }] {
             let failure = #expect(throws: StartFailure.self) { try refuse() }
             #expect(failure?.code == .configuration && failure?.messages == setup.warnings)
         }

@@ -25,6 +25,11 @@ import Testing
         try String(contentsOfFile: "\(root)/\(file)", encoding: .utf8)
     }
 
+    /// A sample, whose first line names the schema where it is installed.
+    private func sample(_ name: String) throws -> String {
+        try Repository.text("config/\(name)").replacing("=/usr/share/", with: "=/opt/flux/share/")
+    }
+
     @Test func samplesPagesAndCompletionsAreInstalledAndRemoved() throws {
         let outcome = try install()
         try #require(outcome.status == 0, "\(outcome.errors)")
@@ -34,12 +39,15 @@ import Testing
         for folder in ["etc/fluxbus/types", "opt/flux/share/doc/fluxbus/examples/types"] {
             #expect(try names(in: folder) == samples)
             for name in samples {
-                #expect(try text("\(folder)/\(name)") == Repository.text("config/types/\(name)"))
+                #expect(try text("\(folder)/\(name)") == sample("types/\(name)"))
             }
         }
         #expect(
             try text("opt/flux/share/doc/fluxbus/examples/fluxbusd.yaml")
-                == Repository.text("config/fluxbusd.yaml"))
+                == sample("fluxbusd.yaml"))
+        let schemas = "opt/flux/share/fluxbus/schemas"
+        #expect(try names(in: schemas) == ["access", "config", "test", "type"].map { "\($0).schema.json" })
+        #expect(try text("\(schemas)/type.schema.json").contains("A state type of FluxBus"))
 
         // Every page, in the folder of its section.
         let pages = try ManualPages.names()

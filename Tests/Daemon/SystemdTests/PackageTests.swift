@@ -32,6 +32,9 @@ struct PackageTests {
         for page in ["man5/fluxbus-types.5", "man7/fluxbus-operating.7", "man7/fluxbus-protocol.7"] {
             try harness.check("test", "-e", "/usr/share/man/\(page).gz")
         }
+        for kind in ["type", "test", "config", "access"] {
+            try harness.check("test", "-e", "/usr/share/fluxbus/schemas/\(kind).schema.json")
+        }
         let examples = try harness.check("ls", "/usr/share/doc/fluxbus/examples/types")
         #expect(examples.split(separator: "\n").contains("thermostat.yaml"))
         // At most 0.5 of 10; the option counts in tenths.

@@ -54,11 +54,15 @@ import Testing
         "BusHistory": ["BusJSON", "BusLogic", "BusMachine", "BusProtocol"],
         "BusYAML": ["BusJSON", "BusSource", "BusSystem", "CYAML"],
         "BusDefinitions": ["BusJSON", "BusLogic", "BusSource", "BusYAML"],
+        "TypeTesting": [
+            "BusDefinitions", "BusEngine", "BusJSON", "BusLogic", "BusMachine", "BusProtocol", "BusSource",
+            "BusYAML",
+        ],
         "BusServer": [
             "BusCluster", "BusDefinitions", "BusEngine", "BusHistory", "BusJSON", "BusLog", "BusLogic",
             "BusMachine", "BusProtocol", "BusSource", "BusSystem", "BusTLS", "BusYAML", "CLinux", "EtcdLog",
             "FluxBus",
-            "Systemd",
+            "Systemd", "TypeTesting",
         ],
         "BusSystem": ["CLinux"], "Systemd": ["BusSystem", "CSystemd"],
         "BusLog": ["BusSystem", "CLinux", "CSQLite"], "BusTLS": ["COpenSSL"],
@@ -73,9 +77,10 @@ import Testing
         "TypeCode": ["BusJSON"],
         "BusMetrics": ["BusJSON"],
         "FluxBusCommand": [
-            "BusDefinitions", "BusJSON", "BusLogic", "BusMachine", "BusMetrics", "BusProtocol", "BusSystem",
-            "FluxBus",
-            "TypeCode",
+            "BusDefinitions", "BusJSON", "BusLogic", "BusMachine", "BusMetrics", "BusProtocol", "BusSource",
+            "BusState",
+            "BusSystem", "FluxBus",
+            "TypeCode", "TypeTesting",
         ],
         "fluxbusd": ["FluxBusDaemon"], "fluxbus": ["FluxBusCommand"],
         "FluxBusWeb": [

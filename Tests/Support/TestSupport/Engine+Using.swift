@@ -3,22 +3,6 @@ import BusMachine
 
 /// An engine used as its owner does, without clients that are more than a number.
 extension Engine {
-    /// Takes all that waits for a connection.
-    package func takeOutput(of id: ConnectionID) -> [UInt8] {
-        withUnsafeTemporaryAllocation(of: OutputPiece.self, capacity: 64) { pieces in
-            var bytes: [UInt8] = []
-            while hasOutput(id) {
-                var count = 0
-                for piece in pieces.prefix(output(of: id, into: pieces)) {
-                    bytes += UnsafeRawBufferPointer(start: piece.base, count: piece.count)
-                    count += piece.count
-                }
-                sent(id, count)
-            }
-            return bytes
-        }
-    }
-
     /// Uses everything that was taken over, hands it on and lets everybody go. Gives the connections that the next one
     /// would have.
     package func exercise(_ connections: [ConnectionID]) throws -> [ConnectionID] {

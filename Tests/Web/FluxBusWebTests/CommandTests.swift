@@ -36,9 +36,10 @@ struct CommandTests {
 
     @Test func itsPlacesAreItsOwnFolderAndThePath() {
         #expect(
-            WebCommand.places(beside: "/opt/flux/bin/fluxbus", path: "/usr/bin::.:/bin:rel")
+            WebCommand.places(
+                of: "fluxbus-web", beside: "/opt/flux/bin/fluxbus", path: "/usr/bin::.:/bin:rel")
                 == ["/opt/flux/bin/fluxbus-web", "/usr/bin/fluxbus-web", "/bin/fluxbus-web"])
-        #expect(WebCommand.places(beside: nil, path: nil).isEmpty)
+        #expect(WebCommand.places(of: "fluxbus-web", beside: nil, path: nil).isEmpty)
     }
 
     @Test func allArgumentsAreThoseOfTheServer() throws {

@@ -197,6 +197,9 @@ extension TextCompiler {
         case ("state", nil), ("payload", nil), ("meta", nil), ("stores", nil): schema = .object
         case ("store", _): schema = .string
         case ("meta", let name?):
+            if let problem = ExpressionReview.problem(ofMeta: path.keys.map(\.name)) {
+                doubt(problem, at: path.keys[1].position)
+            }
             schema =
                 name.name == "time"
                 ? .number

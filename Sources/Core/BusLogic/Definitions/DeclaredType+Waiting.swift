@@ -46,12 +46,13 @@ extension DeclaredType {
     ) {
         let all = types + natives.map { Waiting($0) }
         let names = all.map(\.name)
+        let indices = Dictionary(zip(names, names.indices)) { first, _ in first }
         var edges: [[Int]] = []
         for type in all {
             var targets: [Int] = []
             for target in type.targets {
                 if UTF8Order.equal(target.name, type.name) { continue }
-                if let found = names.firstIndex(where: { UTF8Order.equal($0, target.name) }) {
+                if let found = indices[target.name] {
                     targets.append(found)
                 } else if target.place.line > 0 {
                     errors.append(

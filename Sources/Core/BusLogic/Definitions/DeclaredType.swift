@@ -30,6 +30,8 @@ package final class DeclaredType: StateType {
     let waitForPlaces: [Place]
     /// Where the type's name stands.
     package let place: Place
+    /// The tests that its file has, which the definition lacks; `TypeTestSuite` reads them.
+    package let tests: LocatedValue?
 
     /// Compiles what a file says; throws the mistake that explains most.
     package convenience init(_ source: LocatedValue) throws(SourceError) {
@@ -96,6 +98,7 @@ package final class DeclaredType: StateType {
         migrations = parts.migrations
         actionNames = parts.actions.map(\.name)
         timeToLive = parts.timeToLive
+        tests = parts.tests
         place = parts.place
     }
 
@@ -159,6 +162,12 @@ package final class DeclaredType: StateType {
                 "the commit's budget is used up at \(error.name); create it with less in it.")
         }
     }
+
+    /// Whether no action writes a member, because it is worked out from others.
+    package func isComputed(_ member: String) -> Bool { computed.contains(member) }
+
+    /// Whether a state that an action made may have a member that the definition does not name.
+    package var isOpen: Bool { makesMembers }
 
     /// Whether a state may have a member that the definition does not name.
     private func takes(_ member: String, from origin: StateOrigin) -> Bool {

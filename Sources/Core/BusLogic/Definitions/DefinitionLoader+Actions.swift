@@ -149,6 +149,12 @@ extension DefinitionLoader {
             (text, column) throws(SourceError) in
             try compiler.compile(segment: text, at: column, in: scope, write.place)
         }
+        if path.segments.contains(where: { if case .key("*") = $0 { true } else { false } }) {
+            mistakes.doubt(
+                "A path leads to one place, and * is a key like any other; write = and the whole list, such as "
+                    + "state.\(path.first ?? "items").map(x, …), or {payload.NAME} for the element that is meant.",
+                at: write.place)
+        }
         if let first = path.first, computedNames.contains(where: { UTF8Order.equal($0, first) }) {
             throw SourceError(
                 "\(first) is computed and can't be written; write what it reads.", at: write.place)

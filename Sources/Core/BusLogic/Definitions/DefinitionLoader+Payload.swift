@@ -13,6 +13,12 @@ extension DefinitionLoader {
         }
         guard let object = mistakes.collect({ () throws(SourceError) in try source.object("payload") })
         else { return LoadedPayload([]) }
+        if let around = schemaAround(object) {
+            mistakes.add(
+                "payload lists the members themselves, with no schema around them; write what is in properties right below "
+                    + "payload. A member is required unless its type ends in ?.", at: around)
+            return LoadedPayload([])
+        }
         let reader = SchemaReader(mistakes: mistakes)
         return LoadedPayload(
             object.members.map { member in

@@ -17,12 +17,26 @@ extension DefinitionLoader {
     }
 
     private mutating func loadSchema(_ state: LocatedObject) {
+        if let around = schemaAround(state) {
+            mistakes.add(
+                "state lists the members themselves, with no schema around them; write what is in properties right below "
+                    + "state, and give members defaults instead of required.", at: around)
+            return
+        }
         let reader = SchemaReader(mistakes: mistakes)
         parts.schema = StateSchema(
             state.members.compactMap { member in
                 let found = reader.read(member.value, of: member.key, for: .state)
                 return found.map { .init(name: member.key, schema: $0.schema) }
             })
+    }
+
+    /// Where members are written as JSON Schema has those of an object.
+    func schemaAround(_ members: LocatedObject) -> Place? {
+        guard mistakes.isStrict, case .scalar(.string("object"))? = members["type"]?.content,
+            case .object? = members["properties"]?.content
+        else { return nil }
+        return members.member("type")?.place
     }
 
     private mutating func loadInitial(_ root: LocatedObject) throws(SourceError) {
@@ -52,12 +66,22 @@ extension DefinitionLoader {
 
     private func check(_ source: LocatedValue, against member: StateSchema.Member) {
         guard let problem = member.schema.problem(ofFilled: source.json, at: [member.name]) else { return }
-        mistakes.add(
-            "\(problem.sentence).", at: source.descendant(problem.path.dropFirst()).place)
+        let value = source.descendant(problem.path.dropFirst())
+        mistakes.add("\(problem.sentence)\(value.truthHint).", at: value.place)
     }
 }
 
 extension LocatedValue {
+    /// The end of a sentence about a text that YAML 1.1 took for a boolean; empty for any other value.
+    var truthHint: String {
+        guard case .scalar(.string(let text)) = content else { return "" }
+        return switch text.lowercased() {
+        case "yes", "on", "y": "; \(text) is a text, write true"
+        case "no", "off", "n": "; \(text) is a text, write false"
+        default: ""
+        }
+    }
+
     /// The value at a path below this one, as far as it leads.
     fileprivate func descendant(_ path: ArraySlice<String>) -> LocatedValue {
         guard let segment = path.first else { return self }

@@ -113,7 +113,10 @@ extension DefinitionLoader {
                 at: write.source.place)
             return false
         }
-        guard let member = parts.schema?[first] else { return false }
+        guard let member = parts.schema?[first] else {
+            doubtInitial(write)
+            return false
+        }
         var end = WriteEnd(schema: member, path: [first])
         let segments = write.path.segments
         for (depth, segment) in segments.enumerated().dropFirst() {
@@ -132,6 +135,26 @@ extension DefinitionLoader {
             }
         }
         return end.mayBreak(write, inference, mistakes)
+    }
+
+    /// Doubts a value in `initial` that a write to the whole member can't be applied to.
+    private func doubtInitial(_ write: PendingWrite) {
+        guard parts.schema == nil, write.path.segments.count == 1, let name = write.path.first,
+            case .object(let root) = source.content, let initial = root["initial"],
+            case .object(let members) = initial.content, let value = members[name],
+            case .scalar(.string(let text)) = value.content
+        else { return }
+        switch write.kind {
+        case .toggle:
+            let hint = value.truthHint.isEmpty ? "; write true or false" : value.truthHint
+            mistakes.doubt(
+                "toggle is for booleans, and \(name) is not one in initial\(hint).", at: value.place)
+        case .increment:
+            mistakes.doubt(
+                "increment is for numbers, and \(name) is a string in initial; write \(text), without quotes.",
+                at: value.place)
+        default: return
+        }
     }
 
     private enum Step {

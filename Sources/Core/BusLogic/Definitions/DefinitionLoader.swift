@@ -18,6 +18,7 @@ struct DefinitionLoader {
         var actions: [DeclaredAction] = []
         var migrations = Migrations(steps: [])
         var timeToLive: Int?
+        var tests: LocatedValue?
         var place: Place
     }
 
@@ -48,7 +49,7 @@ struct DefinitionLoader {
 
     static let members = [
         "type", "summary", "version", "state", "initial", "let", "computed", "waitFor", "ttl", "actions",
-        "migrate", "expressions", "schemas",
+        "migrate", "expressions", "schemas", "tests",
     ]
     static let longestName = 64
 
@@ -67,6 +68,7 @@ struct DefinitionLoader {
         definition["schemas"] = nil
         parts.definition = .object(definition)
         refuseStrangers(in: root)
+        loadTests(root)
         mistakes.collect { () throws(SourceError) in try loadLanguage(root) }
         mistakes.collect { () throws(SourceError) in try loadNames(root) }
         mistakes.collect { () throws(SourceError) in try loadWaiting(root) }
@@ -95,6 +97,14 @@ struct DefinitionLoader {
             }
         if let own { schemas.check(own, mistakes) }
         return schemas.expand(written, mistakes)
+    }
+
+    /// Tests are their file's, which whoever runs them reads: the bus neither passes them on nor keeps them.
+    private mutating func loadTests(_ root: LocatedObject) {
+        guard let tests = root["tests"], case .object(var definition) = parts.definition else { return }
+        parts.tests = tests
+        definition["tests"] = nil
+        parts.definition = .object(definition)
     }
 
     /// What the member `expressions` says.

@@ -80,12 +80,24 @@ final class ExpressionReview {
         case .action:
             let inner = Array(keys.dropFirst())
             if root == "state", !inner.isEmpty { check(state: inner, at: place) }
+            if root == "meta", let problem = Self.problem(ofMeta: inner) {
+                mistakes.doubt(problem, at: place)
+            }
             if root == "payload", let name = inner.first, let member = payload?.member(name) {
                 checkInside(member.schema, inner, after: "payload.", at: place)
             }
         case .element, .reduction, .migration: break
         }
     }
+
+    /// What is wrong with a read of `meta` below its own members; nil where nothing is.
+    static func problem(ofMeta keys: [String]) -> String? {
+        guard keys.count > 1, keys[0] == "who", !whoNames.contains(keys[1]) else { return nil }
+        return "meta.who has no member \(keys[1]); \(suggestion(for: keys[1], among: whoNames))"
+    }
+
+    /// What `meta.who` may have.
+    private static let whoNames = ["roles", "uid", "user", "unit", "token"]
 
     private func check(state keys: [String], at place: Place) {
         guard let names else { return }

@@ -143,7 +143,8 @@ extension SchemaReader {
             let value = schema.filled(source.json)
             if let problem = schema.problem(of: value, at: []) {
                 let inner = problem.path.isEmpty ? "" : ".\(problem.place)"
-                mistakes.add("The default of \(name)\(inner) \(problem.reason).", at: source.place)
+                let hint = words.type == .boolean ? source.truthHint : ""
+                mistakes.add("The default of \(name)\(inner) \(problem.reason)\(hint).", at: source.place)
                 // What it is filled into would be wrong as well.
                 if isPart { return }
             }

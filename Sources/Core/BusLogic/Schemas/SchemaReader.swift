@@ -176,11 +176,28 @@ struct SchemaReader {
                     ? "a member of the state is always there; nullable: true lets it be null."
                     : "a property is optional where it is not in required."
                 mistakes.add("optional is only for members of a payload; \(hint)", at: member.place)
+            } else if let hint = Self.foreign[member.key] {
+                mistakes.add("\(member.key) is JSON Schema's and no word here; \(hint)", at: member.place)
             } else {
                 mistakes.add(FileWords.unknownKey(member.key, in: owner, among: valid), at: member.place)
             }
         }
     }
+
+    /// Words of JSON Schema that have no like, and what is written instead.
+    private static let foreign = [
+        "additionalProperties":
+            "members that are not in properties are refused; write values: SCHEMA for a map, whose names are any.",
+        "pattern": "write a condition in require, such as payload.NAME.startsWith(\"a\").",
+        "format": "write a condition in require, such as payload.NAME.contains(\"@\").",
+        "multipleOf": "write a condition in require, such as payload.NAME % 5 == 0.",
+        "anyOf": "write type: any and a condition in require, or an enum.",
+        "oneOf": "write type: any and a condition in require, or an enum.",
+        "allOf": "write all words in one schema.", "not": "write a condition in require.",
+        "minProperties": "write a condition in require, such as size(payload.NAME) > 0.",
+        "maxProperties": "write a condition in require, such as size(payload.NAME) < 10.",
+        "examples": "write them in summary.",
+    ]
 
     // MARK: Arrays and objects
 

@@ -9,6 +9,7 @@ import BusProtocol
 import BusSource
 import BusTLS
 import Glibc
+import TypeTesting
 
 /// A configuration whose types, tokens and stores were read and fit together: everything that can be checked before a
 /// socket is opened. This is what `--check` makes.
@@ -212,8 +213,10 @@ enum StoreAddressText {
 /// What a start needs of the machine, as far as it can be checked before anything is opened. `--check` and a start make
 /// the same checks, so what the one accepts the other does not refuse.
 extension ServerSetup {
-    /// Throws all errors at once that would keep a daemon from starting here. Nothing is created or changed.
-    package func check() throws(StartFailure) {
+    /// Throws all errors at once that would keep a daemon from starting here, and what the tests of its types find. Nothing
+    /// is created or changed. Gives how many tests were run.
+    @discardableResult
+    package func check(runsTests: Bool = true) throws(StartFailure) -> Int {
         var errors = ConfigurationErrors()
         checkPlaces(&errors)
         var rehearsal = EngineConfiguration(epoch: "", ownUID: 0, version: Version.text)
@@ -221,7 +224,23 @@ extension ServerSetup {
         createStores(in: Engine(rehearsal, types: types), &errors)
         if errors.isEmpty { checkLog(&errors) }
         for doubt in doubts.errors { errors.add(doubt) }
+        let tests = runsTests ? runTests(&errors) : 0
         try errors.throwIfAny()
+        return tests
+    }
+
+    private func runTests(_ errors: inout ConfigurationErrors) -> Int {
+        guard let catalog else { return 0 }
+        var found: [SourceError] = []
+        let suite = TypeTestSuite(catalog, in: configuration.types?.value, beside: natives, &found)
+        for test in suite.tests {
+            for failure in suite.run(test) {
+                found.append(
+                    SourceError("The test \(test.name) fails: \(failure.message)", at: failure.place))
+            }
+        }
+        for error in found { errors.add(error) }
+        return suite.tests.count
     }
 
     /// Checks that the types fit the stores in the log, as a start does.

@@ -25,35 +25,30 @@ package struct ReloadCommand: BusCommand {
 
     package func perform(in session: CommandSession) throws -> CommandStatus {
         let reply = try session.ask(BusRequest("reload", dryRun ? ["dryRun": true] : [:]))
-        guard session.console.form == .text else {
-            try session.console.line(.object(reply))
-            return .success
-        }
+        try Self.show(reply, isRehearsal: dryRun, on: session.console)
+        return .success
+    }
+
+    /// Shows the reply to a reload, or what one would do.
+    static func show(_ reply: JSONObject, isRehearsal: Bool, on console: Console) throws {
+        guard console.form == .text else { return try console.line(.object(reply)) }
         for migration in reply["migrated"]?.array ?? [] {
             let (from, to) = (migration["from"]?.int ?? 0, migration["to"]?.int ?? 0)
             let type = ScreenText.safe(migration["type"]?.string ?? "")
             let stores = DispatchCommand.count(migration["stores"]?.int ?? 0, "store")
-            try session.console.line("\(type): version \(from) to \(to), \(stores)")
+            try console.line("\(type): version \(from) to \(to), \(stores)")
         }
-        if dryRun {
-            try showRehearsal(reply, in: session)
-        } else {
-            try session.console.line("reloaded\(reply["revision"].map { ", revision \($0.encoded)" } ?? "")")
+        guard isRehearsal else {
+            return try console.line("reloaded\(reply["revision"].map { ", revision \($0.encoded)" } ?? "")")
         }
-        return .success
-    }
-
-    /// The states that would change, as they would be.
-    private func showRehearsal(_ reply: JSONObject, in session: CommandSession) throws {
         let types = reply["types"]?.array?.compactMap(\.string) ?? []
-        let states = reply["states"]?.object?.members ?? []
-        for member in states {
-            try session.console.line(
-                "\(ScreenText.safe(member.key)) \(ScreenText.safe(member.value.encoded))")
+        // The states that would change, as they would be.
+        for member in reply["states"]?.object?.members ?? [] {
+            try console.line("\(ScreenText.safe(member.key)) \(ScreenText.safe(member.value.encoded))")
         }
-        if reply["more"]?.bool == true { try session.console.line("… and more") }
+        if reply["more"]?.bool == true { try console.line("… and more") }
         let changed = DispatchCommand.count(reply["changed"]?.int ?? 0, "store")
         let what = types.isEmpty ? "no definition" : types.map(ScreenText.safe).joined(separator: ", ")
-        try session.console.line("dry run: \(what) would change, and \(changed); nothing was done")
+        try console.line("dry run: \(what) would change, and \(changed); nothing was done")
     }
 }

@@ -25,7 +25,8 @@ package struct WebCommand: BusCommand {
     package init() {}
 
     package func perform(in session: CommandSession) throws -> CommandStatus {
-        let places = Self.places(beside: Self.ownPath(), path: getenv("PATH").map { String(cString: $0) })
+        let places = Self.places(
+            of: Self.program, beside: Self.ownPath(), path: getenv("PATH").map { String(cString: $0) })
         let words = [Self.program] + passed
         let pointers = words.map { strdup($0) } + [nil]
         defer { for pointer in pointers { free(pointer) } }
@@ -50,14 +51,14 @@ package struct WebCommand: BusCommand {
     }
 
     /// Where it may be: beside this program, then where programs are.
-    package static func places(beside own: String?, path: String?) -> [String] {
+    package static func places(of program: String, beside own: String?, path: String?) -> [String] {
         let folder = own.flatMap { own in own.lastIndex(of: "/").map { String(own[..<$0]) } }
         // An empty name in the path is the folder where one works, which anybody may have filled.
         let others = (path ?? "").split(separator: ":").map(String.init).filter { $0.hasPrefix("/") }
         return ([folder].compactMap { $0 } + others).map { "\($0)/\(program)" }
     }
 
-    private static func ownPath() -> String? {
+    static func ownPath() -> String? {
         var link = [CChar](repeating: 0, count: 4096)
         let count = readlink("/proc/self/exe", &link, link.count)
         guard count > 0, count < link.count else { return nil }

@@ -5,33 +5,22 @@ import Glibc
 final class FullScreen {
     private let output: Channel
     private let descriptor: Int32
-    /// Nil where keys don't come from a terminal.
-    private var keyboard: Int32?
-    private var saved: termios?
+    private let keyboard: Keyboard
     private var isEntered = false
 
     init(output: Channel, descriptor: Int32, input: Int32) {
         self.output = output
         self.descriptor = descriptor
-        keyboard = isatty(input) == 1 ? input : nil
+        keyboard = Keyboard(isatty(input) == 1 ? input : nil)
     }
 
     /// To be polled for keys; nil where none come.
-    var keys: Int32? { isEntered ? keyboard : nil }
+    var keys: Int32? { isEntered ? keyboard.descriptor : nil }
 
     func enter() throws {
         guard !isEntered else { return }
         isEntered = true
-        if let keyboard {
-            var settings = termios()
-            if tcgetattr(keyboard, &settings) == 0 {
-                saved = settings
-                // Keys at once and unseen; Ctrl-C and Ctrl-Z stay what they are.
-                settings.c_lflag &= ~tcflag_t(ICANON | ECHO)
-                settings.c_iflag &= ~tcflag_t(IXON)
-                tcsetattr(keyboard, TCSANOW, &settings)
-            }
-        }
+        keyboard.begin()
         // Another screen, without cursor; lines that are too long stay on their line.
         try output.write("\u{1b}[?1049h\u{1b}[?25l\u{1b}[?7l\u{1b}[2J")
         try output.flush()
@@ -43,8 +32,7 @@ final class FullScreen {
         isEntered = false
         try? output.write("\u{1b}[0m\u{1b}[?7h\u{1b}[?25h\u{1b}[?1049l")
         try? output.flush()
-        if let keyboard, var saved { tcsetattr(keyboard, TCSANOW, &saved) }
-        saved = nil
+        keyboard.end()
     }
 
     var size: TopScreen.Size {
@@ -63,11 +51,39 @@ final class FullScreen {
     }
 
     /// What was typed; empty at its end, after which nothing more comes.
+    func read() -> [UInt8] { keyboard.read() }
+}
+
+/// Keys as they are pressed, where they come from a terminal; else the bytes of standard input.
+final class Keyboard {
+    /// To be polled; nil where none come.
+    private(set) var descriptor: Int32?
+    private var saved: termios?
+
+    init(_ descriptor: Int32?) { self.descriptor = descriptor }
+
+    /// Keys come at once and unseen; Ctrl-C and Ctrl-Z stay what they are.
+    func begin() {
+        var settings = termios()
+        guard let descriptor, isatty(descriptor) == 1, tcgetattr(descriptor, &settings) == 0 else { return }
+        saved = settings
+        settings.c_lflag &= ~tcflag_t(ICANON | ECHO)
+        settings.c_iflag &= ~tcflag_t(IXON)
+        tcsetattr(descriptor, TCSANOW, &settings)
+    }
+
+    /// Leaves the terminal as it was.
+    func end() {
+        if let descriptor, var saved { tcsetattr(descriptor, TCSANOW, &saved) }
+        saved = nil
+    }
+
+    /// What was typed; empty at its end, after which nothing more comes.
     func read() -> [UInt8] {
-        guard let keyboard else { return [] }
+        guard let descriptor else { return [] }
         var bytes = [UInt8](repeating: 0, count: 256)
-        let count = Glibc.read(keyboard, &bytes, bytes.count)
-        if count == 0 || count < 0 && errno != EINTR && errno != EAGAIN { self.keyboard = nil }
+        let count = Glibc.read(descriptor, &bytes, bytes.count)
+        if count == 0 || count < 0 && errno != EINTR && errno != EAGAIN { self.descriptor = nil }
         return Array(bytes.prefix(max(0, count)))
     }
 }

@@ -10,6 +10,7 @@ struct Example: Sendable {
     /// Ends only when it is ended.
     var isEndless: Bool {
         if command.hasPrefix("fluxbus web") || command.hasPrefix("fluxbus-web") { return true }
+        if command.hasPrefix("fluxbus dev") { return true }
         if command.contains("sleep infinity") || command.contains("--follow") { return true }
         if command.hasPrefix("fluxbus watch") { return !command.contains("--count") }
         return command.hasPrefix("fluxbus create") && command.contains("--ephemeral")

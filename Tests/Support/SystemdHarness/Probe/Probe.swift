@@ -45,6 +45,7 @@ struct Probe {
                 print(line)
             case "--generate-completion-script" where arguments.count == 2:
                 print("# completions for \(arguments[1])")
+            case "schema" where arguments.count == 2: print("{}")
             default:
                 fail(
                     "usage: systemd-probe serve [--ready] | refuse | passed | tell TEXT | ask PATH LINE",

@@ -1,0 +1,115 @@
+import BusJSON
+import FluxBus
+
+/// A test that a commit of the log makes: the state before it, its dispatch, and what the state was after it.
+struct RecordedTest {
+    private let session: CommandSession
+    private let connection: BusConnection
+    private let revision: Int
+
+    init(_ session: CommandSession, _ connection: BusConnection, revision: Int) {
+        self.session = session
+        self.connection = connection
+        self.revision = revision
+    }
+
+    /// The text of a file `*.test.yaml`.
+    func text() throws -> String {
+        let commit = try commit()
+        let actions = commit["actions"]?.array ?? []
+        guard actions.count == 1, let action = actions[0].object, let name = action["action"]?.string,
+            let target = (action["store"] ?? action["type"])?.string
+        else {
+            throw CommandFailure(
+                .refused,
+                "Revision \(revision) is not one dispatch of one action; name another, `fluxbus log` lists them."
+            )
+        }
+        let (store, before, after) = try states(target)
+        let type = String(store.prefix { $0 != "/" })
+        let definition = try definition(of: type)
+        var lines = [
+            "# What revision \(revision) did.", "type: \(type)", "tests:",
+            "  - name: \(JSON.string("\(name), as in revision \(revision)").encoded)",
+            "    store: \(JSON.string(String(store.dropFirst(type.count + 1))).encoded)",
+        ]
+        if let time = commit["time"] { lines.append("    time: \(time.encoded)") }
+        if let uid = commit["by"]?["uid"] { lines.append("    uid: \(uid.encoded)") }
+        lines.append("    given: \(JSON.object(Self.plain(before, definition)).encoded)")
+        let others = try others(definition["waitFor"]?.array?.compactMap(\.string) ?? [])
+        if !others.isEmpty { lines.append("    stores: \(JSON.object(others).encoded)") }
+        lines.append("    dispatch: \(JSON.string(name).encoded)")
+        if let payload = action["payload"], payload.object?.isEmpty == false {
+            lines.append("    payload: \(payload.encoded)")
+        }
+        let changes = Self.changes(before, after)
+        lines.append(changes.isEmpty ? "    unchanged: true" : "    state: \(JSON.object(changes).encoded)")
+        if let result = commit["result"] { lines.append("    returns: \(result.encoded)") }
+        return lines.joined(separator: "\n") + "\n"
+    }
+
+    /// What the bus says of stores or types at a revision.
+    private func ask(
+        _ operation: String, about member: (name: String, value: JSON), at revision: Int
+    ) throws -> JSONObject {
+        var request = BusRequest(operation, ["revision": .int(revision)])
+        request.set(member.name, member.value)
+        return try session.ask(request, on: connection)
+    }
+
+    private func commit() throws -> JSON {
+        let request = BusRequest(
+            "history", ["since": .int(revision - 1), "until": .int(revision), "limit": 1])
+        guard revision > 0, let commit = try session.ask(request, on: connection)["commits"]?.array?.first
+        else {
+            throw CommandFailure(.no, "There is no commit with revision \(revision).")
+        }
+        return commit
+    }
+
+    /// The store that the dispatch was sent to, or the first of its type that it changed, before and after it.
+    private func states(_ target: String) throws -> (store: String, before: JSONObject, after: JSONObject) {
+        let selector = StoreSelector(target).member
+        let before = try ask("get", about: selector, at: revision - 1)["states"]?.object ?? [:]
+        let after = try ask("get", about: selector, at: revision)["states"]?.object ?? [:]
+        guard let chosen = before.members.first(where: { after[$0.key] != $0.value }) ?? before.members.first,
+            let state = chosen.value.object
+        else {
+            throw CommandFailure(.no, "\(target) was not there before revision \(revision).")
+        }
+        return (chosen.key, state, after[chosen.key]?.object ?? [:])
+    }
+
+    private func definition(of type: String) throws -> JSON {
+        try ask("types", about: ("type", .string(type)), at: revision - 1)["types"]?.array?.first ?? .null
+    }
+
+    /// A state without what is computed.
+    private static func plain(_ state: JSONObject, _ definition: JSON) -> JSONObject {
+        var state = state
+        for member in definition["computed"]?.object ?? [:] { state[member.key] = nil }
+        return state
+    }
+
+    /// The stores whose states the type's expressions may read.
+    private func others(_ types: [String]) throws -> JSONObject {
+        var others = JSONObject()
+        for type in types {
+            let definition = try definition(of: type)
+            for member in try ask("get", about: ("type", .string(type)), at: revision - 1)["states"]?.object
+                ?? [:]
+            {
+                others[member.key] = .object(Self.plain(member.value.object ?? [:], definition))
+            }
+        }
+        return others
+    }
+
+    /// The members that differ, as they are afterwards; null for those that are gone.
+    private static func changes(_ before: JSONObject, _ after: JSONObject) -> JSONObject {
+        var changes = JSONObject()
+        for member in after where before[member.key] != member.value { changes[member.key] = member.value }
+        for member in before where after[member.key] == nil { changes[member.key] = .null }
+        return changes
+    }
+}

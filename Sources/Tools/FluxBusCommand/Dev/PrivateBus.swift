@@ -1,0 +1,67 @@
+import BusSystem
+import Glibc
+
+/// A daemon that only this process uses, with all in memory. It ends when it is let go.
+final class PrivateBus {
+    let address: String
+    private let directory: PrivateDirectory
+    private var process: pid_t = 0
+
+    init(types: String, stores: [String]) throws {
+        do throws(SystemError) {
+            directory = try PrivateDirectory(in: PrivateDirectory.shortParent, prefix: "fluxbus-dev")
+            // Without one it would take that of the machine's own bus.
+            try directory.write("fluxbusd.yaml", "{}\n")
+        } catch {
+            throw CommandFailure(.temporary, "A directory for a bus can't be made: \(error).")
+        }
+        address = "unix:\(directory.path)/bus.sock"
+        guard let program = SiblingProgram.path(of: "fluxbusd") else {
+            throw CommandFailure(
+                .unreachable,
+                "There is no fluxbusd beside this program or in $PATH; install it, or name a bus.")
+        }
+        let words =
+            [
+                program, "--config", "\(directory.path)/fluxbusd.yaml", "--listen", address, "--types", types,
+                "--log-level", "error",
+            ] + stores.flatMap { ["--store", $0] }
+        try start(words)
+    }
+
+    deinit {
+        kill(process, SIGTERM)
+        var status: Int32 = 0
+        waitpid(process, &status, 0)
+    }
+
+    /// Starts it without any variable, since some configure daemons, and with nothing to read.
+    private func start(_ words: [String]) throws {
+        var files = posix_spawn_file_actions_t()
+        posix_spawn_file_actions_init(&files)
+        defer { posix_spawn_file_actions_destroy(&files) }
+        posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0)
+        posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, "/dev/null", O_WRONLY, 0)
+        posix_spawn_file_actions_addopen(
+            &files, STDERR_FILENO, "\(directory.path)/messages", O_WRONLY | O_CREAT, 0o600)
+        let arguments = words.map { strdup($0) } + [nil]
+        let variables: [UnsafeMutablePointer<CChar>?] = [nil]
+        defer { for text in arguments { free(text) } }
+        let error = posix_spawn(&process, words[0], &files, nil, arguments, variables)
+        guard error == 0 else {
+            throw CommandFailure(
+                .unreachable, "\(words[0]) can't be started: \(String(cString: strerror(error))).")
+        }
+    }
+}
+
+/// The other programs of the package.
+enum SiblingProgram {
+    /// The first that can be started, beside this program or in `$PATH`.
+    static func path(of name: String) -> String? {
+        WebCommand.places(
+            of: name, beside: WebCommand.ownPath(), path: getenv("PATH").map { String(cString: $0) }
+        )
+        .first { access($0, X_OK) == 0 }
+    }
+}

@@ -1,0 +1,192 @@
+import BusDefinitions
+import BusSource
+import TestFiles
+import Testing
+import TypeTesting
+
+/// The tests that files of types have: what passes, what fails and how that is said.
+struct TypeTestTests {
+    /// Runs the tests of some files; gives what is wrong with them, or what fails.
+    private func run(_ texts: String...) throws -> [String] {
+        var errors: [SourceError] = []
+        let files = texts.enumerated().map { TypeCatalog.File(name: "\($0).yaml", bytes: Array($1.utf8)) }
+        let suite = TypeTestSuite(try TypeCatalog(files), in: nil, &errors)
+        guard errors.isEmpty else { return errors.map(\.description) }
+        #expect(!suite.tests.isEmpty)
+        return suite.tests.flatMap(suite.run).map(\.description)
+    }
+
+    private let thermostat = """
+        type: thermostat
+        state:
+          target: { type: number, minimum: 5, maximum: 30, default: 20 }
+          log: { type: array, default: [] }
+        computed: { isHot: target > 25 }
+        actions:
+          boost:
+            require: [{ if: state.target + 2 <= 30, else: = "already at " + string(state.target) }]
+            increment: { target: 2 }
+            timers: { calm: { in: 1h, action: calm } }
+          calm: { set: { target: 20 } }
+          note:
+            payload: { text: string }
+            append: { log: { text: = payload.text, at: = meta.time, by: = meta.uid } }
+        tests:
+
+        """
+
+    @Test func whatHoldsPasses() throws {
+        let failures = try run(
+            thermostat + """
+                  - dispatch: boost
+                    state: { target: 22, isHot: false }
+                  - name: boost stops at 30
+                    given: { target: 29 }
+                    dispatch: boost
+                    rejected: already at 29
+                    unchanged: true
+                  - given: { target: 25 }
+                    dispatch: [boost, { after: 59m59s }]
+                    state: { target: 27, isHot: true }
+                  - given: { target: 25 }
+                    dispatch: [boost, { after: 1h }]
+                    state: { target: 20.0 }
+                  - dispatch: [boost, { action: boost, after: 30m }, { action: boost, after: 45m }]
+                    state: { target: 26 }
+                  - time: 2026-01-05T09:30Z
+                    uid: 7
+                    dispatch: { action: note, payload: { text: hi }, after: 10s }
+                    state: { log: [{ at: 1767605410, by: 7 }] }
+                  - time: 1767605400
+                    dispatch: note
+                    payload: { text: hi }
+                    state: { log: [{ text: hi, at: 1767605400, why: null }] }
+                  - dispatch: note
+                    payload: {}
+                    rejected: needs a string as payload.text
+                """)
+        #expect(failures == [])
+    }
+
+    @Test func whatDoesNotHoldIsSaidWhereItStands() throws {
+        let failures = try run(
+            thermostat + """
+                  - dispatch: boost
+                    state: { target: 23, isHot: false, log: [1] }
+                  - given: { target: 29 }
+                    dispatch: boost
+                    state: { target: 31 }
+                  - dispatch: boost
+                    rejected: true
+                  - given: { target: 29 }
+                    dispatch: [boost, calm]
+                    rejected: already
+                  - given: { target: 29 }
+                    dispatch: boost
+                    rejected: too hot
+                  - dispatch: boost
+                    unchanged: true
+                  - dispatch: note
+                    payload: { text: hi }
+                    returns: 1
+                    state: { log: [{ text: ho }] }
+                """)
+        #expect(
+            failures == [
+                "0.yaml:17:22: target is 22, not 23.", "0.yaml:17:45: log has 0 elements, not 1: [].",
+                "0.yaml:19:15: thermostat/main refused boost: already at 29.",
+                #"0.yaml:22:15: boost is not rejected; the state is now {"isHot":false,"log":[],"target":22}."#,
+                "0.yaml:24:16: thermostat/main refused boost: already at 29.",
+                "0.yaml:28:15: The reason is another: thermostat/main refused boost: already at 29.",
+                #"0.yaml:30:5: The state is now {"isHot":false,"log":[],"target":22}."#,
+                #"0.yaml:34:28: log.0.text is "hi", not "ho"."#, "0.yaml:33:14: It returns null, not 1.",
+            ])
+    }
+
+    @Test func otherStoresAndTypesAreThere() throws {
+        let failures = try run(
+            """
+            type: user
+            initial: { name: nobody }
+            actions: { signIn: { payload: { name: string }, set: { name: = payload.name } } }
+            """,
+            """
+            type: screen
+            waitFor: [user]
+            initial: { text: "" }
+            actions:
+              signIn:
+                payload: { name: string? }
+                set: { text: '= "Hello " + stores["user/main"].name' }
+            tests:
+              - stores: { user/main: { name: Ada } }
+                dispatch: signIn
+                state: { text: Hello Ada }
+              - stores: { user/main: {} }
+                dispatch: { type: "*", action: signIn, payload: { name: Ben } }
+                state: { text: Hello Ben }
+              - stores: { user/main: {} }
+                store: door
+                dispatch: [{ store: user/main, action: signIn, payload: { name: Cyd } }, signIn]
+                state: { text: Hello Cyd }
+              - dispatch: signIn
+                rejected: user/main
+            """)
+        #expect(failures == [])
+    }
+
+    @Test func aTimerThatSetsItselfForEverEnds() throws {
+        let failures = try run(
+            """
+            type: clock
+            initial: { ticks: 0 }
+            actions: { tick: { increment: { ticks: 1 }, timers: { next: { in: 10ms, action: tick } } } }
+            tests:
+              - { dispatch: [tick, { after: 1s }], state: { ticks: 101 } }
+              - { dispatch: [tick, { after: 1d }], state: { ticks: 101 } }
+            """)
+        #expect(failures == ["0.yaml:6:24: Too many timers are due in this time; one sets itself again."])
+    }
+
+    @Test func testsAreNoPartOfTheDefinition() throws {
+        let text = thermostat + "  - { dispatch: boost, state: { target: 22 } }\n"
+        let type = try TypeCatalog([.init(name: "a.yaml", bytes: Array(text.utf8))]).types[0]
+        #expect(type.definition["tests"] == nil && type.definition["actions"] != nil)
+        #expect(type.tests != nil)
+    }
+
+    /// The tests of the samples, and of the examples of the page.
+    @Test func allTestsOfThePackagePass() throws {
+        var errors: [SourceError] = []
+        var suites = [
+            TypeTestSuite(
+                try TypeCatalog(directory: Repository.sampleTypes), in: Repository.sampleTypes, &errors)
+        ]
+        for block in try MarkdownPage("Sources/Core/BusLogic/BusLogic.docc/Types.md").blocks("types") {
+            // What waits for another type has no tests there.
+            guard block.text.contains("\ntests:") else { continue }
+            let catalog = try TypeCatalog([
+                .init(name: "Types.md:\(block.line)", bytes: Array(block.text.utf8))
+            ])
+            suites.append(TypeTestSuite(catalog, in: nil, &errors))
+        }
+        #expect(errors == [] && suites.count > 1)
+        #expect(suites.map(\.tests.count).reduce(0, +) >= 12)
+        for suite in suites { #expect(suite.tests.flatMap(suite.run) == []) }
+    }
+
+    @Test func filesBesideTheTypeHaveTestsToo() throws {
+        let directory = TemporaryDirectory()
+        try directory.write("thermostat.yaml", thermostat.replacing("tests:\n", with: ""))
+        try directory.write(
+            "more.test.yaml",
+            "type: thermostat\ntests:\n  - { dispatch: boost, state: { target: 5 } }\n")
+        var errors: [SourceError] = []
+        let catalog = TypeCatalog(directory: directory.path, &errors)
+        let suite = TypeTestSuite(catalog, in: directory.path, &errors)
+        #expect(errors == [] && catalog.types.count == 1)
+        let failure = try #require(suite.tests.flatMap(suite.run).first)
+        #expect(failure.file == "\(directory.path)/more.test.yaml" && failure.line == 3)
+        #expect(suite.tests.map(\.name) == ["boost"])
+    }
+}

@@ -1,0 +1,32 @@
+/// The table of mistakes that people make who write types, each in a file of its own with all that is said about it.
+package enum MistakeTable {
+    package static let path = "Tests/Daemon/TypeTestingTests/Table/mistakes.txt"
+
+    package struct Mistake: Sendable {
+        package let title: String
+        /// Whether the JSON Schema of the file sees it.
+        package let isSchemas: Bool
+        package let text: String
+        /// `LINE:COLUMN: message`, in the order of their places.
+        package let messages: [String]
+
+        /// As the table has it, with these messages.
+        package func entry(_ messages: [String]) -> String {
+            "== \(title)\(isSchemas ? MistakeTable.mark : "")\n\(text)--\n"
+                + messages.map { $0 + "\n" }.joined()
+        }
+    }
+
+    private static let mark = " (schema)"
+
+    package static func read() throws -> [Mistake] {
+        try Repository.text(path).split(separator: "\n== ").map { part in
+            let ends = part.firstRange(of: "\n--\n") ?? part.endIndex..<part.endIndex
+            let lines = part[..<ends.lowerBound].trimmingPrefix("== ").split(separator: "\n", maxSplits: 1)
+            return Mistake(
+                title: String(lines[0].replacing(mark, with: "")), isSchemas: lines[0].hasSuffix(mark),
+                text: lines.count > 1 ? lines[1] + "\n" : "",
+                messages: part[ends.upperBound...].split(separator: "\n").map(String.init))
+        }
+    }
+}

@@ -1,0 +1,43 @@
+import FluxBusCommand
+import TestFiles
+import TestServer
+import Testing
+
+/// `fluxbus dev` as a program in a terminal, on a bus of its own.
+@Suite("dev in a terminal", .timeLimit(.minutes(3)))
+struct DevCommandTests {
+    @Test func itChecksTestsShowsAndReloads() throws {
+        let directory = TemporaryDirectory()
+        let lamp = """
+            type: lamp
+            state: { on: { type: boolean, default: false } }
+            actions: { flip: { toggle: [on] } }
+            tests: [{ dispatch: flip, state: { on: true } }]
+            """
+        try directory.write("lamp.yaml", lamp)
+        let program = try TerminalProgram(
+            [RunningProgram.path(of: "fluxbus"), "dev", directory.path],
+            environment: ["FLUXBUS_ADDRESS": "unix:\(directory.path)/none.sock", "LANG": "C.UTF-8"], rows: 40,
+            columns: 200)
+        #expect(program.shows("1 test, all pass"))
+        #expect(program.shows("A bus of its own: FLUXBUS_ADDRESS=unix:/"))
+        #expect(program.shows("no definition would change, and 0 stores"))
+        try directory.write("lamp.yaml", lamp.replacing("toggle: [on]", with: "toggle: [onn]"))
+        #expect(program.shows("did you mean `on`?"))
+        program.type("r")
+        #expect(program.shows("Nothing is reloaded while a file is wrong"))
+        try directory.write("lamp.yaml", lamp.replacing("{ on: true }", with: "{ on: false }"))
+        #expect(program.shows("on is true, not false."))
+        try directory.write(
+            "lamp.yaml",
+            lamp.replacing(
+                "default: false } }", with: "default: false }, level: { type: integer, default: 5 } }"))
+        #expect(program.shows("dry run: lamp would change, and 1 store"))
+        #expect(program.shows(#"lamp/main {"level":5"#))
+        program.type("r")
+        #expect(program.shows("reloaded, revision"))
+        program.type("q")
+        #expect(program.wait() == 0)
+        #expect(program.isCooked)
+    }
+}

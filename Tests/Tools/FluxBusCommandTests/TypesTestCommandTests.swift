@@ -1,0 +1,99 @@
+import BusJSON
+import FluxBusCommand
+import Foundation
+import TestFiles
+import Testing
+
+/// `fluxbus types test` and `fluxbus types new`.
+@Suite struct TypesTestCommandTests {
+    private let directory = TemporaryDirectory()
+    private let lamp = """
+        type: lamp
+        initial: { on: false }
+        actions: { flip: { toggle: [on] } }
+        tests:
+          - { name: "it flips #1", dispatch: flip, state: { on: true } }
+
+        """
+    private let wrong = "  - { dispatch: [flip, flip], state: { on: true } }\n"
+
+    @Test func whatPassesAndWhatFailsIsShown() throws {
+        let file = try directory.write("lamp.yaml", lamp + wrong)
+        let place = "\(file):6:38: on is false, not true."
+        let people = try CommandRun(["types", "test", directory.path, "--human"])
+        #expect(people.status == .no)
+        #expect(
+            people.lines == [
+                "passes  lamp: it flips #1", "fails   lamp: flip", "        \(place)", "2 tests, 1 fail",
+            ])
+        let tap = try CommandRun(["types", "test", file, "--tap"])
+        #expect(tap.status == .no)
+        #expect(
+            tap.lines == [
+                "TAP version 14", "1..2", "ok 1 - lamp: it flips \\#1", "not ok 2 - lamp: flip", "# \(place)",
+            ])
+        let lines = try CommandRun(["types", "test", directory.path]).lines.map { try JSON(parsing: $0) }
+        #expect(lines.map { $0["passes"] } == [true, false])
+        #expect(lines[1]["failures"] == [.string(place)] && lines[1]["place"] == .string("\(file):6"))
+    }
+
+    @Test func passingIsSuccessAndAMistakeIsNone() throws {
+        let file = try directory.write("lamp.yaml", lamp)
+        try directory.write(
+            "lamp.test.yaml", "type: lamp\ntests: [{ dispatch: flip, state: { on: true } }]\n")
+        let all = try CommandRun(["types", "test", directory.path, "--human"])
+        #expect(all.status == .success && all.lines.last == "2 tests, all pass")
+        let one = try CommandRun(["types", "test", file, "--human"])
+        #expect(one.status == .success && one.lines.last == "1 test, all pass")
+        try directory.write(
+            "lamp.test.yaml", "type: lamp\ntests: [{ dispatch: flop, state: { on: true } }]\n")
+        let mistake = try CommandRun(["types", "test", directory.path])
+        #expect(mistake.status == .refused && mistake.messages.contains("did you mean `flip`?"))
+    }
+
+    @Test func aNewTypeLoadsAndItsTestsPass() throws {
+        let made = try CommandRun(["types", "new", "lamp", directory.path])
+        #expect(made.status == .success)
+        let run = try CommandRun(["types", "test", directory.path, "--human"])
+        #expect(run.status == .success && run.lines.last == "2 tests, all pass")
+        let text = try String(contentsOfFile: "\(directory.path)/lamp.yaml", encoding: .utf8)
+        #expect(text.hasPrefix("# yaml-language-server: $schema=/"))
+        #expect(try CommandRun(["types", "new", "lamp", directory.path]).status == .usage)
+        #expect(
+            try CommandRun(["types", "new", "Lamp", directory.path]).messages.contains("can't be called Lamp")
+        )
+    }
+
+    @Test func aTestIsMadeOfACommit() throws {
+        let commit: JSON = [
+            "revision": 7, "time": 1_795_000_000.5, "by": ["uid": 5],
+            "actions": [["type": "lamp", "action": "flip", "payload": ["a": "x"]]],
+        ]
+        let definition: JSON = ["type": "lamp", "initial": ["on": false], "computed": ["off": "!on"]]
+        let bus = try ScriptedBus { line in
+            let request = try? JSON(parsing: line)
+            let on = request?["revision"] == 7
+            let reply: JSONObject =
+                switch request?["op"]?.string {
+                case "history": ["commits": [commit]]
+                case "types": ["types": [definition]]
+                default:
+                    [
+                        "states": [
+                            "lamp/a": ["on": true, "off": false],
+                            "lamp/b": ["on": .bool(on), "off": .bool(!on)],
+                        ]
+                    ]
+                }
+            return [ScriptedBus.reply(to: line, reply)]
+        }
+        let run = try CommandRun(["types", "test", "--record", "7"], bus: bus.address)
+        bus.stop()
+        #expect(
+            run.lines == [
+                "# What revision 7 did.", "type: lamp", "tests:", #"  - name: "flip, as in revision 7""#,
+                #"    store: "b""#, "    time: 1795000000.5", "    uid: 5", #"    given: {"on":false}"#,
+                #"    dispatch: "flip""#, #"    payload: {"a":"x"}"#, #"    state: {"off":false,"on":true}"#,
+            ])
+    }
+}
