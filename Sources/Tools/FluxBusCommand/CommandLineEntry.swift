@@ -6,7 +6,7 @@ package enum CommandLineEntry {
     package static func run() -> Never {
         CommandContext.prepareProcess()
         do {
-            var command = try RootCommand.parseAsRoot()
+            var command = try RootCommand.parseAsRoot(shielded(Array(CommandLine.arguments.dropFirst())))
             try command.run()
             RootCommand.exit()
         } catch {
@@ -15,6 +15,12 @@ package enum CommandLineEntry {
             }
             RootCommand.exit(withError: error)
         }
+    }
+
+    /// The arguments, in which an expression such as `-1 + n` begins with a space, so that it is none of the options.
+    package static func shielded(_ arguments: [String]) -> [String] {
+        guard arguments.contains("eval") || arguments.contains("wait") else { return arguments }
+        return arguments.map { $0.contains(/^-+[^-A-Za-z]/) ? " " + $0 : $0 }
     }
 
     /// If the first word, or the one after `help`, is not a command: a sentence that names the likely one. Nil when it is

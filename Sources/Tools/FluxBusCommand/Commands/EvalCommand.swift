@@ -15,7 +15,7 @@ package struct EvalCommand: BusCommand {
               fluxbus eval 'items.exists(id, items[id].done)' --state '{"items":{"milk":{"done":true}}}'
 
             Its names are the members of the state, and `state` for all of it; `man fluxbus-types` describes \
-            expressions. One that begins with { is JsonLogic; write '= {…}' for a map. Only with a store a bus \
+            expressions. An object in JSON with an operator is JsonLogic; '= {…}' is a map in any case. Only with a store a bus \
             is needed. An expression that fails, as by a division by zero, ends with code 65.
             """)
 

@@ -17,7 +17,7 @@ package struct WaitCommand: BusCommand {
               fluxbus wait counter/kitchen 'count > 9'
 
             The expression is over the store's state, computed values included; `man fluxbus-types` describes \
-            it. One that begins with { is JsonLogic. Made for scripts and \
+            it. An object in JSON with an operator is JsonLogic. Made for scripts and \
             units, as in ExecStartPre=. Nothing is polled: once connected, the bus says when it holds. After \
             --timeout the code is 75. With --timeout 0 it looks once, and the code is 1 when it does not hold.
             """)
