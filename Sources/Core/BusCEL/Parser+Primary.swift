@@ -24,7 +24,9 @@ extension Parser {
         case .symbol("["): return try list()
         case .symbol("{"): return try map()
         case .symbol("."):
-            throw TermError("a name stands before the point; write state.NAME.", at: start)
+            throw TermError(
+                "a name stands before the point; write state.NAME, or state.?NAME for one that may be absent.",
+                at: start)
         case .quotedName:
             throw TermError(
                 "a name in backticks stands behind a point; write state.`NAME`.", at: start)

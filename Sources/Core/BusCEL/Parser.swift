@@ -56,7 +56,8 @@ struct Parser {
     func unexpected(_ wanted: String) -> TermError {
         let hint: String
         switch token.kind {
-        case .symbol("?"): hint = "; a conditional is written a ? b : c"
+        case .symbol("?"), .name("if"): hint = "; a conditional is written a ? b : c"
+        case .symbol("*") where wanted.hasPrefix("a name behind"): hint = "; all elements are a.map(x, x.b)"
         case .name("and"): hint = "; write && for `and`"
         case .name("or"): hint = "; write || for `or`"
         case .name("not"): hint = "; write ! for `not`"

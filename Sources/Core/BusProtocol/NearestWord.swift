@@ -61,7 +61,8 @@ private let synonyms: [String: [String]] = [
     "decrement": ["increment"], "message": ["else"], "reason": ["else"], "error": ["else", "rejected"],
     "delay": ["in", "after"], "wait": ["after"], "sum": ["+"], "equals": ["=="], "eq": ["=="], "not": ["!"],
     "len": ["length"],
-    "setup": ["given"], "when": ["dispatch"], "then": ["state"], "expect": ["state"], "do": ["dispatch"],
+    "setup": ["given"], "when": ["dispatch"], "then": ["state"], "expect": ["state"], "expects": ["state"],
+    "do": ["dispatch"],
     "result": ["returns"], "expected": ["state"], "before": ["given"], "after": ["state"],
     "fails": ["rejected"],
 ]

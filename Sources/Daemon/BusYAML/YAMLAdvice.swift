@@ -93,7 +93,13 @@ struct YAMLAdvice {
 
     /// Something else where an object or a list in brackets goes on or ends.
     private var openBracket: (String, Place)? {
-        if next == ":" { return (Self.colonInText, place) }
+        if next == ":", start.line == place.line { return (Self.colonInText, place) }
+        if next == "{" {
+            return (
+                "a text with { in it stands in quotes; an expression has none around its names, as = payload.a",
+                place
+            )
+        }
         if let quoted { return quoted }
         let bracket = context.hasSuffix("mapping") ? ("{", "}") : ("[", "]")
         return (

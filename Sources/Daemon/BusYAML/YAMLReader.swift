@@ -61,7 +61,8 @@ struct YAMLReader: ~Copyable {
         let place = here
         switch event.type {
         case YAML_ALIAS_EVENT:
-            throw failure("Aliases are not supported; write the value out.")
+            throw failure(
+                "Aliases are not supported; write the value out, and a text that begins with * in quotes.")
         case YAML_SCALAR_EVENT:
             try refuse(anchor: event.data.scalar.anchor, tag: event.data.scalar.tag)
             return LocatedValue(.scalar(try scalar()), at: place)
@@ -110,6 +111,9 @@ struct YAMLReader: ~Copyable {
 
     private mutating func key(mayBeNumber: Bool) throws(SourceError) -> String {
         if event.type == YAML_ALIAS_EVENT { throw failure("Aliases are not supported; write the key out.") }
+        if event.type == YAML_MAPPING_START_EVENT {
+            try refuse(anchor: event.data.mapping_start.anchor, tag: event.data.mapping_start.tag)
+        }
         guard event.type == YAML_SCALAR_EVENT else {
             throw failure("A key must be a string, not a list or an object.")
         }
@@ -150,7 +154,9 @@ struct YAMLReader: ~Copyable {
         anchor: UnsafeMutablePointer<UInt8>?, tag: UnsafeMutablePointer<UInt8>?
     ) throws(SourceError) {
         if anchor != nil {
-            throw failure("Anchors are not supported; write the value out where it is needed.")
+            throw failure(
+                "Anchors are not supported; write the value out where it is needed, and a text that begins with & in quotes."
+            )
         }
         if tag != nil { throw failure(Self.taggedMessage) }
     }

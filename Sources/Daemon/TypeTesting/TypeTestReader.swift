@@ -174,6 +174,11 @@ struct TypeTestReader {
         var steps: [TypeTest.Step] = []
         let elements: [LocatedValue] =
             if case .array(let elements) = source.content { elements } else { [source] }
+        if elements.count > 1, let payload = test.member("payload") {
+            throw SourceError(
+                "Which of these takes the payload? Write it there: { action: …, payload: … }.",
+                at: payload.place)
+        }
         for (index, element) in elements.enumerated() {
             var mayBeRefused = false
             if case .none = rejection {} else { mayBeRefused = index == elements.count - 1 }
@@ -181,11 +186,6 @@ struct TypeTestReader {
                 try step(element, payload: elements.count == 1 ? test["payload"] : nil, mayBeRefused))
         }
         if steps.isEmpty { throw source.failure("dispatch is empty; name an action.") }
-        if elements.count > 1, let payload = test.member("payload") {
-            throw SourceError(
-                "Which of these takes the payload? Write it there: { action: …, payload: … }.",
-                at: payload.place)
-        }
         return steps
     }
 

@@ -19,7 +19,7 @@ import Testing
 
     @Test func whatPassesAndWhatFailsIsShown() throws {
         let file = try directory.write("lamp.yaml", lamp + wrong)
-        let place = "\(file):6:38: on is false, not true."
+        let place = "\(file):6:44: on is false, not true."
         let people = try CommandRun(["types", "test", directory.path, "--human"])
         #expect(people.status == .no)
         #expect(

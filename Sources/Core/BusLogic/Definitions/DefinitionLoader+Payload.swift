@@ -13,15 +13,16 @@ extension DefinitionLoader {
         }
         guard let object = mistakes.collect({ () throws(SourceError) in try source.object("payload") })
         else { return LoadedPayload([]) }
+        var members = object.members
         if let around = schemaAround(object) {
             mistakes.add(
                 "payload lists the members themselves, with no schema around them; write what is in properties right below "
                     + "payload. A member is required unless its type ends in ?.", at: around)
-            return LoadedPayload([])
+            if case .object(let properties)? = object["properties"]?.content { members = properties.members }
         }
         let reader = SchemaReader(mistakes: mistakes)
         return LoadedPayload(
-            object.members.map { member in
+            members.map { member in
                 let found = reader.read(member.value, of: member.key, for: .payload)
                 let schema = found?.schema ?? .any
                 let isOptional = found?.isOptional == true || schema.fallback != nil

@@ -150,6 +150,7 @@ extension DefinitionLoader {
             mistakes.doubt(
                 "toggle is for booleans, and \(name) is not one in initial\(hint).", at: value.place)
         case .increment:
+            guard Double(text) != nil else { return }
             mistakes.doubt(
                 "increment is for numbers, and \(name) is a string in initial; write \(text), without quotes.",
                 at: value.place)

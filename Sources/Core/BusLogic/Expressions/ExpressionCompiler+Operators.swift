@@ -115,6 +115,11 @@ extension ExpressionCompiler {
     ]
 
     func unknown(_ operation: Operation) -> SourceError {
+        if readsText, operation.argument.isNull, operation.name.contains(".") {
+            return SourceError(
+                "Braces make an object of \(operation.name); write = \(operation.name), without them.",
+                at: operation.place)
+        }
         let hint =
             Self.otherNames[operation.name].map { "did you mean `\($0)`?" }
             ?? suggestion(for: operation.name, among: Self.operators)

@@ -71,6 +71,8 @@ struct SchemaReader {
         } else if let type = Self.impliedType(object) {
             words.type = type
         } else {
+            // What is JSON Schema's was refused, and may say it.
+            if object.keys.contains(where: { Self.foreign[$0] != nil }) { return nil }
             let owner = purpose == .payload ? "The payload member \(name)" : "The schema of \(name)"
             mistakes.add("\(owner) needs a member type; add it.", at: object.place)
             return nil
