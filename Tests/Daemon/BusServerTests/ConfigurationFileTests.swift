@@ -47,6 +47,20 @@ struct ConfigurationFileTests {
         }
     }
 
+    @Test func aCheckRunsTheTestsOfTypesUnlessItIsToldNotTo() throws {
+        let configuration = "listen: [{ unix: bus.sock }]\ntypes: types\n"
+        let lamp = "type: lamp\ninitial: { on: false }\nactions: { flip: { toggle: [on] } }\n"
+        try directory.write("types/lamp.yaml", lamp + "tests: [{ dispatch: flip, state: { on: true } }]\n")
+        #expect(try load(configuration).check() == 1)
+        try directory.write("types/lamp.test.yaml", "type: lamp\ntests: [{ dispatch: flip, unchanged: true }]\n")
+        let setup = try load(configuration)
+        let failure = #expect(throws: StartFailure.self) { _ = try setup.check() }
+        #expect(failure?.code == .configuration && failure?.messages.count == 1)
+        let sentence = #"lamp.test.yaml:2:27: The test flip fails: The state is now {"on":true}."#
+        #expect(failure?.messages.first?.hasSuffix(sentence) == true, "\(failure?.messages ?? [])")
+        #expect(try setup.check(runsTests: false) == 0)
+    }
+
     /// The rules of the package, on a machine without its group.
     @Test func theSampleOfRulesStartsEverywhere() throws {
         let sample = Repository.root.appendingPathComponent("config/access.yaml").path
