@@ -16,7 +16,7 @@ extension Expression {
     }
 
     /// A condition as a request has it.
-    static func condition(_ text: String) throws -> JSON { jsonLogic(text) ?? .string(text) }
+    static func condition(_ text: String) -> JSON { jsonLogic(text) ?? .string(text) }
 
     /// A text that is an object in JSON, unless its only member can't be meant as an operator: that is a map.
     private static func jsonLogic(_ text: String) -> JSON? {
