@@ -38,6 +38,9 @@ export interface Reply {
 	readonly revision: number;
 	readonly matched?: number;
 	readonly changed?: number;
+	/** What the action returns of the one store it was for, and of others by their addresses. */
+	readonly result?: any;
+	readonly results?: {readonly [store: string]: any};
 	readonly duplicate?: boolean;
 	readonly [name: string]: any;
 }

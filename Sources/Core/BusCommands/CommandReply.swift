@@ -22,6 +22,8 @@ package struct CommandReply: Equatable, Sendable {
     package var changed = 0
     /// Both counts for the stores that the caller sees; nil: all stores, or no longer known.
     package var seen: Seen?
+    /// What a dispatch returns, as far as the caller sees it: `result`, or `results` by address.
+    package var returned: JSONObject?
     /// Of a create: whether the store is new.
     package var created: Bool?
     /// It repeats an earlier request, whose reply this is.

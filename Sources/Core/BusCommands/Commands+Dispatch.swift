@@ -55,7 +55,9 @@ extension Commands {
         let key = try machine.keyed(request, by: caller.principal)
         if !isDryRun {
             if var earlier = try earlier(key, .outcome) {
-                if !maySeeOutcome(batch, caller.grants) { earlier.seen = .init(matched: 0, changed: 0) }
+                if !maySeeOutcome(batch, caller.grants) {
+                    (earlier.seen, earlier.returned) = (.init(matched: 0, changed: 0), nil)
+                }
                 return earlier
             }
             guard try host.admit(.commit) else { return nil }
@@ -89,6 +91,7 @@ extension Commands {
         reply.matched = batch.map(machine.matched(with:)) ?? matched
         if let seen = seen(batch, by: caller) { reply.matched = seen.matched }
         (reply.isRehearsal, reply.form) = (true, form)
+        if machine.plan.hasReturned { reply.returned = machine.returned(seenBy: caller.grants) }
         return reply
     }
 
@@ -112,6 +115,7 @@ extension Commands {
             batch.map { CommitDetails($0) })
         for report in reports { host.report(report) }
         var reply = remember(key, .outcome, matched: matched, changed: machine.changed)
+        if machine.plan.hasReturned { reply.returned = machine.returned(seenBy: caller.grants) }
         reply.told = told
         reply.seen = writes.map {
             .init(

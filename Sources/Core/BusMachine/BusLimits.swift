@@ -104,6 +104,8 @@ package struct BusLimits: Sendable, Equatable {
     package static let key = 128
     /// The keyed commits that are remembered, so that a retry after a lost connection is recognised.
     package static let rememberedKeys = 100_000
+    /// What is remembered of what these returned, in bytes.
+    package static let rememberedResults = 16 << 20
     /// The drops that are remembered for subscriptions that resume or lag behind.
     package static let rememberedDrops = 100_000
 

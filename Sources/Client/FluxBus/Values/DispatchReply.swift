@@ -10,12 +10,22 @@ public struct DispatchReply: Sendable, Equatable {
     public let changed: Int
     /// True when the dispatch had been committed before and its answer was lost; it was not committed again.
     public let isDuplicate: Bool
+    /// What the action returns, where it has `returns`: of a dispatch of one action to one store. Nil also where the client
+    /// may not read the store.
+    public let result: JSON?
+    /// The same of any other dispatch, by the addresses of the stores; of several actions on one store, the last.
+    public let results: JSONObject
 
-    public init(revision: Int, matched: Int, changed: Int, isDuplicate: Bool = false) {
+    public init(
+        revision: Int, matched: Int, changed: Int, isDuplicate: Bool = false, result: JSON? = nil,
+        results: JSONObject = [:]
+    ) {
         self.revision = revision
         self.matched = matched
         self.changed = changed
         self.isDuplicate = isDuplicate
+        self.result = result
+        self.results = results
     }
 
     init(_ reply: JSONObject) throws(BusError) {
@@ -24,7 +34,8 @@ public struct DispatchReply: Sendable, Equatable {
         else { throw BusError(.unexpectedReply, "A dispatch was answered without its counts.") }
         self.init(
             revision: revision, matched: matched, changed: changed,
-            isDuplicate: reply["duplicate"]?.bool ?? false)
+            isDuplicate: reply["duplicate"]?.bool ?? false, result: reply["result"],
+            results: reply["results"]?.object ?? [:])
     }
 
     /// The same as the members of a reply.
@@ -33,6 +44,8 @@ public struct DispatchReply: Sendable, Equatable {
             "ok": true, "revision": .int(revision), "matched": .int(matched), "changed": .int(changed),
         ]
         if isDuplicate { object["duplicate"] = true }
+        object["result"] = result
+        if !results.isEmpty { object["results"] = .object(results) }
         return object
     }
 }

@@ -36,6 +36,9 @@ public struct ActionEvent: Sendable {
     public var action: String { object["action"]?.string ?? "" }
     /// The payload with defaults filled in.
     public var payload: JSONObject { object["payload"]?.object ?? [:] }
+    /// What it returned: of an action on one store, and by address of any other.
+    public var result: JSON? { object["result"] }
+    public var results: JSONObject { object["results"]?.object ?? [:] }
     /// The principal that caused it.
     public var by: JSONObject { object["by"]?.object ?? [:] }
     /// When, in seconds since 1970.

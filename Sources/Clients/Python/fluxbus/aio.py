@@ -190,6 +190,7 @@ class Bus(Link):
 
         With a `condition`, for one store, it is a `conflict` unless that expression holds for the store's state. With
         `returning="changes"` or `"states"` the reply tells what has changed.
+        Where the action `returns` something, the reply has it as `result`, or by the stores' addresses as `results`.
         """
         options = {
             "if_revision": if_revision, "condition": condition, "returning": returning, "key": key, "delay": delay,

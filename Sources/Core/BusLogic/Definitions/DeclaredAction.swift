@@ -36,6 +36,8 @@ final class DeclaredAction: Sendable {
     /// The values of `steps`.
     let values: Operands
     let timers: [TimerRule]
+    /// What a dispatch returns of each store, worked out on the state after the action; nil: nothing.
+    let returns: ExpressionNode?
     /// How many operations the values of all writes take where they are constants or stand in the payload and nothing
     /// else has to be looked at, so that no data has to be laid out; else nil.
     let plainOperations: Int?
@@ -45,7 +47,8 @@ final class DeclaredAction: Sendable {
 
     init(
         name: String, payload: LoadedPayload, requirements: [Requirement], condition: ExpressionNode?,
-        steps: [WriteStep], dynamic: DynamicWrites? = nil, timers: [TimerRule] = [], isWatched: Bool
+        steps: [WriteStep], dynamic: DynamicWrites? = nil, timers: [TimerRule] = [],
+        returns: ExpressionNode? = nil, isWatched: Bool
     ) {
         self.name = name
         self.payload = payload.schema
@@ -59,6 +62,7 @@ final class DeclaredAction: Sendable {
         direct = steps.map { DirectWrite($0) }
         values = Operands(steps.map(\.value))
         self.timers = timers
+        self.returns = returns
         let operations = steps.compactMap(\.value.plainOperations)
         let isPlain =
             requirements.isEmpty && condition == nil && timers.isEmpty && operations.count == steps.count

@@ -29,9 +29,20 @@ extension DeclaredType {
         guard try isMeant.get() else { return false }
         if action.steps.isEmpty {
             if action.dynamic != nil { try carryOutPlanned(by: action, to: &draft, in: context) }
-            return true
+        } else {
+            try carryOut(action, payload, to: &draft, in: context)
         }
+        if let returns = action.returns {
+            try evaluate(returns, of: action, payload, on: draft.state, in: context)
+        }
+        return true
+    }
 
+    /// Writes what was found, holds it against what states have to be, and brings computed values up to date.
+    @inline(__always)
+    private func carryOut(
+        _ action: DeclaredAction, _ payload: JSONObject, to draft: inout Draft, in context: CommitContext
+    ) throws(Rejection) {
         let isFollowed = action.isFollowed
         var written: UInt64 = 0
         var isBroken = false
@@ -53,7 +64,6 @@ extension DeclaredType {
             }
         }
         if isFollowed { try finish(action, written, isBroken: isBroken, &draft, in: context) }
-        return true
     }
 
     /// Holds the state against its schema where a write broke it, and brings computed values up to date.
@@ -95,6 +105,33 @@ extension DeclaredType {
             }
         }
         if action.isFollowed { try finish(action, written, isBroken: isBroken, &draft, in: context) }
+    }
+
+    /// Works out what an action returns, and leaves it in the context.
+    @inline(never)
+    private func evaluate(
+        _ returns: ExpressionNode, of action: DeclaredAction, _ payload: JSONObject,
+        on state: UnsafePointer<JSONObject>, in context: CommitContext
+    ) throws(Rejection) {
+        let available = context.budget
+        let allowance = Budget.smaller(context.storeBudget, available)
+        let place = context.evaluation
+        let result = withUnsafePointer(to: payload) { payload in
+            Result { () throws(EvaluationFailure) in
+                place.pointee.begin(allowance, on: state)
+                place.pointee.payload = payload
+                place.pointee.context = context
+                let value = try returns.value(&place.pointee)
+                guard value.nests(atMost: Evaluation.deepestValue - 1) else { throw .tooDeep }
+                return value
+            }
+        }
+        do throws(EvaluationFailure) {
+            context.facts.pointee.result = try result.get()
+        } catch {
+            throw rejection(of: action, in: context, "in returns, \(error)", .expression)
+        }
+        context.budget = place.pointee.rest(of: available, after: allowance)
     }
 
     /// Finds what the action writes, in the context. False when the store is to be left alone.

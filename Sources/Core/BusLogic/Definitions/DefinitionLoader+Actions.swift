@@ -6,7 +6,7 @@ import BusState
 /// Actions: what they take, what they ask, what they write.
 extension DefinitionLoader {
     static let actionMembers =
-        ["summary", "payload", "require", "when", "timers"] + writeMembers
+        ["summary", "payload", "require", "when", "timers", "returns"] + writeMembers
     /// What writes, in the order in which it does.
     static let writeMembers = WriteKind.allCases.map(\.rawValue) + ["patch", "each"]
 
@@ -37,13 +37,16 @@ extension DefinitionLoader {
             mistakes.collect { () throws(SourceError) in
                 try loadTimers(action["timers"], in: scope, &compiler)
             } ?? []
+        let returns = action["returns"].flatMap { source in
+            mistakes.collect { () throws(SourceError) in try compiler.compile(source, in: scope) }
+        }
         // What could not be compiled may read it.
         if mistakes.errors.count == before, !writes.isEmpty || !timers.isEmpty {
             doubtUnread(payload, of: name, action["payload"], writes.map(\.path), review)
         }
         return DeclaredAction(
             name: name, payload: payload, requirements: requirements, condition: condition, steps: steps,
-            dynamic: dynamic, timers: timers, isWatched: parts.computed.areRead(by: .max))
+            dynamic: dynamic, timers: timers, returns: returns, isWatched: parts.computed.areRead(by: .max))
     }
 
     private func loadRequirements(

@@ -15,6 +15,8 @@ package final class CommitContext {
         package var budget: Budget
         /// Whether `prior` has any states.
         package var keepsPrior = false
+        /// What the action that was applied last returns, until it is taken.
+        package var result: JSON?
     }
 
     package typealias Place = UnsafeMutablePointer<Facts>

@@ -25,7 +25,7 @@ package final class PrecomputedWrites {
 
     /// Nil for an action that is not so.
     init?(_ action: DeclaredAction, _ computed: ComputedValues) {
-        guard let operations = action.plainOperations else { return nil }
+        guard let operations = action.plainOperations, action.returns == nil else { return nil }
         var writes: [PrecomputedWrite] = []
         var readings: [Reading] = []
         for (index, step) in action.steps.enumerated() {

@@ -1,3 +1,4 @@
+import BusJSON
 import BusProtocol
 internal import CScan
 
@@ -63,6 +64,9 @@ package struct DeduplicationTable: ~Copyable {
     private var buckets: Int
     let seed: UInt64
 
+    /// What keyed commits returned, by their revisions.
+    private var results = KeptResults()
+
     /// Keyed commits up to this revision may have been forgotten.
     package var forgottenThrough = 0
 
@@ -89,6 +93,7 @@ package struct DeduplicationTable: ~Copyable {
 
     package mutating func remember(_ entry: Entry, as id: ID) {
         if let place = place(of: id) {
+            results.forget(at(place).pointee.entry.revision)
             at(place).pointee.entry = entry
         } else {
             add(entry, as: id)
@@ -107,12 +112,21 @@ package struct DeduplicationTable: ~Copyable {
             return
         }
         forgottenThrough = at(oldest).pointee.entry.revision
+        results.forget(forgottenThrough)
         leave(oldest)
         at(oldest).pointee.elsewhere?.deallocate()
         put(entry, id, at: oldest)
         enter(id.hash, oldest)
         oldest = oldest + 1 == count ? 0 : oldest + 1
     }
+
+    /// Keeps what the keyed commit of a revision, the last one, returned.
+    package mutating func keep(_ results: JSONObject, of revision: Int) {
+        self.results.keep(results, of: revision)
+    }
+
+    /// What the keyed commit of a revision returned; nil if nothing, or if it is no longer known.
+    package func returned(of revision: Int) -> JSONObject? { results[revision] }
 
     /// Visits all entries, oldest first.
     package func forEach(_ body: (ID, Entry) -> Void) {

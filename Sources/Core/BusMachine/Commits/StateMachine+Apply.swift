@@ -10,6 +10,7 @@ extension StateMachine {
     package func apply(by principal: Principal, spending most: Int = .max) throws(RequestError) -> Int {
         let operations = min(limits.commit, most)
         applying = .passUnretained(principal)
+        if plan.hasReturned { plan.forgetReturned() }
         let facts = context.facts
         facts.pointee.time = Double(time) / 1000
         facts.pointee.revision = revision + 1
@@ -178,6 +179,28 @@ extension StateMachine {
                     .with("action", .string(error.action)).with("path", error.path.map(JSON.string)),
                 of: step, error.kind.text)
         }
+        if let value = context.facts.pointee.result { try keep(value, of: step, index) }
+    }
+
+    /// Keeps what a step returns of one store.
+    @inline(never)
+    private func keep(
+        _ value: JSON, of step: UnsafePointer<DispatchPlan.Step>, _ index: Int32
+    ) throws(RequestError) {
+        context.facts.pointee.result = nil
+        let store = address(of: Int(index))
+        if !plan.hasReturned { returnedBytes = 0 }
+        returnedBytes += value.encodedSize + store.utf8.count + 4
+        let first = UnsafePointer(plan.steps.elements.baseAddress!)
+        plan.note(.init(step: step - first, address: store, value: value))
+        guard returnedBytes > limits.state else { return }
+        let action = step.pointee.type.actionName(step.pointee.action)
+        throw withholding(
+            RequestError(
+                .rejected,
+                "\(store) refused \(action): what the dispatch returns is longer than \(limits.state) bytes; return less, or dispatch to fewer stores at a time."
+            ).with("store", .string(store)).with("action", .string(action)), of: step,
+            "what the dispatch returns is too long")
     }
 
     /// The refusal of a step by one of its stores. Who may not read the store is told of its state only what kind of reason

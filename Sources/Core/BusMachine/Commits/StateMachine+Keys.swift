@@ -125,6 +125,11 @@ extension StateMachine {
     package func remember(_ key: KeyedRequest, matched: Int, changed: Int) {
         keys.remember(
             .init(digest: key.digest, revision: revision, matched: matched, changed: changed), as: key.id)
+        if plan.hasReturned { rememberReturned() }
+    }
+
+    private func rememberReturned() {
+        if let returned = returned() { keys.keep(returned, of: revision) }
     }
 
     /// The same for a request that was found not to be the same as an earlier one.
@@ -132,6 +137,7 @@ extension StateMachine {
     package func remember(new key: KeyedRequest, matched: Int, changed: Int) {
         keys.add(
             .init(digest: key.digest, revision: revision, matched: matched, changed: changed), as: key.id)
+        if plan.hasReturned { rememberReturned() }
     }
 }
 

@@ -27,8 +27,10 @@ extension StateMachine {
         }
     }
 
-    /// `"type":…,"action":…,"payload":…`, or with `store`.
-    package func append(_ action: DispatchPlan.Action, to writer: ByteWriter) {
+    /// `"type":…,"action":…,"payload":…`, or with `store`; and what it returns.
+    package func append(
+        _ action: DispatchPlan.Action, isReturnedShown: Bool = true, to writer: ByteWriter
+    ) {
         let step = plan.steps[action.steps.lowerBound]
         if action.payloadForEveryType != nil {
             writer.append("\"type\":\"*\"")
@@ -39,6 +41,7 @@ extension StateMachine {
         }
         writer.append(",\"action\":", quoted: step.type.actionName(step.action))
         writer.append(",\"payload\":", jsonObject: action.payloadForEveryType ?? step.payload)
+        if plan.hasReturned, isReturnedShown { appendReturned(of: action, to: writer) }
     }
 
     /// `,"time":1795219985.072`: seconds since 1970 with three decimals, written once per turn.

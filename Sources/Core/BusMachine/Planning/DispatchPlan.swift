@@ -88,11 +88,36 @@ public final class DispatchPlan {
         return operationsOfConditions
     }
 
+    /// What a step returns of one store.
+    package struct Returned {
+        package let step: Int
+        /// The store's, which may be gone when it is told.
+        package let address: String
+        package let value: JSON
+    }
+
+    /// What the steps that were applied return, in their order.
+    @exclusivity(unchecked) package private(set) var returned: [Returned] = []
+    /// Whether they return anything.
+    @exclusivity(unchecked) public private(set) var hasReturned = false
+
+    package func note(_ returned: Returned) {
+        self.returned.append(returned)
+        hasReturned = true
+    }
+
+    /// The steps are to be applied anew, or are forgotten.
+    @usableFromInline package func forgetReturned() {
+        returned = []
+        hasReturned = false
+    }
+
     @inlinable @inline(__always)
     public func clear() {
         if actions.isEmpty && steps.isEmpty && !needsCare { return }
         actions.clear()
         steps.clear()
+        if hasReturned { forgetReturned() }
         if needsCare { dropCare() }
     }
 

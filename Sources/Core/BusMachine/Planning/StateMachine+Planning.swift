@@ -204,7 +204,7 @@ extension StateMachine {
     package func plan(_ actions: [JSON]) throws(RequestError) {
         plan.clear()
         for (index, action) in actions.enumerated() {
-            try planElement(try BatchElement(action, place: "actions[\(index)]"))
+            try planElement(try BatchElement(action.asRequested, place: "actions[\(index)]"))
         }
     }
 

@@ -145,6 +145,9 @@ package final class Restoration {
         try record.string("key").utf8Span.span.withUnsafeBytes { key in
             machine.keys.remember(entry, as: machine.keys.id(identity, key))
         }
+        if let returned = record.members["returned"]?.object {
+            machine.keys.keep(returned, of: entry.revision)
+        }
     }
 
     // MARK: Stores

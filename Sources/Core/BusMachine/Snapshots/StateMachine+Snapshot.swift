@@ -104,6 +104,7 @@ extension StateMachine {
             record("revision", .int(entry.revision))
             record("matched", .int(entry.matched))
             record("changed", .int(entry.changed))
+            if let returned = keys.returned(of: entry.revision) { record("returned", .object(returned)) }
         }
     }
 

@@ -25,7 +25,7 @@ extension Engine {
             clock.work += Work.dryRunStore * changes.looked
             commits.rollback()
             machine.releaseStores()
-            return try replies.answerDryRun(connection, reply.matched, changes)
+            return try replies.answerDryRun(connection, reply, changes)
         }
         if !reply.isAcknowledged {
             log.noteUnacknowledged(connection, committedAt: reply.revision, id: request.id)

@@ -30,7 +30,8 @@ extension Engine {
                 connection.input.noteDispatch()
                 replies.answer(
                     connection, revision: earlier.revision, matched: earlier.matched,
-                    changed: earlier.changed, isDuplicate: true)
+                    changed: earlier.changed, returned: machine.keys.returned(of: earlier.revision),
+                    isDuplicate: true)
                 return true
             }
             try admission.requireCommits()
@@ -57,7 +58,7 @@ extension Engine {
         if let key { machine.remember(new: key, matched: matched, changed: machine.changed) }
         replies.answer(
             connection, revision: machine.revision, matched: matched, changed: machine.changed,
-            isDuplicate: false)
+            returned: machine.plan.hasReturned ? machine.returned() : nil, isDuplicate: false)
         return true
     }
 

@@ -83,23 +83,48 @@ final class Replies {
         }
     }
 
-    /// Writes how many stores the present dispatch matched and changed.
-    func answer(_ connection: Connection, revision: Int, matched: Int, changed: Int, isDuplicate: Bool) {
+    /// Writes how many stores the present dispatch matched and changed, and what it returns.
+    func answer(
+        _ connection: Connection, revision: Int, matched: Int, changed: Int, returned: JSONObject?,
+        isDuplicate: Bool
+    ) {
         answer(
             connection, id: request.id, revision: revision, matched: matched, changed: changed,
-            isDuplicate: isDuplicate)
+            returned: returned, isDuplicate: isDuplicate)
     }
 
     @inline(__always)
     private func answer(
         _ connection: Connection, id: UnsafeRawBufferPointer, revision: Int, matched: Int, changed: Int,
-        isDuplicate: Bool
+        returned: JSONObject?, isDuplicate: Bool
     ) {
+        if let returned {
+            return answer(connection, id: id) { writer in
+                writer.append(revision: revision)
+                writer.append(",\"matched\":", decimal: matched)
+                writer.append(",\"changed\":", decimal: changed)
+                append(returned, to: writer, beside: id)
+                if isDuplicate { writer.appendDuplicate() }
+            }
+        }
         connections.reply(to: connection) { writer in
             writer.append(
                 outcomeOf: id, revision: revision, kept: hub.revisionDigits, matched: matched,
                 changed: changed, isDuplicate: isDuplicate)
         }
+    }
+
+    /// Writes what a dispatch returns. It has room on a line, unless the request's id takes it.
+    private func append(_ returned: JSONObject, to writer: ByteWriter, beside id: UnsafeRawBufferPointer) {
+        let mark = writer.count
+        for member in returned.members {
+            writer.append(",")
+            writer.append(quoted: member.key)
+            writer.append(":", json: member.value)
+        }
+        let written = writer.count - mark
+        clock.work += written * Work.encodedByte
+        if written + id.count + DaemonLimits.eventOverhead / 2 > longest { writer.truncate(to: mark) }
     }
 
     /// Writes the reply of a command, on one machine and on a shared bus alike.
@@ -117,7 +142,8 @@ final class Replies {
         case .outcome:
             answer(
                 connection, id: id, revision: reply.revision, matched: reply.seen?.matched ?? reply.matched,
-                changed: reply.seen?.changed ?? reply.changed, isDuplicate: reply.isDuplicate)
+                changed: reply.seen?.changed ?? reply.changed, returned: reply.returned,
+                isDuplicate: reply.isDuplicate)
         case .revision:
             answer(connection, id: id) { writer in
                 writer.append(revision: reply.revision)
@@ -147,6 +173,13 @@ final class Replies {
         {
             members = nil
         }
+        // What it returns comes first: it is nowhere else to be had.
+        let returned = reply.returned
+        if let returned, let told = members,
+            told.count + returned.encodedSize + id.count + DaemonLimits.eventOverhead / 2 > longest
+        {
+            members = nil
+        }
         // Each store of them takes some bytes.
         let count = members?.count ?? longest
         clock.work += count * Work.encodedByte + min(reply.matched, count / 16) * Work.dryRunStore
@@ -154,6 +187,7 @@ final class Replies {
             writer.append(revision: reply.revision)
             writer.append(",\"matched\":", decimal: reply.seen?.matched ?? reply.matched)
             writer.append(",\"changed\":", decimal: reply.seen?.changed ?? reply.changed)
+            if let returned { append(returned, to: writer, beside: id) }
             if let members {
                 members.withUnsafeBytes { writer.append($0) }
             } else {
@@ -163,13 +197,14 @@ final class Replies {
     }
 
     /// The reply to a dry run: what the applied plan would change.
-    func answerDryRun(_ connection: Connection, _ matched: Int, _ changes: ToldChanges)
-        throws(RequestError)
-    {
+    func answerDryRun(
+        _ connection: Connection, _ reply: CommandReply, _ changes: ToldChanges
+    ) throws(RequestError) {
         try answerWithinLine(connection, id: request.id) { writer in
             writer.append(revision: machine.revision)
-            writer.append(",\"matched\":", decimal: matched)
+            writer.append(",\"matched\":", decimal: reply.matched)
             writer.append(",\"changed\":", decimal: changes.changed)
+            if let returned = reply.returned { append(returned, to: writer, beside: request.id) }
             if changes.size <= longest { changes.append(to: writer) }
             return max(writer.count, changes.size) <= longest
         }

@@ -37,8 +37,15 @@ extension SubscriptionHub {
     /// Writes the event of an action, and returns which one it is.
     private func append(_ action: DispatchPlan.Action, _ index: Int?, by principal: Principal) -> Int {
         let events = publication.actions
+        let start = events.count
         events.append(actionAt: machine.revision, index: index)
+        let mark = events.count
         machine.append(action, to: events)
+        // What it returns is left out where its payload takes the room.
+        if events.count - start > partLimit, machine.plan.hasReturned {
+            events.truncate(to: mark)
+            machine.append(action, isReturnedShown: false, to: events)
+        }
         events.append(by: principal.by)
         machine.appendTime(to: events)
         publication.actionEnds.append(events.count)

@@ -152,7 +152,7 @@ extension SubscriptionHub {
             // What is not shown of a batch is not there.
             let shown = actions.filter { shows($0, to: subscription.group) }
             return shown.enumerated().compactMap { index, action in
-                wants(subscription.group, action) ? (shown.count > 1 ? index : nil, action) : nil
+                wants(subscription.group, action) ? (shown.count > 1 ? index : nil, fitting(action)) : nil
             }
         }
         if wanted.allSatisfy(\.isEmpty) {
@@ -179,6 +179,14 @@ extension SubscriptionHub {
             if clock.isSliceUsedUp, revision < revisions.upperBound { return false }
         }
         return true
+    }
+
+    /// An action as a line has room for it, perhaps without what it returns.
+    private func fitting(_ action: JSONObject) -> JSONObject {
+        guard ReturnedMember.allCases.contains(where: { action[$0.rawValue] != nil }),
+            action.encodedSize > partLimit
+        else { return action }
+        return JSON.object(action).asRequested.object ?? action
     }
 
     private func shows(_ action: JSONObject, to group: SubscriberGroup) -> Bool {

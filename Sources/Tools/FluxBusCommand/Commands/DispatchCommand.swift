@@ -190,8 +190,12 @@ package struct DispatchCommand: BusCommand {
         let lead = dryRun ? "would be committed" : revision
         try console.line(
             "\(lead): \(Self.count(matched, "store")) matched, \(changed) changed\(again)")
-        guard dryRun else { return }
+        if let result = reply["result"] { try console.line(ScreenText.value(result)) }
         var table = Table()
+        for member in reply["results"]?.object ?? [:] {
+            table.add(.init("  " + member.key, .address), .init(member.value.encoded))
+        }
+        guard dryRun else { return try console.table(table) }
         for member in reply["states"]?.object ?? [:] {
             table.add(.init("  " + member.key, .address), .init(member.value.encoded))
         }

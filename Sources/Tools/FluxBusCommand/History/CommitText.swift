@@ -25,7 +25,9 @@ package enum CommitText {
         var steps = (commit["actions"]?.array ?? []).map { action in
             Step(
                 target: action["store"]?.string ?? action["type"]?.string ?? "",
-                name: action["action"]?.string ?? "", detail: nonEmpty(action["payload"]))
+                name: action["action"]?.string ?? "",
+                detail: [nonEmpty(action["payload"]), returned(action)].filter { !$0.isEmpty }
+                    .joined(separator: " "))
         }
         if let order = commit["steps"]?.array { return inOrder(order, steps, of: commit) }
         for member in commit["created"]?.object ?? [:] {
@@ -91,6 +93,11 @@ package enum CommitText {
             add(timer, "timer", "its action was rejected")
         }
         return steps
+    }
+
+    /// `→ 3`, where an action returned something.
+    static func returned(_ action: JSON) -> String {
+        (action["result"] ?? action["results"]).map { "→ \($0.encoded)" } ?? ""
     }
 
     private static func nonEmpty(_ value: JSON?) -> String {

@@ -78,7 +78,9 @@ package struct ChangeText {
                 $0.isEmpty ? "" : " " + ScreenText.value(.object($0))
             }
             let name = action["action"]?.string ?? action["op"]?.string ?? "?"
-            return ScreenText.safe("\(target) \(name)") + (payload ?? "") + by
+            let returned = ScreenText.safe(CommitText.returned(action))
+            return ScreenText.safe("\(target) \(name)") + (payload ?? "")
+                + (returned.isEmpty ? "" : " " + returned) + by
         }
     }
 
@@ -93,6 +95,8 @@ package struct ChangeText {
         if let payload = event["payload"]?.object, !payload.isEmpty {
             text += " " + cut(ScreenText.value(.object(payload)), used: name.count + 1)
         }
+        let returned = CommitText.returned(.object(event))
+        if !returned.isEmpty { text += " " + ScreenText.safe(returned) }
         if let by = event["by"] { text += style.paint("  by " + users.identity(by), .faint) }
         let milliseconds = event["time"]?.double.map { Int($0 * 1000) } ?? time
         return row(ClockText.time(milliseconds: milliseconds), target, text)

@@ -1,5 +1,6 @@
 import BusJSON
 import BusLogic
+import BusProtocol
 import BusSystem
 import Glibc
 
@@ -179,7 +180,7 @@ package struct RecordedCommit {
     }
 
     /// The actions in order, each as in a request to dispatch it.
-    var actions: [JSON] { line["actions"]?.array ?? [] }
+    var actions: [JSON] { (line["actions"]?.array ?? []).map(\.asRequested) }
     /// Of a batch that created or dropped stores: how its elements follow one another, as numbers of actions, and requests.
     var steps: [JSON]? { line["steps"]?.array }
     /// Stores that it created, with their states.

@@ -132,9 +132,18 @@ extension ModelBus {
         if request["in"] != nil || request["at"] != nil {
             return try schedule(request, planned[0], principal)
         }
-        let (next, matched) = try applied(actions, principal)
-        let changed = matched.filter { next.stores[$0]?.state != world.stores[$0]?.state }
-        var reply: JSONObject = ["matched": .int(matched.count), "changed": .int(changed.count)]
+        let applied = try applied(actions, principal)
+        let next = applied.world
+        let changed = applied.matched.filter { next.stores[$0]?.state != world.stores[$0]?.state }
+        var reply: JSONObject = ["matched": .int(applied.matched.count), "changed": .int(changed.count)]
+        let returned = applied.returned.reduce(into: JSONObject()) { all, own in
+            for member in own { all[member.key] = member.value }
+        }
+        if actions.count == 1, actions[0].kind == "store" {
+            reply["result"] = returned[actions[0].target]
+        } else if !returned.isEmpty {
+            reply["results"] = .object(returned)
+        }
         if request["dryRun"] == true {
             reply["revision"] = .int(revision)
             // A test reads it as `changes` and `states` together, applied to what there is.
@@ -143,7 +152,7 @@ extension ModelBus {
         }
         var details: JSONObject = [:]
         details["key"] = request["key"]
-        commit(next, principal, actions: planned.map(\.json), details: details)
+        commit(next, principal, actions: try told(actions, applied.returned), details: details)
         reply["revision"] = .int(revision)
         return remember(request, reply, principal)
     }

@@ -44,11 +44,10 @@ extension ModelBus {
         next.timers.removeAll { $0.action.target == timer.action.target && $0.name == timer.name }
         do {
             // A timer that the action sets belongs to the principal of this one.
-            let planned = try next.planned(timer.action)
-            let fired = try applied([timer.action], principal, to: next).0
+            let fired = try applied([timer.action], principal, to: next)
             commit(
-                fired.timersSet(by: timer.principal, after: next), principal, actions: planned.map(\.json),
-                details: details)
+                fired.world.timersSet(by: timer.principal, after: next), principal,
+                actions: try told([timer.action], fired.returned), details: details)
         } catch {
             commit(next, principal, details: details)
         }
@@ -103,11 +102,11 @@ extension ModelBus {
         var next = world
         var actions: [JSON] = []
         if !ended.will.isEmpty,
-            let planned = try? ended.will.flatMap({ try world.planned($0) }),
-            let applied = try? applied(ended.will, ended.principal)
+            let applied = try? applied(ended.will, ended.principal),
+            let told = try? told(ended.will, applied.returned)
         {
-            next = applied.0
-            actions = planned.map(\.json)
+            next = applied.world
+            actions = told
         }
         let mine = world.order.filter { world.stores[$0]?.session == session }
         for address in mine { next.drop(address) }

@@ -169,34 +169,58 @@ struct ModelBus {
                 plain: world.stores.mapValues(\.plain), types: world.types))
     }
 
-    /// The world after some actions, and which stores they matched.
-    func applied(_ actions: [Action], _ principal: Principal, to world: World? = nil) throws -> (
-        World, Set<String>
-    ) {
-        var next = world ?? self.world
+    /// What some actions come to.
+    struct Applied {
+        var world: World
         var matched: Set<String> = []
+        /// What each of them returns, by address.
+        var returned: [JSONObject] = []
+    }
+
+    func applied(_ actions: [Action], _ principal: Principal, to world: World? = nil) throws -> Applied {
+        var applied = Applied(world: world ?? self.world)
         for (index, action) in actions.enumerated() {
             do {
-                try apply(action, principal, to: &next, &matched)
+                applied.returned.append([:])
+                try apply(action, principal, &applied)
             } catch var refusal as Refusal {
                 refusal.members["index"] = .int(index)
                 throw refusal
             }
         }
-        return (next, matched)
+        return applied
     }
 
-    private func apply(
-        _ action: Action, _ principal: Principal, to next: inout World, _ matched: inout Set<String>
-    ) throws {
-        for type in try next.reached(action) {
+    /// The actions of a commit as they are told.
+    func told(_ actions: [Action], _ returned: [JSONObject]) throws -> [JSON] {
+        try zip(actions, returned).flatMap { action, returned in
+            try world.planned(action).map { planned in
+                var json = planned.json.object ?? [:]
+                let own = returned.filter { member in
+                    ["*", member.key, Self.type(of: member.key)].contains(planned.target)
+                }
+                if own.isEmpty { return .object(json) }
+                if planned.kind == "store" {
+                    json["result"] = own[0].value
+                } else {
+                    json["results"] = .object(own.reduce(into: [:]) { $0[$1.key] = $1.value })
+                }
+                return .object(json)
+            }
+        }
+    }
+
+    private func apply(_ action: Action, _ principal: Principal, _ applied: inout Applied) throws {
+        for type in try applied.world.reached(action) {
             let payload = try type.accept(action.payload, for: action.name)
-            for address in next.order
-            where next.stores[address]?.type == type.name
+            for address in applied.world.order
+            where applied.world.stores[address]?.type == type.name
                 && (action.kind == "type" || action.target == address)
             {
-                try apply(action.name, payload, to: address, of: type, principal, &next)
-                matched.insert(address)
+                let result = try apply(
+                    action.name, payload, to: address, of: type, principal, &applied.world)
+                applied.returned[applied.returned.count - 1][address] = result
+                applied.matched.insert(address)
             }
         }
     }
@@ -204,8 +228,8 @@ struct ModelBus {
     private func apply(
         _ action: String, _ payload: JSONObject, to address: String, of type: ModelType,
         _ principal: Principal, _ next: inout World
-    ) throws {
-        guard var store = next.stores[address] else { return }
+    ) throws -> JSON? {
+        guard var store = next.stores[address] else { return nil }
         let readable = next.stores.filter { type.waitsFor.contains($0.value.type) }
         let result = try type.apply(
             action, payload, to: store.plain, store: address,
@@ -230,6 +254,7 @@ struct ModelBus {
                 Action(["store": .string(address), "action": timer["action"]!, "payload": timer["payload"]!]),
                 due: now + max(10, timer["in"]!.int!), principal)
         }
+        return result.result
     }
 }
 

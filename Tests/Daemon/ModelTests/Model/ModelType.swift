@@ -87,12 +87,13 @@ struct ModelType {
         return result
     }
 
-    /// What an action makes of a state: the new one, nil where `when` does not hold, and the timers it sets or takes away.
+    /// What an action makes of a state: the new one, nil where `when` does not hold, the timers it sets or takes away, and
+    /// what it returns.
     func apply(
         _ action: String, _ payload: JSONObject, to plain: JSONObject, store: String, meta: JSON, stores: JSON
-    ) throws -> (state: JSONObject?, timers: [(name: String, timer: JSON?)]) {
+    ) throws -> (state: JSONObject?, timers: [(name: String, timer: JSON?)], result: JSON?) {
         let definition = self.action(action) ?? [:]
-        let data: JSON = [
+        var data: JSON = [
             "state": visible(plain), "payload": .object(payload), "store": .string(store), "meta": meta,
             "stores": stores,
         ]
@@ -105,7 +106,7 @@ struct ModelType {
             do { return try ModelExpression.evaluate(rule, on: data) } catch { throw refusal(path) }
         }
         if let condition = definition["when"], !ModelExpression.isTrue(try value(condition)) {
-            return (nil, [])
+            return (nil, [], nil)
         }
         for requirement in definition["require"]?.array ?? []
         where !ModelExpression.isTrue(try value(requirement["if"] ?? .null)) { throw refusal() }
@@ -137,7 +138,10 @@ struct ModelType {
         }
         let violations = violations(of: state)
         if !violations.isEmpty { throw failure(at: violations) }
-        return (state, timers)
+        var after = data.object ?? [:]
+        after["state"] = visible(state)
+        data = .object(after)
+        return (state, timers, try definition["returns"].map { try value($0) })
     }
 
     /// A timer with its time in milliseconds from now on, or nil if it is taken away.

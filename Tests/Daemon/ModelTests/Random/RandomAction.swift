@@ -54,6 +54,7 @@ enum RandomAction {
                 if !steps.contains(.string(path)) { action[kind] = .array(steps + [.string(path)]) }
             }
         }
+        if random.oneIn(3) { action["returns"] = expressions.any(2, &random) }
         var schemas = JSONObject()
         let text = JSON.object(action).encoded
         for member in payload

@@ -16,7 +16,7 @@ enum Reply {
                         .int(model.isTimed ? Int(($0 * 1000).rounded()) : 0)
                     }
                 // These hold what users named.
-                case "states", "changes", "payload", "state", "definitions": break
+                case "states", "changes", "payload", "state", "definitions", "result", "results": break
                 default: result[member.key] = inMilliseconds(member.value, model)
                 }
             }

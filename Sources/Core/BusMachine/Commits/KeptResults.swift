@@ -1,0 +1,41 @@
+import BusJSON
+
+/// What commits with keys returned, so that repetitions are answered as the first were. Where it is more than there is room
+/// for, the oldest goes first: its repetition is answered without.
+struct KeptResults {
+    private var byRevision: [Int: JSONObject] = [:]
+    /// Their revisions, ascending, from `first` on; some were forgotten.
+    private var order: [Int] = []
+    private var first = 0
+    private var bytes = 0
+
+    subscript(revision: Int) -> JSONObject? { byRevision.isEmpty ? nil : byRevision[revision] }
+
+    mutating func keep(_ results: JSONObject, of revision: Int) {
+        let size = Self.size(results)
+        guard size <= BusLimits.rememberedResults else { return }
+        while bytes + size > BusLimits.rememberedResults { forgetOldest() }
+        byRevision[revision] = results
+        order.append(revision)
+        bytes += size
+    }
+
+    mutating func forget(_ revision: Int) {
+        if byRevision.isEmpty { return }
+        guard let results = byRevision.removeValue(forKey: revision) else { return }
+        bytes -= Self.size(results)
+        if byRevision.isEmpty { (order, first) = ([], 0) }
+    }
+
+    private mutating func forgetOldest() {
+        let revision = order[first]
+        first += 1
+        if first > 1024, 2 * first > order.count {
+            order.removeFirst(first)
+            first = 0
+        }
+        forget(revision)
+    }
+
+    private static func size(_ results: JSONObject) -> Int { results.encodedSize + 64 }
+}
