@@ -37,8 +37,8 @@ extension Commands {
         guard try host.admit(.state(bytes: state.encodedSize)) else { return nil }
         if isEphemeral { owner = host.session() }
         let details = CommitDetails()
-        let store = machine.create(parts, of: entry, state, by: caller.principal, in: owner)
-        if let timeToLive { machine.lease(store, for: timeToLive) }
+        let store = machine.create(
+            parts, of: entry, state, leased: timeToLive, by: caller.principal, in: owner)
         details.created = [store]
         host.commit(by: caller.principal, actions: false, key: key, details)
         host.report(.created(address, isEphemeral: isEphemeral, by: caller.principal))
@@ -111,7 +111,9 @@ extension Commands {
         guard try host.admit(.commit) else { return nil }
         try machine.require(wanted, of: index, seenBy: caller.grants)
         let details = CommitDetails()
-        details.replaced = [(index, try machine.state(past, of: revision, for: index))]
+        let state = try machine.state(past, of: revision, for: index)
+        try machine.turnTimers(of: index, to: state, by: caller.principal)
+        details.replaced = [(index, state)]
         details.reverted = .init(store: address, to: revision)
         machine.renewLease(of: index)
         machine.plan.clear()

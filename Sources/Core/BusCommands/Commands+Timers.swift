@@ -83,6 +83,8 @@ extension Commands {
         let principal = asker.firing(timer.name)
         let details = CommitDetails()
         machine.take(timer)
+        // Before its action, which may take it away or set it otherwise.
+        machine.setAgain(timer)
         details.timer = .fired(timer)
         do throws(RequestError) {
             try plan.get()
@@ -92,7 +94,10 @@ extension Commands {
             host.commit(by: principal, actions: true, key: nil, details)
         } catch {
             // What was rolled back is the removal of the timer, too.
-            if timer.isSet { machine.take(timer) }
+            if timer.isSet {
+                machine.take(timer)
+                machine.setAgain(timer)
+            }
             machine.plan.clear()
             host.commit(by: principal, actions: false, key: nil, details)
             host.report(.timerRejected(timer, action: action, by: asker, error))

@@ -62,8 +62,6 @@ public final class StateMachine {
     let furtherRecords = Stack<FurtherRecords>()
     let undoLog = UndoLog()
     @exclusivity(unchecked) var timerUndo = TimerUndo()
-    /// What the commit being made returns takes so many bytes.
-    @exclusivity(unchecked) var returnedBytes = 0
     /// The principal of the dispatch being applied, who holds it meanwhile; stale at any other time.
     @exclusivity(unchecked) var applying: Unmanaged<Principal>?
     /// What a commit did to one store: member by member where that is enough, else as delta entries.

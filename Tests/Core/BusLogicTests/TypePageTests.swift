@@ -54,6 +54,8 @@ struct TypePageTests {
         "type: t\ninitial: {}\nactions: { a: { payload: { x: { type: any, § } } } }\n",
         "type: t\ninitial: {}\nactions: { a: { require: [{ if: { var: state }, § }] } }\n",
         "type: t\ninitial: {}\nactions: { a: { timers: { x: { in: 1s, action: a, § } } } }\n",
+        "type: t\ninitial: { b: true }\ntimers: { x: { for: 1s, while: b, action: a, § } }\n",
+        "type: t\ninitial: { b: true }\ninvariant: [{ if: b, § }]\n",
     ])
     func everyKeyStandsOnThePageAndInAFile(_ place: String) throws {
         let tables = page.rows.compactMap(\.first).joined(separator: " ")

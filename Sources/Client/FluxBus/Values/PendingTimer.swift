@@ -50,6 +50,8 @@ public struct PendingTimer: Sendable, Equatable {
     public let name: String
     /// In seconds since 1970.
     public let due: Double
+    /// After how many seconds it is due again, and so on; nil: it is due once.
+    public let every: Double?
     public let action: String
     public let payload: JSONObject
     /// Who asked for it.
@@ -70,5 +72,6 @@ public struct PendingTimer: Sendable, Equatable {
         self.action = action
         payload = json["payload"]?.object ?? [:]
         by = json["by"]?.object ?? [:]
+        every = json["every"]?.double
     }
 }

@@ -53,18 +53,25 @@ struct ComputedValues: Sendable {
 
     /// In an order in which each reads only those before it.
     private let entries: [Entry]
-    /// The members that any of them reads, each with a bit. Beyond 63 several share one, and then some are
-    /// worked out in vain.
+    /// The members that any of them reads, or anything else that follows writes, each with a bit. Beyond 63 several share one,
+    /// and then some are worked out in vain.
     private let watched: [(name: String, bit: UInt64)]
     /// What all of them together read.
     private let allReads: UInt64
+    /// What others read that follow writes: invariants, and the timers of the type.
+    let otherReads: UInt64
     /// Set by any write: those that read everything wait for it.
     private static let anything = UInt64(1) << 63
 
-    /// Takes computed values in the order of their dependencies. `shape` has all members of a state.
-    init(_ ordered: [(name: String, expression: ExpressionNode, reads: StateReads)], shape: JSONObject) {
+    /// Takes computed values in the order of their dependencies. `shape` has all members of a state; `others` is what
+    /// else is read after a write.
+    init(
+        _ ordered: [(name: String, expression: ExpressionNode, reads: StateReads)],
+        others: [StateReads] = [], shape: JSONObject
+    ) {
         var read: [String] = []
-        for name in ordered.flatMap(\.reads.names).sorted(by: UTF8Order.precedes) {
+        let names = ordered.flatMap(\.reads.names) + others.flatMap(\.names)
+        for name in names.sorted(by: UTF8Order.precedes) {
             if read.last.map({ UTF8Order.equal($0, name) }) != true { read.append(name) }
         }
         let bits = read.enumerated().map { (name: $1, bit: UInt64(1) << UInt64(min($0, 62))) }
@@ -80,7 +87,22 @@ struct ComputedValues: Sendable {
                 bit: mask([value.name]))
         }
         allReads = entries.reduce(0) { $0 | $1.reads }
+        otherReads = others.reduce(0) { $0 | ($1.everything ? Self.anything : mask($1.names)) }
     }
+
+    /// What of the writes concerns somebody who reads these.
+    func mask(_ reads: StateReads) -> UInt64 {
+        if reads.everything { return Self.anything }
+        return watched.reduce(0) { reads.contains($1.name) ? $0 | $1.bit : $0 }
+    }
+
+    /// What writes that mean these bits mean with all computed values that they may change.
+    func reach(of written: UInt64) -> UInt64 {
+        entries.reduce(written) { $1.reads & $0 == 0 ? $0 : $0 | $1.bit }
+    }
+
+    /// Whether anything has to be done after a write.
+    func areWatched(by written: UInt64) -> Bool { (allReads | otherReads) & written != 0 }
 
     func contains(_ name: String) -> Bool { entries.contains { UTF8Order.equal($0.name, name) } }
 
@@ -111,11 +133,10 @@ struct ComputedValues: Sendable {
     @inline(__always)
     func areRead(by written: UInt64) -> Bool { allReads & written != 0 }
 
-    /// Brings a state's computed values up to date with writes that meant these bits.
+    /// Brings a state's computed values up to date with writes that meant these bits, and adds those of the values that differ.
     func refresh(
-        _ draft: inout Draft, written: UInt64, in context: CommitContext
+        _ draft: inout Draft, written: inout UInt64, in context: CommitContext
     ) throws(CommitBudgetFailure) {
-        var written = written
         var available = context.budget
         defer { context.budget = available }
         for index in entries.indices {
@@ -181,8 +202,20 @@ struct ComputedValues: Sendable {
 }
 
 extension Evaluation {
+    /// Evaluates something on a state alone, and gives what came of it with what is left of the budget.
+    static func run<Value, Failure: Error>(
+        on state: JSONObject, _ budget: Budget, _ body: (inout Evaluation) throws(Failure) -> Value
+    ) -> (Result<Value, Failure>, Evaluation) {
+        var evaluation = Evaluation(budget: budget)
+        let result = withUnsafePointer(to: state) { state in
+            evaluation.state = state
+            return Result { () throws(Failure) in try body(&evaluation) }
+        }
+        return (result, evaluation)
+    }
+
     /// Whether the budget ran out, and only because `allowance` was smaller than `full`.
-    fileprivate func overdrewLess(than full: Budget, _ allowance: Budget) -> Bool {
+    func overdrewLess(than full: Budget, _ allowance: Budget) -> Bool {
         operations < 0 && allowance.operations < full.operations || bytes < 0 && allowance.bytes < full.bytes
             || reading < 0
     }

@@ -44,11 +44,13 @@ final class DeclaredAction: Sendable {
     /// Whether its writes have to be followed, because computed values read them or because they could break what
     /// states have to be.
     let isFollowed: Bool
+    /// Whether its writes may change what the type's own timers read.
+    let mayTurnTimers: Bool
 
     init(
         name: String, payload: LoadedPayload, requirements: [Requirement], condition: ExpressionNode?,
         steps: [WriteStep], dynamic: DynamicWrites? = nil, timers: [TimerRule] = [],
-        returns: ExpressionNode? = nil, isWatched: Bool
+        returns: ExpressionNode? = nil, isWatched: Bool, mayTurnTimers: Bool = false
     ) {
         self.name = name
         self.payload = payload.schema
@@ -62,6 +64,7 @@ final class DeclaredAction: Sendable {
         direct = steps.map { DirectWrite($0) }
         values = Operands(steps.map(\.value))
         self.timers = timers
+        self.mayTurnTimers = mayTurnTimers
         self.returns = returns
         let operations = steps.compactMap(\.value.plainOperations)
         let isPlain =

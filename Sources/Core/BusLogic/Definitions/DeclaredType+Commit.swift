@@ -27,6 +27,7 @@ extension DeclaredType {
             }
         }
         guard try isMeant.get() else { return false }
+        if action.mayTurnTimers { try noteTimers(of: action, on: draft.state, in: context) }
         if action.steps.isEmpty {
             if action.dynamic != nil { try carryOutPlanned(by: action, to: &draft, in: context) }
         } else {
@@ -75,11 +76,52 @@ extension DeclaredType {
         if isBroken { try requireMended(draft, by: action, in: context) }
         if computed.areRead(by: written) {
             do throws(ComputedValues.CommitBudgetFailure) {
-                try computed.refresh(&draft, written: written, in: context)
+                try computed.refresh(&draft, written: &written, in: context)
             } catch {
                 throw rejection(
                     of: action, in: context, "the commit's budget is used up at \(error.name)", .budget)
             }
+        }
+        if computed.otherReads & written != 0, !invariants.isEmpty {
+            try hold(written, on: draft.state, of: action, in: context)
+        }
+    }
+
+    /// Holds the state after an action against the invariants that read what it wrote.
+    @inline(never)
+    private func hold(
+        _ written: UInt64, on state: UnsafePointer<JSONObject>, of action: DeclaredAction,
+        in context: CommitContext
+    ) throws(Rejection) {
+        let available = context.budget
+        let allowance = Budget.smaller(context.storeBudget, available)
+        let place = context.evaluation
+        place.pointee.begin(allowance, on: state)
+        do throws(Invariants.Breach) {
+            try invariants.check(written, &place.pointee)
+        } catch {
+            switch error {
+            case .broken(let reason, let constant):
+                throw rejection(of: action, in: context, reason, .invariant(constant))
+            case .failed(let failure):
+                throw rejection(of: action, in: context, "in invariant, \(failure)", .expression)
+            }
+        }
+        context.budget = place.pointee.rest(of: available, after: allowance)
+    }
+
+    /// Notes which of the type's timers hold for a store before the commit writes what they read.
+    @inline(never)
+    private func noteTimers(
+        of action: DeclaredAction, on state: UnsafePointer<JSONObject>, in context: CommitContext
+    ) throws(Rejection) {
+        if context.turning[context.store] != nil { return }
+        do throws(TimerRefusal) {
+            context.turning[context.store] = try holding(
+                on: state.pointee, spending: &context.facts.pointee.budget)
+            context.facts.pointee.hasTurning = true
+        } catch {
+            throw rejection(of: action, in: context, error.reason, .budget)
         }
     }
 
@@ -320,9 +362,14 @@ extension DeclaredType {
         path: String? = nil
     ) -> Rejection {
         let store = context.reader.address(of: context.store)
-        let end = reason.last.map { ".!?".contains($0) } == true ? "" : "."
         return Rejection(
-            message: "\(store) refused \(action.name): \(reason)\(end)", store: store, action: action.name,
+            message: "\(store) refused \(action.name): \(reason.asSentence)", store: store,
+            action: action.name,
             path: path, kind: kind)
     }
+}
+
+extension String {
+    /// With what ends a sentence.
+    var asSentence: String { last.map { ".!?".contains($0) } == true ? self : self + "." }
 }

@@ -11,9 +11,13 @@ extension DeclaredType {
         for rule in rules {
             do throws(TimerRefusal) {
                 changes.append(
-                    TimerChange(name: rule.name, setting: try setting(rule, &evaluation, in: context)))
+                    TimerChange(
+                        name: try rule.name.resolved(&evaluation),
+                        setting: try rule.setting.map { (setting) throws(TimerRefusal) in
+                            try self.setting(setting, &evaluation, at: context.time)
+                        }))
             } catch {
-                return "in the timer \(rule.name), \(error.reason)"
+                return "in the timer \(rule.name.text), \(error.reason)"
             }
         }
         do throws(TimerRefusal) {
@@ -24,15 +28,19 @@ extension DeclaredType {
         }
     }
 
-    private func setting(
-        _ rule: TimerRule, _ evaluation: inout Evaluation, in context: CommitContext
-    ) throws(TimerRefusal) -> TimerChange.Setting? {
-        let now = Int((context.time * 1000).rounded())
+    /// What a rule sets at a time, in seconds since 1970.
+    func setting(
+        _ setting: TimerRule.Setting, _ evaluation: inout Evaluation, at time: Double
+    ) throws(TimerRefusal) -> TimerChange.Setting {
+        let now = Int((time * 1000).rounded())
         var (due, payload) = (now, JSONObject())
-        guard let setting = rule.setting else { return nil }
+        var every: Int?
         do throws(EvaluationFailure) {
             try evaluation.spend(Self.operationsPerTimer)
             due = try self.due(setting.time, after: now, &evaluation) ?? -1
+            every = try setting.every.map { (every) throws(EvaluationFailure) in
+                try every.milliseconds(&evaluation) ?? 0
+            }
             payload = try setting.payload.value(&evaluation).object ?? [:]
         } catch {
             throw TimerRefusal("\(error)")
@@ -41,8 +49,11 @@ extension DeclaredType {
             throw TimerRefusal(
                 "`in` needs seconds or a text such as 5m, and `at` seconds since 1970, none of them negative")
         }
-        guard due - now <= DurationText.longest else {
+        guard due - now <= DurationText.longest, every ?? 0 <= DurationText.longest else {
             throw TimerRefusal("the time lies more than ten years ahead")
+        }
+        guard every ?? .max >= TimerRule.shortestInterval else {
+            throw TimerRefusal("`every` needs seconds or a text such as 5m, and at least 1s")
         }
         guard let index = actions.firstIndex(where: { UTF8Order.equal($0.name, setting.action) }) else {
             preconditionFailure("A timer's action was found when the definition was loaded.")
@@ -52,7 +63,7 @@ extension DeclaredType {
         } catch {
             throw TimerRefusal(error.message)
         }
-        return .init(due: due, action: actions[index].name, payload: payload)
+        return .init(due: due, every: every, action: actions[index].name, payload: payload)
     }
 
     /// When a timer is due, in milliseconds since 1970; nil where an expression gives no time.
@@ -60,12 +71,7 @@ extension DeclaredType {
         _ time: TimerRule.Time, after now: Int, _ evaluation: inout Evaluation
     ) throws(EvaluationFailure) -> Int? {
         switch time {
-        case .delay(let delay): return now + delay
-        case .delayed(let expression):
-            guard let delay = DurationText.milliseconds(of: try expression.value(&evaluation)) else {
-                return nil
-            }
-            return now + delay
+        case .after(let length): return try length.milliseconds(&evaluation).map { now + $0 }
         case .at(let expression):
             let value = try expression.value(&evaluation)
             return value.double == nil ? nil : DurationText.milliseconds(of: value)

@@ -22,6 +22,8 @@ package final class DeclaredType: StateType {
     private let makesMembers: Bool
     let migrations: Migrations
     let computed: ComputedValues
+    let invariants: Invariants
+    let typeTimers: [TypeTimer]
     /// `initial` as it was written, without computed values.
     let plain: JSONObject
     /// What every state satisfies; nil where the definition does not say.
@@ -86,6 +88,8 @@ package final class DeclaredType: StateType {
         plain = parts.plain
         schema = parts.schema
         computed = parts.computed
+        invariants = parts.invariants
+        typeTimers = parts.timers
         // What stands in a file costs what its author wants.
         var budget = Budget(operations: .max, bytes: .max)
         initial = (try? parts.computed.added(to: parts.plain, spending: &budget)) ?? parts.plain
@@ -156,10 +160,26 @@ package final class DeclaredType: StateType {
             }
         }
         do throws(ComputedValues.CommitBudgetFailure) {
-            return try computed.added(to: state, spending: &budget)
+            state = try computed.added(to: state, spending: &budget)
         } catch {
             throw PayloadFailure(
                 "the commit's budget is used up at \(error.name); create it with less in it.")
+        }
+        if !invariants.isEmpty { try hold(state, spending: &budget) }
+        return state
+    }
+
+    /// Holds a state against the invariants.
+    private func hold(_ state: JSONObject, spending budget: inout Budget) throws(PayloadFailure) {
+        let allowance = Budget.smaller(.ofStore, budget)
+        let (result, evaluation) = Evaluation.run(on: state, allowance) {
+            (evaluation) throws(Invariants.Breach) in try invariants.check(.max, &evaluation)
+        }
+        budget = evaluation.rest(of: budget, after: allowance)
+        switch result {
+        case .success: return
+        case .failure(.broken(let reason, _)): throw PayloadFailure(reason.asSentence)
+        case .failure(.failed(let failure)): throw PayloadFailure("an invariant of it fails: \(failure).")
         }
     }
 

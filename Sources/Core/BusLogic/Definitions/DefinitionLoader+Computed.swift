@@ -33,7 +33,18 @@ extension DefinitionLoader {
                 Computed(name: member.key, place: member.place, expression: expression, reads: compiler.reads)
             )
         }
-        parts.computed = ComputedValues(try Self.ordered(values), shape: shape)
+        let invariants = mistakes.collect { () throws(SourceError) in try loadInvariants(root) } ?? []
+        let timers = mistakes.collect { () throws(SourceError) in try loadTypeTimers(root) } ?? []
+        parts.computed = ComputedValues(
+            try Self.ordered(values), others: invariants.map(\.reads) + timers.map(\.reads), shape: shape)
+        parts.invariants = Invariants(
+            entries: invariants.map {
+                .init(
+                    condition: $0.condition, otherwise: $0.otherwise, reads: parts.computed.mask($0.reads))
+            })
+        parts.timers = timers.map { .init(name: $0.name, condition: $0.condition, setting: $0.setting) }
+        parts.readsOfTimers = timers.reduce(0) { $0 | parts.computed.mask($1.reads) }
+        checkInvariants(invariants)
     }
 
     private struct Computed {

@@ -7,8 +7,6 @@ extension DefinitionLoader {
     func refuseStrangers(in root: LocatedObject) {
         for member in root.strangers(besides: Self.members) {
             let key = member.key
-            // A type in code names it, and has the rule in code.
-            if mayLackCode, key == "timers", member.value.isNull { continue }
             if Self.contains(Self.actionMembers, key) {
                 mistakes.add(
                     "\(key) belongs to an action; write it below the action's name, indented further.",

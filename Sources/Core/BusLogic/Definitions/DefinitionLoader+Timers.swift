@@ -12,11 +12,10 @@ extension DefinitionLoader {
         var timers: [TimerRule] = []
         let members = try source.object("timers").members
         for member in members.sorted(by: { UTF8Order.precedes($0.key, $1.key) }) {
-            guard Names.isTimerName(member.key) else {
-                throw SourceError(
-                    "A timer can't be called \(member.key); \(Names.timerNameRule).", at: member.place)
+            let timer = mistakes.collect { () throws(SourceError) in
+                try loadTimer(member, in: scope, &compiler)
             }
-            timers.append(try loadTimer(member, in: scope, &compiler))
+            if let timer { timers.append(timer) }
         }
         return timers
     }
@@ -24,13 +23,23 @@ extension DefinitionLoader {
     private func loadTimer(
         _ member: LocatedObject.Member, in scope: ExpressionScope, _ compiler: inout ExpressionCompiler
     ) throws(SourceError) -> TimerRule {
-        if member.value.isNull { return TimerRule(name: member.key, setting: nil) }
+        let name = try loadName(of: member, in: scope, &compiler)
+        if member.value.isNull { return TimerRule(name: name, setting: nil) }
         let timer = try member.value.object("The timer \(member.key)")
-        try timer.refuseMembers(besides: ["in", "at", "action", "payload"], of: "a timer")
+        if let stranger = timer.member("while") ?? timer.member("for") {
+            throw SourceError(
+                "\(stranger.key) is for a timer of the type, which is written under timers: beside actions; a timer that "
+                    + "an action sets has in or at.", at: stranger.place)
+        }
+        try timer.refuseMembers(besides: ["in", "at", "every", "action", "payload"], of: "a timer")
+        let every = try timer["every"].map { (source) throws(SourceError) in
+            try loadInterval(source, in: scope, &compiler)
+        }
         let time: TimerRule.Time
-        switch (timer["in"], timer["at"]) {
-        case (let delay?, nil): time = try loadDelay(delay, in: scope, &compiler)
-        case (nil, let moment?): time = .at(try compiler.compile(expression: moment, in: scope))
+        switch (timer["in"], timer["at"], every) {
+        case (let delay?, nil, _): time = .after(try loadLength(delay, "in", in: scope, &compiler))
+        case (nil, let moment?, _): time = .at(try compiler.compile(expression: moment, in: scope))
+        case (nil, nil, let every?): time = .after(every)
         default:
             throw SourceError(
                 "The timer \(member.key) needs either `in`, a length of time, or `at`, seconds since 1970.",
@@ -39,42 +48,98 @@ extension DefinitionLoader {
         let action = try timer.required("action", of: "A timer").string("action")
         let payload = try timer["payload"]?.object("payload")
         return TimerRule(
-            name: member.key,
+            name: name,
             setting: .init(
-                time: time, action: action,
+                time: time, every: every, action: action,
                 payload: try payload.map { (object) throws(SourceError) in
                     try compiler.build(object, in: scope)
                 } ?? LiteralNode(.object([:]))))
     }
 
-    private func loadDelay(
-        _ source: LocatedValue, in scope: ExpressionScope, _ compiler: inout ExpressionCompiler
-    ) throws(SourceError) -> TimerRule.Time {
-        guard case .scalar(let value) = source.content else {
-            return .delayed(try compiler.compile(source, in: scope))
+    private func loadName(
+        of member: LocatedObject.Member, in scope: ExpressionScope, _ compiler: inout ExpressionCompiler
+    ) throws(SourceError) -> TimerName {
+        let isTemplate = compiler.readsText && member.key.contains(where: { "{}".contains($0) })
+        let found = isTemplate ? TimerName.parts(of: member.key) : [(member.key, 1, false)]
+        guard let found else {
+            throw SourceError(
+                "The name \(member.key) has a brace without the other; write {EXPRESSION} in it.",
+                at: member.place)
         }
-        if let delay = DurationText.milliseconds(of: value) { return .delay(delay) }
+        // A value may be any name.
+        guard Names.isTimerName(found.map { $0.isExpression ? "0" : $0.text }.joined()) else {
+            throw SourceError(
+                "A timer can't be called \(member.key); \(Names.timerNameRule).", at: member.place)
+        }
+        guard isTemplate else { return .fixed(member.key) }
+        var parts: [TimerName.Part] = []
+        for part in found {
+            guard part.isExpression else {
+                parts.append(.text(part.text))
+                continue
+            }
+            let (node, schema) = try compiler.compile(
+                part: part.text, from: part.column, in: scope, at: member.place)
+            if schema.kinds.isDisjoint(with: [.text, .int]) {
+                mistakes.doubt(
+                    "\(part.text) is \(schema.kinds.phrase), and a timer's name takes a string or an integer.",
+                    at: member.place)
+            }
+            parts.append(.value(node, part.text))
+        }
+        return .template(member.key, parts)
+    }
+
+    /// After how long a timer repeats.
+    private func loadInterval(
+        _ source: LocatedValue, in scope: ExpressionScope, _ compiler: inout ExpressionCompiler
+    ) throws(SourceError) -> TimerRule.Length {
+        let length = try loadLength(source, "every", in: scope, &compiler)
+        if case .fixed(let length) = length,
+            !(TimerRule.shortestInterval...DurationText.longest ~= length)
+        {
+            throw source.failure("every must be from 1s to ten years.")
+        }
+        return length
+    }
+
+    /// A length of time; `name` is the member that it is the value of.
+    func loadLength(
+        _ source: LocatedValue, _ name: String, in scope: ExpressionScope,
+        _ compiler: inout ExpressionCompiler
+    ) throws(SourceError) -> TimerRule.Length {
+        guard case .scalar(let value) = source.content else {
+            return .computed(try compiler.compile(source, in: scope))
+        }
+        if let length = DurationText.milliseconds(of: value) { return .fixed(length) }
         // A single word is no number of seconds.
         guard compiler.readsText, let text = value.string,
             text.contains(where: { !$0.isLetter && !$0.isNumber })
         else {
             throw source.failure(
-                "in must be a length of time such as 500ms, 30s, 5m or 1h30m, or an expression of seconds.")
+                "\(name) must be a length of time such as 500ms, 30s, 5m or 1h30m, or an expression of seconds."
+            )
         }
-        return .delayed(try compiler.compile(expression: source, in: scope))
+        return .computed(try compiler.compile(expression: source, in: scope))
     }
 
     /// Checks what only the type as a whole can tell: that timers name actions, and payload members of these.
     func checkTimers(_ root: LocatedObject) {
-        guard case .object(let actions)? = root["actions"]?.content else { return }
+        guard case .object(let actions)? = root["actions"]?.content else {
+            return check(timers: root["timers"], of: [])
+        }
         for member in actions.members {
-            guard case .object(let action) = member.value.content,
-                case .object(let timers)? = action["timers"]?.content
-            else { continue }
-            for timer in timers.members {
-                guard case .object(let timer) = timer.value.content else { continue }
-                mistakes.collect { () throws(SourceError) in try checkTimer(timer, of: actions.keys) }
-            }
+            guard case .object(let action) = member.value.content else { continue }
+            check(timers: action["timers"], of: actions.keys)
+        }
+        check(timers: root["timers"], of: actions.keys)
+    }
+
+    private func check(timers source: LocatedValue?, of actions: [String]) {
+        guard case .object(let timers)? = source?.content else { return }
+        for timer in timers.members {
+            guard case .object(let timer) = timer.value.content else { continue }
+            mistakes.collect { () throws(SourceError) in try checkTimer(timer, of: actions) }
         }
     }
 

@@ -13,6 +13,10 @@ struct DefinitionLoader {
         var plain = JSONObject()
         var schema: StateSchema?
         var computed = ComputedValues([], shape: JSONObject())
+        var invariants = Invariants(entries: [])
+        var timers: [TypeTimer] = []
+        /// What the conditions of `timers` read.
+        var readsOfTimers: UInt64 = 0
         var waitFor: [String] = []
         var waitForPlaces: [Place] = []
         var actions: [DeclaredAction] = []
@@ -48,8 +52,8 @@ struct DefinitionLoader {
     var mayLackCode = false
 
     static let members = [
-        "type", "summary", "version", "state", "initial", "let", "computed", "waitFor", "ttl", "actions",
-        "migrate", "expressions", "schemas", "tests",
+        "type", "summary", "version", "state", "initial", "let", "computed", "invariant", "waitFor", "ttl",
+        "timers", "actions", "migrate", "expressions", "schemas", "tests",
     ]
     static let longestName = 64
 

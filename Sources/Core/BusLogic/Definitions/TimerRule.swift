@@ -1,23 +1,42 @@
+import BusJSON
 import BusProtocol
 
 /// What an action's `timers:` says of one timer, compiled.
 struct TimerRule: Sendable {
+    /// A length of time.
+    enum Length: Sendable {
+        /// One that the definition names, in milliseconds.
+        case fixed(Int)
+        /// An expression of it: seconds, or a text such as `5m`.
+        case computed(ExpressionNode)
+
+        /// In milliseconds; nil where an expression gives no length of time.
+        func milliseconds(_ evaluation: inout Evaluation) throws(EvaluationFailure) -> Int? {
+            switch self {
+            case .fixed(let length): length
+            case .computed(let expression): DurationText.milliseconds(of: try expression.value(&evaluation))
+            }
+        }
+    }
+
     enum Time: Sendable {
-        /// A length of time that the definition names, in milliseconds.
-        case delay(Int)
-        /// An expression of a length of time: seconds, or a text such as `5m`.
-        case delayed(ExpressionNode)
+        case after(Length)
         /// An expression of seconds since 1970.
         case at(ExpressionNode)
     }
 
     struct Setting: Sendable {
         let time: Time
+        /// After how long it repeats, again and again; nil: it does not.
+        var every: Length?
         let action: String
         let payload: ExpressionNode
     }
 
-    let name: String
+    let name: TimerName
     /// Nil: the timer is taken away.
     let setting: Setting?
+
+    /// What repeats by itself does so once a second at most.
+    static let shortestInterval = 1000
 }

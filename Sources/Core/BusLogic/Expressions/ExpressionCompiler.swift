@@ -76,16 +76,22 @@ struct ExpressionCompiler {
         segment text: String, at column: Int, in scope: ExpressionScope, _ place: Place
     ) throws(SourceError) -> ExpressionNode? {
         guard readsText else { return nil }
+        let (node, schema) = try compile(part: text, from: column, in: scope, at: place)
+        guard schema.kinds.isDisjoint(with: [.text, .int]) else { return node }
+        throw TextCompiler(self, in: scope, at: place).failure(
+            "a part of a path is a text or an integer, and this is \(schema.kinds.phrase).",
+            at: .init(line: 1, column: column))
+    }
+
+    /// Compiles an expression that is a part of a text, from a column of it on, and says what is known of its value.
+    mutating func compile(
+        part text: String, from column: Int, in scope: ExpressionScope, at place: Place
+    ) throws(SourceError) -> TextCompiler.Value {
         hasText = true
         var compiler = TextCompiler(self, in: scope, at: place)
-        let start = Term.Position(line: 1, column: column)
-        let (node, schema) = try compiler.compile(text, isCondition: false, from: start)
-        guard schema.kinds.isDisjoint(with: [.text, .int]) else {
-            self = compiler.base
-            return node
-        }
-        throw compiler.failure(
-            "a part of a path is a text or an integer, and this is \(schema.kinds.phrase).", at: start)
+        let value = try compiler.compile(text, isCondition: false, from: .init(line: 1, column: column))
+        self = compiler.base
+        return value
     }
 
     /// Whether the one member of an object is no operator but the name of an expression in text.

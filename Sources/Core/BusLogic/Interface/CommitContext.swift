@@ -17,6 +17,8 @@ package final class CommitContext {
         package var keepsPrior = false
         /// What the action that was applied last returns, until it is taken.
         package var result: JSON?
+        /// Whether there is anything in `turning`.
+        package var hasTurning = false
     }
 
     package typealias Place = UnsafeMutablePointer<Facts>
@@ -53,6 +55,9 @@ package final class CommitContext {
     package var takesUnnamedMembers = false
     /// What one store may spend in one action.
     package let storeBudget: Budget
+
+    /// The stores to which the commit may have written what the timers of their types read, and which of these held before.
+    package var turning: [Int: UInt64] = [:]
 
     /// What one action writes to one store, from when it is worked out until it is written.
     let values = Stack<JSON>()

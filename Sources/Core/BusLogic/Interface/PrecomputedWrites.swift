@@ -29,7 +29,8 @@ package final class PrecomputedWrites {
         var writes: [PrecomputedWrite] = []
         var readings: [Reading] = []
         for (index, step) in action.steps.enumerated() {
-            guard let path = step.fixed, let bits = step.bits, !computed.areRead(by: bits), step.check == nil
+            guard let path = step.fixed, let bits = step.bits, !computed.areWatched(by: bits),
+                step.check == nil
             else { return nil }
             let constant = step.value.constant
             if let constant {

@@ -21,6 +21,8 @@ package struct Rejection: Error, Sendable {
         case write
         /// The state would not be what its schema says.
         case schema
+        /// The state would break an invariant; the text that the type gives for that, where it is a constant.
+        case invariant(String?)
         /// A timer could not be set.
         case timer
         /// The commit's budget is used up.
@@ -34,6 +36,7 @@ package struct Rejection: Error, Sendable {
             case .expression: "an expression of it can't be evaluated"
             case .write: "a write of it is not possible"
             case .schema: "the state would not be what its type says"
+            case .invariant(let text): text ?? "an invariant of its type would not hold"
             case .timer: "a timer of it can't be set"
             case .budget: "the commit's budget is used up"
             case .code: "its mutation failed"

@@ -40,6 +40,20 @@ package protocol StateType: AnyObject, Sendable {
     /// must come to the same.
     func precomputedWrites(of action: Int) -> PrecomputedWrites?
 
+    /// The names of the timers that the type has of itself, ascending: each is set while something holds of a store's state. Most
+    /// types have none.
+    var ownTimers: [String] { get }
+
+    /// Which of them have to be set on a state, a bit for each in their order. Throws where the budget does not suffice.
+    func holding(
+        on state: JSONObject, spending budget: inout Budget
+    ) throws(TimerRefusal) -> UInt64
+
+    /// What the one of them at an index is set to on a state, at a time in milliseconds since 1970.
+    func setting(
+        ofOwn index: Int, on state: JSONObject, at time: Int, spending budget: inout Budget
+    ) throws(TimerRefusal) -> TimerChange.Setting
+
     /// A state with these members, as far as the origin lets them be: computed ones are ignored and worked out anew,
     /// which takes from the budget.
     func state(
@@ -53,6 +67,18 @@ package protocol StateType: AnyObject, Sendable {
 
 extension StateType {
     package var timeToLive: Int? { nil }
+    package var ownTimers: [String] { [] }
+
+    package func holding(
+        on state: JSONObject, spending budget: inout Budget
+    ) throws(TimerRefusal) -> UInt64 { 0 }
+
+    package func setting(
+        ofOwn index: Int, on state: JSONObject, at time: Int, spending budget: inout Budget
+    ) throws(TimerRefusal) -> TimerChange.Setting {
+        preconditionFailure("A type without timers of its own sets none.")
+    }
+
     package func payloadSchema(of action: Int) -> PayloadSchema? { nil }
 
     /// The same, whatever it costs: for states that no client makes.

@@ -5,12 +5,15 @@ package struct TimerChange: Sendable {
     package struct Setting: Sendable {
         /// In milliseconds since 1970.
         package let due: Int
+        /// After how many milliseconds it repeats, again and again; nil: it does not.
+        package let every: Int?
         package let action: String
         /// Accepted by the action, with defaults filled in.
         package let payload: JSONObject
 
-        package init(due: Int, action: String, payload: JSONObject) {
+        package init(due: Int, every: Int? = nil, action: String, payload: JSONObject) {
             self.due = due
+            self.every = every
             self.action = action
             self.payload = payload
         }

@@ -2,16 +2,18 @@ import BusJSON
 
 /// What commits with keys returned, so that repetitions are answered as the first were. Where it is more than there is room
 /// for, the oldest goes first: its repetition is answered without.
-struct KeptResults {
+package struct KeptResults {
     private var byRevision: [Int: JSONObject] = [:]
     /// Their revisions, ascending, from `first` on; some were forgotten.
     private var order: [Int] = []
     private var first = 0
     private var bytes = 0
 
-    subscript(revision: Int) -> JSONObject? { byRevision.isEmpty ? nil : byRevision[revision] }
+    package init() {}
 
-    mutating func keep(_ results: JSONObject, of revision: Int) {
+    package subscript(revision: Int) -> JSONObject? { byRevision.isEmpty ? nil : byRevision[revision] }
+
+    package mutating func keep(_ results: JSONObject, of revision: Int) {
         let size = Self.size(results)
         guard size <= BusLimits.rememberedResults else { return }
         while bytes + size > BusLimits.rememberedResults { forgetOldest() }
@@ -20,7 +22,7 @@ struct KeptResults {
         bytes += size
     }
 
-    mutating func forget(_ revision: Int) {
+    package mutating func forget(_ revision: Int) {
         if byRevision.isEmpty { return }
         guard let results = byRevision.removeValue(forKey: revision) else { return }
         bytes -= Self.size(results)

@@ -38,6 +38,7 @@ extension StateMachine {
             } else {
                 try applyBatch(facts)
             }
+            if facts.pointee.hasTurning { try settleTimers(by: principal) }
             if stateBytes > before, stateMemory > limits.memory { throw memoryUsedUp }
         } catch {
             rollback()
@@ -189,11 +190,10 @@ extension StateMachine {
     ) throws(RequestError) {
         context.facts.pointee.result = nil
         let store = address(of: Int(index))
-        if !plan.hasReturned { returnedBytes = 0 }
-        returnedBytes += value.encodedSize + store.utf8.count + 4
         let first = UnsafePointer(plan.steps.elements.baseAddress!)
-        plan.note(.init(step: step - first, address: store, value: value))
-        guard returnedBytes > limits.state else { return }
+        plan.note(
+            .init(step: step - first, address: store, value: value), value.encodedSize + store.utf8.count + 4)
+        guard plan.returnedBytes > limits.state else { return }
         let action = step.pointee.type.actionName(step.pointee.action)
         throw withholding(
             RequestError(
@@ -268,6 +268,7 @@ extension StateMachine {
         forgetWrites()
         if !timerUndo.isEmpty { rollBackTimers() }
         if plan.needsCare { rollBackStoreSteps() }
+        if context.facts.pointee.hasTurning { forgetTurning() }
     }
 
     @inline(__always)

@@ -179,6 +179,7 @@ extension StateMachine {
             details.created.append(
                 try replayCreation(address, state, by: principal, entry))
             try replayLease(of: entry, details.created[0])
+            beginTimers(of: details.created[0], by: principal)
         }
         details.dropped = try (entry["dropped"]?.array ?? []).map { (address) throws(RequestError) in
             try requireStore(address.string ?? "").1
@@ -190,7 +191,12 @@ extension StateMachine {
             (address, state) throws(RequestError) in
             (store: try requireStore(address).1, state: state.object ?? [:])
         }
-        if entry["reverted"] != nil { for (store, _) in details.replaced { renewLease(of: store) } }
+        if entry["reverted"] != nil {
+            for (store, state) in details.replaced {
+                try turnTimers(of: store, to: state, by: principal)
+                renewLease(of: store)
+            }
+        }
         commit(details)
         if let ended = entry["ended"]?.int { closeSession(ended) }
         let isDispatch = details.created.isEmpty && details.dropped.isEmpty
@@ -266,7 +272,12 @@ extension StateMachine {
         let definitions = entry["definitions"]?.array ?? []
         let undefined = (entry["undefined"]?.array ?? []).compactMap(\.string)
         if definitions.isEmpty, undefined.isEmpty { return }
-        for definition in definitions { try define(definition) }
+        let states = entry["states"]?.object ?? [:]
+        for definition in definitions {
+            let type = try compiled(definition)
+            turnTimers(redefining: type) { states[address(of: Int($0))]?.object }
+            define(type)
+        }
         for name in undefined {
             guard typesByName[name]?.count ?? 0 == 0 else {
                 throw RequestError(.internal, "it takes away a type that has stores")
@@ -278,8 +289,12 @@ extension StateMachine {
 
     /// Puts a definition of the log in force.
     func define(_ definition: JSON) throws(RequestError) {
+        define(try compiled(definition))
+    }
+
+    private func compiled(_ definition: JSON) throws(RequestError) -> any StateType {
         do {
-            define(try compile(definition))
+            return try compile(definition)
         } catch {
             throw RequestError(.internal, "it has a definition that this version can't read (\(error))")
         }

@@ -101,14 +101,19 @@ public final class DispatchPlan {
     /// Whether they return anything.
     @exclusivity(unchecked) public private(set) var hasReturned = false
 
-    package func note(_ returned: Returned) {
+    /// What that takes, in bytes.
+    @exclusivity(unchecked) package private(set) var returnedBytes = 0
+
+    package func note(_ returned: Returned, _ bytes: Int) {
         self.returned.append(returned)
+        returnedBytes += bytes
         hasReturned = true
     }
 
     /// The steps are to be applied anew, or are forgotten.
     @usableFromInline package func forgetReturned() {
         returned = []
+        returnedBytes = 0
         hasReturned = false
     }
 

@@ -84,6 +84,11 @@ extension StateMachine {
             entry.enlist(step.store)
             stateBytes += Int(record.pointee.size)
             if let length = step.lease { lease(step.store, for: length) }
+            // With which timers it begins shows when all of the batch is applied.
+            if !entry.type.ownTimers.isEmpty {
+                context.turning[Int(step.store)] = 0
+                facts.pointee.hasTurning = true
+            }
         } else {
             stores.hide(step.store)
             entry.delist(step.store)

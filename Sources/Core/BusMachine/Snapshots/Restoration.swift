@@ -18,6 +18,8 @@ package final class Restoration {
     private var timers: [TransferRecord] = []
     /// Types that kept the definition of the records.
     private var kept: [String] = []
+    /// Stores whose states have to be recomputed, with the definition that they have been under.
+    private var redefined: [(definition: JSON, stores: [(store: Int32, state: JSONObject)])] = []
 
     package init(of bus: TransferRecord, in machine: StateMachine) throws(TransferFailure) {
         self.machine = machine
@@ -62,6 +64,7 @@ package final class Restoration {
         }
         let replaced = try takeStores()
         for record in timers { try machine.takeTimer(record) }
+        turnTimers()
         machine.keys.forgottenThrough = try bus.integer("keysForgotten")
         machine.sequence = try bus.integer("sequence")
         try takeDrops(forgottenThrough: bus.integer("dropsForgotten"))
@@ -174,7 +177,20 @@ package final class Restoration {
         }
         let taken = try takeStores(records, of: machine.typesByName[name]!)
         guard let newStates else { return [] }
-        return zip(taken, newStates).map { (store: $0, state: $1) }
+        let replaced = zip(taken, newStates).map { (store: $0, state: $1) }
+        redefined.append((definition, replaced))
+        return replaced
+    }
+
+    /// What other definitions do to the timers of their types is done at once, as nothing of it can be refused.
+    private func turnTimers() {
+        for (definition, stores) in redefined {
+            guard let old = try? machine.compile(definition), let name = definition["type"]?.string,
+                let type = machine.typesByName[name]?.type
+            else { continue }
+            for (store, state) in stores { machine.turnTimers(of: store, from: old, to: type, on: state) }
+        }
+        machine.timerUndo.forget()
     }
 
     private func takeStores(

@@ -42,6 +42,9 @@ package struct Redefinition {
     /// The stores that would differ, with their new states.
     package fileprivate(set) var states: [(store: Int32, state: JSONObject)] = []
 
+    /// How many timers stores gain by it.
+    fileprivate(set) var timers = 0
+
     /// Access rules, if they differ; null: there will be none.
     package fileprivate(set) var access: JSON?
     fileprivate(set) var rules: AccessRules?
@@ -86,6 +89,10 @@ extension StateMachine {
             misfits.add(
                 "", "The states would take more than limits.memory, \(limits.memory) bytes; raise it.")
         }
+        if planned.timers > 0, timers.count + planned.timers > limits.timers {
+            misfits.add(
+                "", "The bus would have more timers than limits.timers, \(limits.timers); raise it.")
+        }
         if let refusal = misfits.refusal { throw refusal }
         return planned
     }
@@ -120,6 +127,7 @@ extension StateMachine {
                         "the state would be longer than limits.state, \(limits.state) bytes.")
                 }
                 growth += size - Int(record.pointee.size)
+                planned.timers += try requireTimers(of: index, from: entry.type, to: type, on: state)
                 if state != record.pointee.state { planned.states.append((index, state)) }
             } catch {
                 let way =
@@ -128,6 +136,23 @@ extension StateMachine {
                     : ""
                 misfits.add(entry.name, "\(address(of: Int(index))): \(error.message)\(way)")
             }
+        }
+    }
+
+    /// How many timers a store gains by a definition; throws where it can't have them.
+    private func requireTimers(
+        of store: Int32, from old: any StateType, to type: any StateType, on state: JSONObject
+    ) throws(PayloadFailure) -> Int {
+        do throws(TimerRefusal) {
+            let changes = try timerChanges(of: store, from: old, to: type, on: state)
+            let gained = changes.reduce(0) { $0 + ($1.setting == nil ? 0 : 1) }
+            guard
+                gained == 0
+                    || timers.count(from: firstTimer(of: .store(store))) + gained <= limits.timersOfStore
+            else { throw TimerRefusal("it would have more than \(limits.timersOfStore) timers") }
+            return gained
+        } catch {
+            throw PayloadFailure("\(error.reason).")
         }
     }
 

@@ -48,11 +48,25 @@ extension StateMachine {
         details.access = planned.access
         if planned.access != nil { putInForce(planned.rules, since: revision + 1) }
         // A type with the same definition may still differ in code.
+        turnTimers(by: planned)
         for type in planned.types { define(type) }
         for name in planned.undefined { undefine(name) }
         orderTypes()
         plan.clear()
         return details
+    }
+
+    private func turnTimers(by planned: Redefinition) {
+        if planned.definitions.isEmpty { return }
+        var states: [Int32: JSONObject]?
+        for type in planned.types {
+            turnTimers(redefining: type) { store in
+                if states == nil {
+                    states = Dictionary(uniqueKeysWithValues: planned.states.map { ($0, $1) })
+                }
+                return states?[store]
+            }
+        }
     }
 
     /// Puts the definitions of a start in force. Nil where they are those of the log, so that there is nothing to commit.

@@ -33,6 +33,7 @@ extension StateMachine {
                 .tooLarge, "The state is larger than \(limits.state) bytes; begin with less.")
         }
         guard stateMemory + size <= limits.memory else { throw memoryUsedUp }
+        try requireTimers(of: entry.type, on: state)
         return state
     }
 
@@ -59,13 +60,16 @@ extension StateMachine {
         }
     }
 
-    /// Creates a store, to be committed next.
+    /// Creates a store, to be committed next, with a lease of so many milliseconds, if any.
     package func create(
-        _ parts: AddressParts, of entry: TypeEntry, _ state: JSONObject, by principal: Principal,
-        in session: Session?
+        _ parts: AddressParts, of entry: TypeEntry, _ state: JSONObject, leased timeToLive: Int? = nil,
+        by principal: Principal, in session: Session?
     ) -> Int32 {
         plan.clear()
-        return insert(parts.name, of: entry, state, creator: principal.number, owner: session)
+        let store = insert(parts.name, of: entry, state, creator: principal.number, owner: session)
+        if let timeToLive { lease(store, for: timeToLive) }
+        beginTimers(of: store, by: principal)
+        return store
     }
 
     /// Throws if a session has as many stores as it may.

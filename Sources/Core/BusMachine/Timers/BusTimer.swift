@@ -27,6 +27,8 @@ package final class BusTimer {
     package let purpose: Purpose
     /// In milliseconds since 1970. Of a lease: when the store was touched last, and the length of the lease later.
     package internal(set) var due: Int
+    /// After how many milliseconds it is due again, and so on; nil: it is due once.
+    package let every: Int?
     /// Distinguishes timers that are due at the same time: the one set first fires first.
     package internal(set) var order = 0
     /// What it counts as in the memory of the bus.
@@ -37,10 +39,11 @@ package final class BusTimer {
     var place: Int32 = -1
     var next: Int32 = -1
 
-    init(owner: TimerOwner, name: String, due: Int, _ purpose: Purpose) {
+    init(owner: TimerOwner, name: String, due: Int, every: Int? = nil, _ purpose: Purpose) {
         self.owner = owner
         self.name = name
         self.due = due
+        self.every = every
         self.purpose = purpose
         size =
             if case .action(_, let payload, _) = purpose {

@@ -26,6 +26,7 @@ extension StateMachine {
         case .fired(let timer):
             line.append(",\"fired\":{")
             append(ownerOf: timer, to: line)
+            appendInterval(of: timer, to: line)
             line.append(UInt8(ascii: "}"))
         }
     }
@@ -36,6 +37,7 @@ extension StateMachine {
         line.append(UInt8(ascii: "{"))
         append(ownerOf: timer, to: line)
         line.append(",\"due\":", json: DurationText.seconds(timer.due))
+        appendInterval(of: timer, to: line)
         line.append(",\"action\":", quoted: action)
         line.append(",\"payload\":", jsonObject: payload)
         if isShown {
@@ -43,6 +45,10 @@ extension StateMachine {
             principal.by.withUnsafeBytes { line.append($0) }
         }
         line.append(UInt8(ascii: "}"))
+    }
+
+    private func appendInterval(of timer: BusTimer, to line: ByteWriter) {
+        if let every = timer.every { line.append(",\"every\":", json: DurationText.seconds(every)) }
     }
 
     private func append(ownerOf timer: BusTimer, to line: ByteWriter) {
@@ -69,9 +75,12 @@ extension StateMachine {
     func replayTimers(of entry: JSONObject, by principal: Principal) throws(RequestError) -> Int? {
         for member in ["fired", "cancelled"] {
             guard let step = entry[member] else { continue }
-            guard let name = step["timer"]?.string, takeTimer(name, of: try timerOwner(step)) else {
+            guard let name = step["timer"]?.string, let timer = self.timer(name, of: try timerOwner(step))
+            else {
                 throw RequestError(.internal, "it names a timer that is not there")
             }
+            take(timer)
+            if member == "fired" { setAgain(timer) }
         }
         guard let scheduled = entry["scheduled"] else { return nil }
         guard let name = scheduled["timer"]?.string, !name.isEmpty,

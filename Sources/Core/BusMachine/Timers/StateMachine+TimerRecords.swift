@@ -20,6 +20,7 @@ extension StateMachine {
                     record("timer", .string(timer.name))
                     record("action", .string(action))
                     record("payload", .object(payload))
+                    if let every = timer.every { record("every", .int(every)) }
                     record("by", (try? JSON(parsing: principal.by)) ?? [:])
                 }
             }
@@ -50,6 +51,7 @@ extension StateMachine {
         restore(
             BusTimer(
                 owner: owner, name: name, due: due,
+                every: record.members["every"] == nil ? nil : try record.integer("every"),
                 .action(
                     try record.string("action"), payload: try record.object("payload"), by: principal)))
     }

@@ -48,7 +48,7 @@ extension StateMachine {
         }
     }
 
-    private func put(_ timer: BusTimer) throws(TimerRefusal) {
+    func put(_ timer: BusTimer) throws(TimerRefusal) {
         takeTimer(timer.name, of: timer.owner)
         let most = if case .store = timer.owner { limits.timersOfStore } else { limits.timersOfType }
         guard timers.count(from: firstTimer(of: timer.owner)) < most else {
@@ -117,6 +117,18 @@ extension StateMachine {
         note(.removed(timer))
     }
 
+    /// Sets a timer again that was due and taken away, if it repeats, to be committed next: for the first of its times that is
+    /// still to come. Those that have gone by meanwhile are left out, however many they are.
+    package func setAgain(_ timer: BusTimer) {
+        guard let every = timer.every else { return }
+        let intervals = max(0, time - timer.due) / every + 1
+        let next = BusTimer(
+            owner: timer.owner, name: timer.name, due: timer.due + intervals * every, every: every,
+            timer.purpose)
+        restore(next)
+        note(.added(next))
+    }
+
     /// A store is removed: its timers and its lease go with it.
     func removeTimers(of store: Int32) {
         let record = stores.pointer(store)
@@ -153,7 +165,7 @@ extension StateMachine {
 
     // MARK: Rolling back
 
-    private func note(_ record: TimerUndo.Record) { timerUndo.note(record, of: revision + 1) }
+    func note(_ record: TimerUndo.Record) { timerUndo.note(record, of: revision + 1) }
 
     /// How many timers the commit being made adds to those there are.
     package var timersGained: Int {
@@ -210,6 +222,18 @@ extension StateMachine {
     }
 }
 
+extension StateMachine {
+    /// What a type sets, by its own rules, on behalf of who asked for what it does.
+    func timer(
+        _ name: String, of owner: TimerOwner, _ setting: TimerChange.Setting, by principal: Principal
+    ) -> BusTimer {
+        BusTimer(
+            owner: owner, name: name, due: max(setting.due, time + DurationText.shortest),
+            every: setting.every,
+            .action(setting.action, payload: setting.payload, by: principal.asker))
+    }
+}
+
 extension StateMachine: TimerKeeper {
     package func change(_ changes: [TimerChange]) throws(TimerRefusal) {
         let owner = TimerOwner.store(Int32(context.store))
@@ -219,11 +243,7 @@ extension StateMachine: TimerKeeper {
                 continue
             }
             // Whoever applies the plan holds the principal meanwhile.
-            let asker = applying!.takeUnretainedValue().asker
-            try put(
-                BusTimer(
-                    owner: owner, name: change.name, due: max(setting.due, time + DurationText.shortest),
-                    .action(setting.action, payload: setting.payload, by: asker)))
+            try put(timer(change.name, of: owner, setting, by: applying!.takeUnretainedValue()))
         }
     }
 }

@@ -28,7 +28,9 @@ package struct TimersCommand: BusCommand {
         var table = Table("DUE", "TARGET", "TIMER", "ACTION", "BY", "")
         try session.list("timers", of: "timer", matching: pattern, into: &table) { timer in
             [
-                .init(DispatchTimeArgument.text(of: timer["due"] ?? .null)),
+                .init(
+                    DispatchTimeArgument.text(of: timer["due"] ?? .null)
+                        + (timer["every"].map { ", every \($0.encoded) s" } ?? "")),
                 .init(timer["store"]?.string ?? timer["type"]?.string ?? "", .address),
                 .init(timer["timer"]?.string ?? ""), .init(timer["action"]?.string ?? ""),
                 .init(timer["by"].map(session.users.identity) ?? "", .faint),

@@ -48,13 +48,13 @@ struct ImportStep {
     ///
     /// A revert is imported as a drop and a new creation with that state: the revision that it reverted to has another
     /// number here, or lies before the file. Timers that actions set are set by them here, too; so where one fired in the
-    /// recording, it is taken away, and its action comes from the file. Dispatches that were still to come are not
+    /// recording, it is taken away, and its action comes from the file; one that repeats stays. Dispatches that were still to come are not
     /// scheduled: only those that had come are part of what happened.
     static func steps(
         of commit: RecordedCommit, under definitions: RecordedDefinitions, epoch: String
     ) -> [ImportStep] {
         var requests: [BusRequest] = []
-        if let timer = commit.line["fired"] {
+        if let timer = commit.line["fired"], timer["every"] == nil {
             requests.append(
                 BusRequest(
                     "cancel", ["store": timer["store"], "type": timer["type"], "timer": timer["timer"]]))

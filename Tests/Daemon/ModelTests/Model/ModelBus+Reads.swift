@@ -59,6 +59,7 @@ extension ModelBus {
             var members = timer.action.json.object ?? [:]
             members["timer"] = .string(timer.name)
             members["due"] = .int(timer.due)
+            members["every"] = timer.every.map(JSON.int)
             members["by"] = timer.principal.by
             return .object(members)
         }

@@ -152,7 +152,9 @@ extension ModelBus {
         }
         var details: JSONObject = [:]
         details["key"] = request["key"]
-        commit(next, principal, actions: try told(actions, applied.returned), details: details)
+        commit(
+            next, principal, actions: try told(actions, applied.returned), details: details,
+            order: applied.matched)
         reply["revision"] = .int(revision)
         return remember(request, reply, principal)
     }
@@ -318,7 +320,7 @@ extension ModelType {
             if !mayHave(member.key) { throw refusal }
             plain[member.key] = member.value
         }
-        if !violations(of: plain).isEmpty { throw refusal }
+        if !violations(of: plain).isEmpty || breaksInvariant(plain) { throw refusal }
         return plain
     }
 

@@ -37,17 +37,23 @@ extension ModelBus {
         var by = timer.principal.by.object ?? [:]
         by["timer"] = .string(timer.name)
         let principal = Principal(uid: timer.principal.uid, by: .object(by))
-        let details: JSONObject = [
-            "fired": [kind: .string(timer.action.target), "timer": .string(timer.name)]
-        ]
+        var told: JSONObject = [kind: .string(timer.action.target), "timer": .string(timer.name)]
+        told["every"] = timer.every.map(JSON.int)
+        let details: JSONObject = ["fired": .object(told)]
         var next = world
         next.timers.removeAll { $0.action.target == timer.action.target && $0.name == timer.name }
+        if let every = timer.every {
+            var due = timer.due + every
+            while due <= now { due += every }
+            next.set(timer.name, timer.action, due: due, every: every, timer.principal)
+        }
         do {
             // A timer that the action sets belongs to the principal of this one.
             let fired = try applied([timer.action], principal, to: next)
             commit(
                 fired.world.timersSet(by: timer.principal, after: next), principal,
-                actions: try told([timer.action], fired.returned), details: details)
+                actions: try self.told([timer.action], fired.returned), details: details,
+                order: fired.matched, asker: timer.principal)
         } catch {
             commit(next, principal, details: details)
         }
@@ -101,19 +107,21 @@ extension ModelBus {
         guard let ended = sessions.removeValue(forKey: session) else { return }
         var next = world
         var actions: [JSON] = []
+        var matched: [String] = []
         if !ended.will.isEmpty,
             let applied = try? applied(ended.will, ended.principal),
             let told = try? told(ended.will, applied.returned)
         {
             next = applied.world
             actions = told
+            matched = applied.matched
         }
         let mine = world.order.filter { world.stores[$0]?.session == session }
         for address in mine { next.drop(address) }
         if actions.isEmpty && mine.isEmpty { return }
         commit(
             next, ended.principal, actions: actions,
-            details: mine.isEmpty ? [:] : ["dropped": .array(mine.map(JSON.string))])
+            details: mine.isEmpty ? [:] : ["dropped": .array(mine.map(JSON.string))], order: matched)
     }
 
     // MARK: Definitions
@@ -150,7 +158,11 @@ extension ModelBus {
         }
         var details: JSONObject = [:]
         if !changed.isEmpty { details["definitions"] = .array(changed) }
-        commit(next, principal, details: details)
+        // In the order in which the definitions come.
+        let order = definitions.compactMap { $0["type"]?.string }.flatMap { type in
+            next.order.filter { next.stores[$0]?.type == type }
+        }
+        commit(next, principal, details: details, order: order, asker: .daemon)
         return migrated
     }
 }
@@ -164,7 +176,7 @@ extension ModelType {
         for member in initial where old.initial[member.key] == nil && state[member.key] == nil {
             state[member.key] = member.value
         }
-        return violations(of: state).isEmpty ? state : nil
+        return violations(of: state).isEmpty && !breaksInvariant(state) ? state : nil
     }
 }
 
@@ -176,8 +188,8 @@ extension ModelBus.World {
             timer.order < before.nextTimer
                 ? timer
                 : ModelBus.Timer(
-                    action: timer.action, name: timer.name, due: timer.due, order: timer.order,
-                    principal: principal)
+                    action: timer.action, name: timer.name, due: timer.due, every: timer.every,
+                    order: timer.order, principal: principal)
         }
         return world
     }

@@ -46,6 +46,7 @@ struct ModelBus {
         let action: Action
         let name: String
         let due: Int
+        let every: Int?
         let order: Int
         let principal: Principal
     }
@@ -154,11 +155,17 @@ struct ModelBus {
     // MARK: Commits
 
     /// Makes `next` the world. A store whose visible state differs has the new revision as its own.
+    ///
+    /// - Parameters:
+    ///   - order: The stores in the order in which their types' own timers are turned, where it is not that of all stores.
+    ///   - asker: On whose behalf these are set, where it is not the principal.
     mutating func commit(
-        _ next: World, _ principal: Principal, actions: [JSON] = [], details: JSONObject = [:]
+        _ next: World, _ principal: Principal, actions: [JSON] = [], details: JSONObject = [:],
+        order: [String]? = nil, asker: Principal? = nil
     ) {
         let old = world
         world = next
+        turnTimers(from: old, order ?? next.order, by: asker ?? principal)
         for (address, store) in next.stores {
             if let before = old.stores[address], before.state == store.state { continue }
             world.stores[address]?.revision = commits.count
@@ -169,10 +176,36 @@ struct ModelBus {
                 plain: world.stores.mapValues(\.plain), types: world.types))
     }
 
+    /// Sets the timers of types that have begun to hold for stores, and takes away those that have ended.
+    private mutating func turnTimers(from old: World, _ order: [String], by principal: Principal) {
+        for address in order {
+            guard let store = world.stores[address], let type = world.types[store.type] else { continue }
+            let before =
+                old.stores[address].map { old.types[$0.type]!.timers(on: $0.state).map(\.name) } ?? []
+            let now = type.timers(on: store.state)
+            for name in before where !now.contains(where: { $0.name == name }) {
+                world.timers.removeAll { $0.action.target == address && $0.name == name }
+            }
+            for (name, timer) in now where !before.contains(name) {
+                let action = timer["action"]?.string ?? ""
+                let given = (timer["payload"]?.object ?? [:]).reduce(into: JSONObject()) {
+                    $0[$1.key] = try? ModelExpression.evaluate($1.value, on: store.state)
+                }
+                let payload = (try? type.accept(given, for: action)) ?? [:]
+                world.set(
+                    name,
+                    Action([
+                        "store": .string(address), "action": .string(action), "payload": .object(payload),
+                    ]), due: self.now + (ModelType.milliseconds(timer["for"] ?? 0) ?? 0), principal)
+            }
+        }
+    }
+
     /// What some actions come to.
     struct Applied {
         var world: World
-        var matched: Set<String> = []
+        /// In the order in which they were matched first.
+        var matched: [String] = []
         /// What each of them returns, by address.
         var returned: [JSONObject] = []
     }
@@ -220,7 +253,7 @@ struct ModelBus {
                 let result = try apply(
                     action.name, payload, to: address, of: type, principal, &applied.world)
                 applied.returned[applied.returned.count - 1][address] = result
-                applied.matched.insert(address)
+                if !applied.matched.contains(address) { applied.matched.append(address) }
             }
         }
     }
@@ -252,7 +285,7 @@ struct ModelBus {
             next.set(
                 name,
                 Action(["store": .string(address), "action": timer["action"]!, "payload": timer["payload"]!]),
-                due: now + max(10, timer["in"]!.int!), principal)
+                due: now + max(10, timer["in"]!.int!), every: timer["every"]?.int, principal)
         }
         return result.result
     }
@@ -273,10 +306,14 @@ extension ModelBus.World {
     }
 
     /// Sets a timer, in the place of one with the same name.
-    mutating func set(_ name: String, _ action: ModelBus.Action, due: Int, _ principal: ModelBus.Principal) {
+    mutating func set(
+        _ name: String, _ action: ModelBus.Action, due: Int, every: Int? = nil,
+        _ principal: ModelBus.Principal
+    ) {
         timers.removeAll { $0.action.target == action.target && $0.name == name }
         timers.append(
-            ModelBus.Timer(action: action, name: name, due: due, order: nextTimer, principal: principal))
+            ModelBus.Timer(
+                action: action, name: name, due: due, every: every, order: nextTimer, principal: principal))
         nextTimer += 1
     }
 

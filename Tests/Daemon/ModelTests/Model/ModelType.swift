@@ -63,6 +63,22 @@ struct ModelType {
             }
     }
 
+    /// Whether the type says that no state is like that.
+    func breaksInvariant(_ plain: JSONObject) -> Bool {
+        (definition["invariant"]?.array ?? []).contains { element in
+            let value = try? ModelExpression.evaluate(element["if"] ?? .null, on: visible(plain))
+            return !(value.map(ModelExpression.isTrue) ?? false)
+        }
+    }
+
+    /// The timers of the type that have to be set on a state, by their names.
+    func timers(on state: JSON) -> [(name: String, timer: JSON)] {
+        (definition["timers"]?.object ?? [:]).compactMap { member in
+            let value = try? ModelExpression.evaluate(member.value["while"] ?? .null, on: state)
+            return value.map(ModelExpression.isTrue) == true ? (member.key, member.value) : nil
+        }
+    }
+
     // MARK: Actions
 
     /// The payload with defaults filled in.
@@ -120,7 +136,10 @@ struct ModelType {
             }
         }
         let timers = try (definition["timers"]?.object ?? [:]).map { member in
-            (member.key, try timer(member.value, refusal(), value: { try value($0) }))
+            (
+                try Self.name(member.key, visible(plain), refusal()),
+                try timer(member.value, refusal(), value: { try value($0) })
+            )
         }
         var state = plain
         var broken: Set<String> = []
@@ -138,6 +157,7 @@ struct ModelType {
         }
         let violations = violations(of: state)
         if !violations.isEmpty { throw failure(at: violations) }
+        if breaksInvariant(state) { throw refusal() }
         var after = data.object ?? [:]
         after["state"] = visible(state)
         data = .object(after)
@@ -147,7 +167,8 @@ struct ModelType {
     /// A timer with its time in milliseconds from now on, or nil if it is taken away.
     private func timer(_ rule: JSON, _ refusal: Refusal, value: (JSON) throws -> JSON) throws -> JSON? {
         if rule.isNull { return nil }
-        let delay = try value(rule["in"] ?? .null)
+        let every = rule["every"].flatMap(Self.milliseconds)
+        let delay = try value(rule["in"] ?? rule["every"] ?? .null)
         guard let milliseconds = Self.milliseconds(delay), milliseconds <= Self.farthest else {
             throw refusal
         }
@@ -158,7 +179,20 @@ struct ModelType {
             for member in rule["payload"]?.object ?? [:] { given[member.key] = try value(member.value) }
             payload = try accept(given, for: action)
         } catch { throw refusal }
-        return ["in": .int(milliseconds), "action": .string(action), "payload": .object(payload)]
+        var timer: JSONObject = [
+            "in": .int(milliseconds), "action": .string(action), "payload": .object(payload),
+        ]
+        timer["every"] = every.map(JSON.int)
+        return .object(timer)
+    }
+
+    /// The part of a timer's name that is an expression.
+    static let nameExpression = "{state.n % 3}"
+
+    private static func name(_ template: String, _ state: JSON, _ refusal: Refusal) throws -> String {
+        guard template.hasSuffix(nameExpression) else { return template }
+        guard let number = state["n"]?.int else { throw refusal }
+        return "\(template.dropLast(nameExpression.count))\(number % 3)"
     }
 
     /// Ten years, as far ahead as a timer may be.
@@ -223,6 +257,6 @@ struct ModelType {
         for member in initial where state[member.key] == nil {
             if old?.initial[member.key] == nil || schemas != nil { state[member.key] = member.value }
         }
-        return violations(of: state).isEmpty ? state : nil
+        return violations(of: state).isEmpty && !breaksInvariant(state) ? state : nil
     }
 }

@@ -127,27 +127,48 @@ enum RandomAction {
     static func withTimers(_ actions: JSONObject, _ random: inout SeededGenerator) -> JSONObject {
         var result = actions
         for member in actions where random.oneIn(4) {
-            guard let due = actions.members.randomElement(using: &random) else { continue }
-            // What the action needs must stand in the timer's payload.
-            let needs = (due.value["payload"]?.object ?? [:]).filter {
-                $0.value["default"] == nil && $0.value.string?.hasSuffix("?") != true
-            }
-            var payload = JSONObject()
-            for need in needs {
-                payload[need.key] = need.value == "any" ? 5 : RandomRequests.fitting(need.value, &random)
-            }
-            var timer: JSONObject = [
-                "in": .string("\(Int.random(in: 1...90, using: &random))s"), "action": .string(due.key),
-            ]
+            var timer = Self.timer(actions, &random)
+            timer["in"] = .string("\(Int.random(in: 1...90, using: &random))s")
             if random.oneIn(3) { timer["in"] = ["*": [["var": "state.n"], 1]] }
-            if !payload.isEmpty { timer["payload"] = .object(payload.quoted) }
+            if random.oneIn(4) {
+                timer["every"] = .string("\(Int.random(in: 5...90, using: &random))s")
+                if random.oneIn(2) { timer["in"] = nil }
+            }
             var action = member.value.object ?? [:]
-            action["timers"] = .object([
-                ["x", "y"].randomElement(using: &random)!: random.oneIn(5) ? .null : .object(timer)
-            ])
+            let name = ["x", "y", "x" + ModelType.nameExpression].randomElement(using: &random)!
+            action["timers"] = .object([name: random.oneIn(5) ? .null : .object(timer)])
             result[member.key] = .object(action)
         }
         return result
+    }
+
+    /// A timer that a type has of itself.
+    static func ofType(
+        _ actions: JSONObject, _ expressions: RandomExpressions, _ random: inout SeededGenerator
+    ) -> JSON {
+        var timer = Self.timer(actions, &random)
+        timer["for"] = .string("\(Int.random(in: 1...60, using: &random))s")
+        timer["while"] =
+            random.oneIn(2)
+            ? ["<": [["var": "n"], .int(Int.random(in: 0...20, using: &random))]]
+            : expressions.condition(1, &random)
+        return .object(timer)
+    }
+
+    /// One of the actions, with what it needs, as a timer has it.
+    private static func timer(_ actions: JSONObject, _ random: inout SeededGenerator) -> JSONObject {
+        let due = actions.members.randomElement(using: &random)!
+        // What the action needs must stand in the timer's payload.
+        let needs = (due.value["payload"]?.object ?? [:]).filter {
+            $0.value["default"] == nil && $0.value.string?.hasSuffix("?") != true
+        }
+        var payload = JSONObject()
+        for need in needs {
+            payload[need.key] = need.value == "any" ? 5 : RandomRequests.fitting(need.value, &random)
+        }
+        var timer: JSONObject = ["action": .string(due.key)]
+        if !payload.isEmpty { timer["payload"] = .object(payload.quoted) }
+        return timer
     }
 }
 

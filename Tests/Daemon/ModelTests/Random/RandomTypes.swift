@@ -40,6 +40,13 @@ struct RandomTypes {
                 ? ["increment": ["n": 1], "toggle": ["n"]]
                 : ["set": ["n": ["%": [["+": [["var": "state.n"], 1]], 40]]]]
             next["migrate"] = .object(steps)
+        case 4 where definition["timers"] != nil && random.oneIn(2):
+            var timers = next["timers"]?.object ?? [:]
+            timers["q"] = random.oneIn(3) ? nil : timers["q"]
+            var other = timers.members.first?.value.object
+            other?["while"] = ["<": [["var": "n"], .int(Int.random(in: 0...20, using: &random))]]
+            timers["z"] = other.map(JSON.object)
+            next["timers"] = timers.isEmpty ? nil : .object(timers)
         case 4: next["version"] = .int((definition["version"]?.int ?? 1) - (random.oneIn(2) ? 1 : 0))
         default: break
         }
@@ -91,7 +98,29 @@ struct RandomTypes {
         }
         if actions.isEmpty { actions["act"] = [:] }
         definition["actions"] = .object(isTimed ? RandomAction.withTimers(actions, &random) : actions)
+        if isTimed, random.oneIn(2) {
+            var timers = JSONObject()
+            for name in ["q", "x"].prefix(random.oneIn(2) ? 1 : 2) {
+                timers[name] = RandomAction.ofType(actions, expressions, &random)
+            }
+            definition["timers"] = .object(timers)
+        }
+        if random.oneIn(2) { addInvariant(to: &definition, expressions, &random) }
         return .object(definition)
+    }
+
+    /// An invariant that a new store satisfies, if one is found at once.
+    private static func addInvariant(
+        to definition: inout JSONObject, _ expressions: RandomExpressions, _ random: inout SeededGenerator
+    ) {
+        let condition: JSON =
+            random.oneIn(2)
+            ? ["<": [["var": "n"], .int(Int.random(in: 5...40, using: &random))]]
+            : expressions.condition(1, &random)
+        var next = definition
+        next["invariant"] = [["if": condition, "else": "no"]]
+        let type = ModelType(.object(next))
+        if !type.breaksInvariant(type.initial) { definition = next }
     }
 
     /// A value to begin with, and a schema.

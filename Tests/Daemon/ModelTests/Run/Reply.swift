@@ -11,7 +11,7 @@ enum Reply {
             var result = members
             for member in members {
                 switch member.key {
-                case "time", "due", "ttl", "linger":
+                case "time", "due", "ttl", "linger", "every":
                     result[member.key] = member.value.double.map {
                         .int(model.isTimed ? Int(($0 * 1000).rounded()) : 0)
                     }
