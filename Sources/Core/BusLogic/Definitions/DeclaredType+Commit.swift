@@ -70,9 +70,10 @@ extension DeclaredType {
     /// Holds the state against its schema where a write broke it, and brings computed values up to date.
     @inline(__always)
     private func finish(
-        _ action: DeclaredAction, _ written: UInt64, isBroken: Bool, _ draft: inout Draft,
+        _ action: DeclaredAction, _ writes: UInt64, isBroken: Bool, _ draft: inout Draft,
         in context: CommitContext
     ) throws(Rejection) {
+        var written = writes
         if isBroken { try requireMended(draft, by: action, in: context) }
         if computed.areRead(by: written) {
             do throws(ComputedValues.CommitBudgetFailure) {
