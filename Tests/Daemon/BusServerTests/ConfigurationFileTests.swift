@@ -52,7 +52,8 @@ struct ConfigurationFileTests {
         let lamp = "type: lamp\ninitial: { on: false }\nactions: { flip: { toggle: [on] } }\n"
         try directory.write("types/lamp.yaml", lamp + "tests: [{ dispatch: flip, state: { on: true } }]\n")
         #expect(try load(configuration).check() == 1)
-        try directory.write("types/lamp.test.yaml", "type: lamp\ntests: [{ dispatch: flip, unchanged: true }]\n")
+        try directory.write(
+            "types/lamp.test.yaml", "type: lamp\ntests: [{ dispatch: flip, unchanged: true }]\n")
         let setup = try load(configuration)
         let failure = #expect(throws: StartFailure.self) { _ = try setup.check() }
         #expect(failure?.code == .configuration && failure?.messages.count == 1)

@@ -20,7 +20,9 @@ extension Expression {
 
     /// A text that is an object in JSON, unless its only member can't be meant as an operator: that is a map.
     private static func jsonLogic(_ text: String) -> JSON? {
-        guard text.first == "{", let json = try? JSON(parsing: text), let object = json.object else { return nil }
+        guard text.first == "{", let json = try? JSON(parsing: text), let object = json.object else {
+            return nil
+        }
         guard object.count == 1, let name = object.keys.first else { return json }
         return operators.contains(name) || nearestWord(to: name, among: operators) != nil ? json : nil
     }
