@@ -16,7 +16,15 @@ extension Expression {
     }
 
     /// A condition as a request has it.
-    static func condition(_ text: String) -> JSON { jsonLogic(text) ?? .string(text) }
+    static func condition(_ text: String) throws -> JSON {
+        guard text.first == "{" else { return .string(text) }
+        do {
+            return try JSON(parsing: text)
+        } catch {
+            throw CommandFailure(
+                .usage, "`\(text)` is not JSON: \(error). A map in text begins with an equals sign: `= {…}`.")
+        }
+    }
 
     /// A text that is an object in JSON, unless its only member can't be meant as an operator: that is a map.
     private static func jsonLogic(_ text: String) -> JSON? {

@@ -158,7 +158,7 @@ package struct DropCommand: BusCommand {
                 "drop",
                 [
                     "store": .string(store), "ifRevision": ifRevision.map(JSON.int),
-                    "if": condition.map(Expression.condition), "key": key.map(JSON.string),
+                    "if": try condition.map(Expression.condition), "key": key.map(JSON.string),
                 ]))
         guard session.console.form == .text else {
             try session.console.line(.object(reply))

@@ -163,7 +163,7 @@ package struct DispatchCommand: BusCommand {
                 "action": action.map(JSON.string),
                 "payload": members.isEmpty ? nil : .object(members),
                 "ifRevision": ifRevision.map(JSON.int),
-                "if": condition.map(Expression.condition),
+                "if": try condition.map(Expression.condition),
                 "key": key.map(JSON.string),
                 "dryRun": dryRun ? true : nil,
                 "ack": noAck ? false : nil,

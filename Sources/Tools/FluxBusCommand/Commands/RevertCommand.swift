@@ -55,7 +55,7 @@ package struct RevertCommand: BusCommand {
                 [
                     "store": .string(store), "revision": .int(revision),
                     "ifRevision": ifRevision.map(JSON.int),
-                    "if": condition.map(Expression.condition),
+                    "if": try condition.map(Expression.condition),
                 ]), on: connection)
         guard session.console.form == .text else {
             try session.console.line(.object(reply))
