@@ -73,7 +73,7 @@ package struct BusLimits: Sendable, Equatable {
 
     /// A condition of a request, in bytes: longer than people write. All of a batch together are compiled in milliseconds.
     package static let condition = 4096
-    package static let conditions = 64 << 10
+    package static let conditions = 16 << 10
     /// How deep JsonLogic may nest in one: as deep as text may.
     package static let depthOfCondition = 64
     /// So many operations of a commit are taken for each byte of its conditions, as they have to be compiled.

@@ -28,7 +28,7 @@ extension StateMachine {
                     &+ (mostRead &- facts.pointee.budget.reading) / BusLimits.bytesPerOperation
             }
             if plan.needsCare {
-                try applyWithCare(facts)
+                if plan.isGuarded { try applyWithCare(facts) } else { try applyWhereAllowed(facts) }
             } else if plan.actions.count == 1, plan.steps.count == 1 {
                 do throws(RequestError) {
                     try apply(plan.steps.elements.baseAddress!, facts)
@@ -78,6 +78,36 @@ extension StateMachine {
                 }
             }
         }
+    }
+
+    /// Applies the plan, each step to each store only after one of the step's conditions was found to hold.
+    private func applyWhereAllowed(_ facts: CommitContext.Place) throws(RequestError) {
+        for action in plan.actions.elements {
+            for place in action.steps {
+                let step = UnsafePointer(plan.steps.elements.baseAddress! + place)
+                do throws(RequestError) {
+                    if step.pointee.store >= 0 {
+                        try apply(step, to: step.pointee.store, where: plan.conditions[place], facts)
+                    } else {
+                        for store in step.pointee.type.members where store >= 0 {
+                            try apply(step, to: store, where: plan.conditions[place], facts)
+                        }
+                    }
+                } catch {
+                    throw error.with(indexOf: action)
+                }
+            }
+        }
+    }
+
+    private func apply(
+        _ step: UnsafePointer<DispatchPlan.Step>, to store: Int32, where conditions: [Expression],
+        _ facts: CommitContext.Place
+    ) throws(RequestError) {
+        if !conditions.isEmpty {
+            try requireOne(of: conditions, step.pointee, store, &facts.pointee.budget)
+        }
+        try apply(step, nil, to: store, facts)
     }
 
     private func apply(

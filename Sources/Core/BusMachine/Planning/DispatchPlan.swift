@@ -55,7 +55,10 @@ public final class DispatchPlan {
     /// Steps are not applied one after the other without a look at the stores.
     @exclusivity(unchecked) @usableFromInline private(set) var needsCare = false
 
-    private func noteCare() { needsCare = !conditions.isEmpty || !guards.isEmpty || !storeSteps.isEmpty }
+    private func noteCare() { needsCare = !conditions.isEmpty || isGuarded }
+
+    /// Whether it depends on more than what access rules ask.
+    var isGuarded: Bool { !guards.isEmpty || !storeSteps.isEmpty }
 
     /// A store that a batch creates or drops.
     package struct StoreStep {
@@ -79,7 +82,7 @@ public final class DispatchPlan {
     /// How many of them are applied, or rather their addresses are as after so many of them.
     var storeStepsDone = 0
 
-    let conditionCache = ConditionCache()
+    package let conditionCache = ConditionCache()
     /// What conditions took that were looked at outside of a commit's budget, since that was asked last.
     var operationsOfConditions = 0
 

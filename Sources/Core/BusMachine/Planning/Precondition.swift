@@ -28,30 +28,35 @@ package struct Precondition: Sendable {
 }
 
 /// The conditions of requests, compiled. Programs repeat theirs, so those that came lately are kept.
-final class ConditionCache {
+package final class ConditionCache {
     private var known: [[UInt8]: Expression] = [:]
     private var bytes = 0
+    /// The bytes of those that were compiled since that was asked last.
+    private var compiled = 0
 
-    /// Longer ones are not kept, and no more than this in all, in bytes of their sources: compiled they take some fifty times
-    /// as much.
-    private static let longest = 512
+    /// In bytes of their sources: compiled they take some fifty times as much.
     private static let most = 64 << 10
+
+    package func takeCompiledBytes() -> Int {
+        defer { compiled = 0 }
+        return compiled
+    }
 
     func expression(_ condition: JSON) throws(RequestError) -> Expression {
         // By its bytes: equal texts may have others.
         let source = Array(condition.encoded.utf8)
         if let known = known[source] { return known }
-        let compiled: Expression
+        compiled += source.count
+        let expression: Expression
         do {
-            compiled = try Expression.compile(condition: condition)
+            expression = try Expression.compile(condition: condition)
         } catch {
             throw .invalid("if", "`if` can't be understood: \(error.message)")
         }
-        if source.count > Self.longest { return compiled }
         if bytes + source.count > Self.most { (known, bytes) = ([:], 0) }
-        known[source] = compiled
+        known[source] = expression
         bytes += source.count
-        return compiled
+        return expression
     }
 }
 
@@ -61,7 +66,6 @@ extension StateMachine {
         let condition = request.value(.if)
         if let condition {
             try Self.requireForm(of: condition)
-            plan.operationsOfConditions += condition.encodedSize * BusLimits.operationsPerConditionByte
             _ = try plan.conditionCache.expression(condition)
         }
         return Precondition(revision: try request.integer(.ifRevision), condition: condition)

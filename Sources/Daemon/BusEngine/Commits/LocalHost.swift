@@ -188,7 +188,9 @@ final class LocalHost: CommandHost {
         if commands.request.present.contains(.actions) {
             clock.work += Work.batchAction * (machine.plan.actions.count + machine.plan.storeSteps.count)
         }
-        clock.work += Work.operation * machine.plan.takeOperationsOfConditions()
+        clock.work +=
+            Work.operation * machine.plan.takeOperationsOfConditions()
+            + Work.conditionByte * machine.plan.conditionCache.takeCompiledBytes()
         if isCreating, let connection {
             let work = Work.operation * machine.operationsOfCreation
             connection.turn.note(creation: work)

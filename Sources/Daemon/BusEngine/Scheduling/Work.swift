@@ -23,6 +23,8 @@ enum Work {
     static let value = 80
     /// An operation of a commit's budget: of expressions, of writes, of stores looked at.
     static let operation = 15
+    /// A byte of a condition of a request that is compiled, as it was not known yet.
+    static let conditionByte = 700
     /// A store that a commit reaches, at least.
     static let commitStore = 100
     /// A store that a dry run reports, beside its bytes.
