@@ -188,7 +188,9 @@ package final class Engine {
     package func noteTime(_ nanoseconds: Int) { long.noteTime(nanoseconds) }
 
     /// Reading a connection took this many nanoseconds more than was counted: it comes after others by as much.
-    package func charge(_ nanoseconds: Int, to id: ConnectionID) { scheduler.charge(nanoseconds, to: connections[id]) }
+    package func charge(_ nanoseconds: Int, to id: ConnectionID) {
+        scheduler.charge(nanoseconds, to: connections[id])
+    }
 
     /// The UUID of this history.
     package var epoch: String {

@@ -188,6 +188,18 @@ extension TextCompiler {
             if hasCondition { condition = try compiler.condition(bodies[0], for: name) }
             if !hasCondition || bodies.count == 2 { result = try compiler.value(bodies[bodies.count - 1]) }
         }
+        return comprehension(
+            name, (node, schema), hasTwoNames: hasTwoNames, schemas[0], condition, result,
+            of: bodies[bodies.count - 1])
+    }
+
+    /// Stands on its own, so that it adds nothing to the frames of terms in terms.
+    @inline(never)
+    private mutating func comprehension(
+        _ name: String, _ range: Value, hasTwoNames: Bool, _ first: ValueSchema,
+        _ condition: ExpressionNode?, _ result: Value?, of body: Term
+    ) -> Compiled? {
+        let (node, schema) = range
         switch (name, condition, result) {
         case ("all", let condition?, _), ("exists", let condition?, _):
             return .value(
@@ -197,7 +209,7 @@ extension TextCompiler {
             return .value(SingleNode(name, node, hasTwoNames: hasTwoNames, condition), .boolean)
         case ("filter", let condition?, _):
             return .value(
-                TransformNode(name, node, hasTwoNames: false, where: condition, nil), .array(of: schemas[0]))
+                TransformNode(name, node, hasTwoNames: false, where: condition, nil), .array(of: first))
         case ("map", _, let result?), ("transformList", _, let result?):
             return .value(
                 TransformNode(name, node, hasTwoNames: hasTwoNames, where: condition, result.node),
@@ -205,7 +217,7 @@ extension TextCompiler {
         case ("sortBy", _, let result?): return .value(SortByNode(node, by: result.node), schema.broad)
         case ("transformMap", _, let result?), ("transformMapEntry", _, let result?):
             let makesEntries = name == "transformMapEntry"
-            if makesEntries { demand(result.schema, .map, name, bodies[bodies.count - 1]) }
+            if makesEntries { demand(result.schema, .map, name, body) }
             return .value(
                 TransformMapNode(name, node, where: condition, result.node, makesEntries: makesEntries),
                 .object)

@@ -63,27 +63,43 @@ extension TextCompiler {
     private mutating func element(
         of owner: Term, at keyTerm: Term, isOptional: Bool
     ) throws(SourceError) -> Compiled {
-        let (key, keySchema) = try value(keyTerm)
+        let key = try value(keyTerm)
         if scope.isAction, case .name("stores") = owner.form, !isLocal("stores") {
-            demand(keySchema, .text, "stores[…]", keyTerm)
-            if case .string(let address)? = key.constant { try check(stores: address, at: keyTerm.position) }
-            let node = StoreStateNode(key, waitFor: scope.waitFor)
-            return isOptional ? .optional(OptionalNode(.owner(.store(node))), .any) : .value(node, .any)
+            return try store(key, keyTerm, isOptional: isOptional)
         }
-        let compiled = try compile(owner)
+        return element(of: try compile(owner), owner, at: key, keyTerm, isOptional: isOptional)
+    }
+
+    @inline(never)
+    private mutating func store(
+        _ key: Value, _ keyTerm: Term, isOptional: Bool
+    ) throws(SourceError) -> Compiled {
+        demand(key.schema, .text, "stores[…]", keyTerm)
+        if case .string(let address)? = key.node.constant {
+            try check(stores: address, at: keyTerm.position)
+        }
+        let node = StoreStateNode(key.node, waitFor: scope.waitFor)
+        return isOptional ? .optional(OptionalNode(.owner(.store(node))), .any) : .value(node, .any)
+    }
+
+    /// Stands on its own, so that it adds nothing to the frames of terms in terms.
+    @inline(never)
+    private mutating func element(
+        of compiled: Compiled, _ owner: Term, at key: Value, _ keyTerm: Term, isOptional: Bool
+    ) -> Compiled {
         let schema =
             switch compiled {
             case .value(_, let schema), .optional(_, let schema): schema
             }
         demand(schema, [.list, .map], "[…]", owner)
-        if schema.kinds == .list { demand(keySchema, .number, "a list's index", keyTerm) }
-        if schema.kinds == .map { demand(keySchema, .text, "a map's key", keyTerm) }
+        if schema.kinds == .list { demand(key.schema, .number, "a list's index", keyTerm) }
+        if schema.kinds == .map { demand(key.schema, .text, "a map's key", keyTerm) }
         switch compiled {
         case .optional(let node, _):
-            return .optional(OptionalNode(.index(.optional(node), key)), schema.element)
+            return .optional(OptionalNode(.index(.optional(node), key.node)), schema.element)
         case .value(let node, _):
-            if isOptional { return .optional(OptionalNode(.index(.value(node), key)), schema.element) }
-            return folded(IndexNode(node, key), [node, key], schema.element)
+            if isOptional { return .optional(OptionalNode(.index(.value(node), key.node)), schema.element) }
+            return folded(IndexNode(node, key.node), [node, key.node], schema.element)
         }
     }
 

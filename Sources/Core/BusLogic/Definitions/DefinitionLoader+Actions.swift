@@ -46,12 +46,14 @@ extension DefinitionLoader {
         }
         return DeclaredAction(
             name: name, payload: payload, requirements: requirements, condition: condition, steps: steps,
-            dynamic: dynamic, timers: timers, returns: returns, isWatched: parts.computed.areWatched(by: .max),
+            dynamic: dynamic, timers: timers, returns: returns,
+            isWatched: parts.computed.areWatched(by: .max),
             mayTurnTimers: parts.readsOfTimers != 0
                 && (dynamic != nil
                     || steps.contains {
                         parts.computed.reach(of: $0.bits ?? .max) & parts.readsOfTimers != 0
-                    }))
+                    })
+        )
     }
 
     private func loadRequirements(
