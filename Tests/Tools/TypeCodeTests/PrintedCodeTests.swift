@@ -204,10 +204,11 @@ struct PrintedCodeTests {
 
     /// The state of a new store, with doubles where the schema has numbers.
     private static let initialEverything = #"""
-        {"accent":"e\#u{301}","ages":{"anna b":5},"anything":{"a":[1,2.5,null]},"class":"","count":7,"factor":0.5,"flag":true,"free":{},\#
-        "grid":[[1.0,null]],"maybe":"a","measured":null,"mixed":1,"mode":"by hand","modes":["off"],"nothing":{},\#
-        "numbers":[1],"plain list":[],"ratio":2.0,\#
-        "rooms":{"hall":{"door":{"open":false},"note":null,"self":true,"size":9.0}},"step":2,"title":"none","undeclared":1}
+        {"accent":"e\#u{301}","ages":{"anna b":5},"anything":{"a":[1,2.5,null]},"bounded":0.5,"class":"","count":7,\#
+        "either":"x","factor":0.5,"fixed":"club","flag":true,"free":{},"grid":[[1.0,null]],"maybe":"a","measured":null,\#
+        "mixed":1,"mode":"by hand","modes":["off"],"nothing":{},"numbers":[1],"numeric":1.0,"plain list":[],"ratio":2.0,\#
+        "rooms":{"hall":{"door":{"open":false},"note":null,"self":true,"size":9.0}},\#
+        "spot":{"mode":"off","x":0.5,"y":3},"step":2,"tags":["a"],"title":"none","undeclared":1,"union":null}
         """#
 
     private static let shownInSwift =

@@ -18,7 +18,7 @@ package struct DispatchCommand: BusCommand {
               fluxbus dispatch '*' reset                         every type that has this action
               fluxbus dispatch counter/kitchen reset --in 5m     later; `fluxbus timers` shows what waits
               fluxbus dispatch thermostat setTarget celsius=17 --at 22:30 --timer night
-              fluxbus dispatch counter/kitchen decrement --if 'count > 0'   only if that holds
+              fluxbus dispatch counter/kitchen increment --if 'count < 9'   only if that holds
 
             key=value has the kind that the action takes: a number, a boolean, a list, or else text. Where \
             the type leaves that open, it is text, and key:=json gives any other value.

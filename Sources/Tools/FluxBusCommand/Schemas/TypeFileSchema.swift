@@ -58,7 +58,8 @@ enum TypeFileSchema {
             "ttl": Part.reference("time"),
             "invariant": Part.list(
                 "Conditions that hold after every action; one that does not rejects it.",
-                of: Part.reference("condition")),
+                of: Part.either(
+                    "A condition, with a reason or without one.", condition, Part.reference("condition"))),
             "timers": Part.map(
                 "Actions that follow when a condition has held for some time.",
                 of: Part.reference("predicateTimer")),
