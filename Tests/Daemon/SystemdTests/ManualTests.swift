@@ -25,7 +25,7 @@ import Testing
         for name in names {
             #expect(
                 page.contains(".B \(name)\n") || page.contains(".BI \(name) ")
-                    || page.contains(".BR \(name) "))
+                    || page.contains(".BR \(name) ") || page.contains(".BR \"types \(name)\" "))
         }
     }
 

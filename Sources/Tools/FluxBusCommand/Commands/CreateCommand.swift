@@ -120,7 +120,7 @@ package struct DropCommand: BusCommand {
         discussion: """
             Examples:
               fluxbus drop counter/kitchen
-              fluxbus drop counter/hall --if 'count == 0'
+              fluxbus drop counter/main --if 'count < 100'
 
             Who created a store may drop it, and so may root and the daemon's own user. One that the \
             configuration names may be dropped by those two only.
