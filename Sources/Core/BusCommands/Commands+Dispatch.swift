@@ -91,7 +91,7 @@ extension Commands {
         reply.matched = batch.map(machine.matched(with:)) ?? matched
         if let seen = seen(batch, by: caller) { reply.matched = seen.matched }
         (reply.isRehearsal, reply.form) = (true, form)
-        if machine.plan.hasReturned { reply.returned = machine.returned(seenBy: caller.grants) }
+        if machine.hasReturned { reply.returned = machine.returned(seenBy: caller.grants) }
         return reply
     }
 
@@ -115,7 +115,7 @@ extension Commands {
             batch.map { CommitDetails($0) })
         for report in reports { host.report(report) }
         var reply = remember(key, .outcome, matched: matched, changed: machine.changed)
-        if machine.plan.hasReturned { reply.returned = machine.returned(seenBy: caller.grants) }
+        if machine.hasReturned { reply.returned = machine.returned(seenBy: caller.grants) }
         reply.told = told
         reply.seen = writes.map {
             .init(

@@ -59,7 +59,7 @@ package final class Commands {
         guard let key, remembersKeys, let earlier = try machine.duplicate(of: key) else { return nil }
         var reply = CommandReply(contents, revision: earlier.revision)
         (reply.matched, reply.changed, reply.isDuplicate) = (earlier.matched, earlier.changed, true)
-        reply.returned = machine.keys.returned(of: earlier.revision)
+        reply.returned = machine.returned(byKeyed: earlier.revision)
         return reply
     }
 

@@ -15,6 +15,7 @@ extension StateMachine {
         @usableFromInline var operationsSpent = 0
         @usableFromInline var largeWriteSets = 0
         @usableFromInline var timersSet = 0
+        @usableFromInline var hasReturned = false
         @usableFromInline var types: [TypeEntry] = []
         @usableFromInline var stores: StoreTable
 
@@ -66,6 +67,12 @@ extension StateMachine {
     public internal(set) var largeWriteSets: Int {
         @inlinable get { place.pointee.largeWriteSets }
         set { place.pointee.largeWriteSets = newValue }
+    }
+
+    /// Whether what was applied last returns anything.
+    public internal(set) var hasReturned: Bool {
+        @inlinable get { place.pointee.hasReturned }
+        set { place.pointee.hasReturned = newValue }
     }
 
     /// How many timers dispatches have ever set, whether or not they were committed.

@@ -125,8 +125,11 @@ extension StateMachine {
     package func remember(_ key: KeyedRequest, matched: Int, changed: Int) {
         keys.remember(
             .init(digest: key.digest, revision: revision, matched: matched, changed: changed), as: key.id)
-        if plan.hasReturned { rememberReturned() }
+        if hasReturned { rememberReturned() }
     }
+
+    /// What the keyed commit of a revision returned; nil if nothing, or if it is no longer known.
+    package func returned(byKeyed revision: Int) -> JSONObject? { keys.returned(of: revision) }
 
     private func rememberReturned() {
         if let returned = returned() { keys.keep(returned, of: revision) }
@@ -137,7 +140,7 @@ extension StateMachine {
     package func remember(new key: KeyedRequest, matched: Int, changed: Int) {
         keys.add(
             .init(digest: key.digest, revision: revision, matched: matched, changed: changed), as: key.id)
-        if plan.hasReturned { rememberReturned() }
+        if hasReturned { rememberReturned() }
     }
 }
 

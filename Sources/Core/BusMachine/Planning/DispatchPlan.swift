@@ -102,7 +102,7 @@ public final class DispatchPlan {
     /// What the steps that were applied return, in their order.
     @exclusivity(unchecked) package private(set) var returned: [Returned] = []
     /// Whether they return anything.
-    @exclusivity(unchecked) public private(set) var hasReturned = false
+    @exclusivity(unchecked) @usableFromInline private(set) var hasReturned = false
 
     /// What that takes, in bytes.
     @exclusivity(unchecked) package private(set) var returnedBytes = 0

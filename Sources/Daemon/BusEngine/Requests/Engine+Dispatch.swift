@@ -28,10 +28,12 @@ extension Engine {
             do throws(RequestError) { isWide = try plan(isLong: isLong) } catch { refusal = error }
             if let key, let earlier = try duplicate(of: key) {
                 connection.input.noteDispatch()
+                if let returned = machine.returned(byKeyed: earlier.revision) {
+                    return answerReturning(connection, earlier, returned)
+                }
                 replies.answer(
                     connection, revision: earlier.revision, matched: earlier.matched,
-                    changed: earlier.changed, returned: machine.keys.returned(of: earlier.revision),
-                    isDuplicate: true)
+                    changed: earlier.changed, isDuplicate: true)
                 return true
             }
             try admission.requireCommits()
@@ -56,9 +58,28 @@ extension Engine {
         if outputs.reportsCommits { outputs.reportCommit(by: connection, matched: matched, of: machine) }
         connection.input.noteDispatch()
         if let key { machine.remember(new: key, matched: matched, changed: machine.changed) }
+        if machine.hasReturned { return answerReturning(connection, matched) }
         replies.answer(
             connection, revision: machine.revision, matched: matched, changed: machine.changed,
-            returned: machine.plan.hasReturned ? machine.returned() : nil, isDuplicate: false)
+            isDuplicate: false)
+        return true
+    }
+
+    @inline(never)
+    private func answerReturning(
+        _ connection: Connection, _ earlier: DeduplicationTable.Entry, _ returned: JSONObject
+    ) -> Bool {
+        replies.answer(
+            connection, revision: earlier.revision, matched: earlier.matched, changed: earlier.changed,
+            returned: returned, isDuplicate: true)
+        return true
+    }
+
+    @inline(never)
+    private func answerReturning(_ connection: Connection, _ matched: Int) -> Bool {
+        replies.answer(
+            connection, revision: machine.revision, matched: matched, changed: machine.changed,
+            returned: machine.returned(), isDuplicate: false)
         return true
     }
 

@@ -93,7 +93,6 @@ final class Replies {
             returned: returned, isDuplicate: isDuplicate)
     }
 
-    @inline(__always)
     private func answer(
         _ connection: Connection, id: UnsafeRawBufferPointer, revision: Int, matched: Int, changed: Int,
         returned: JSONObject?, isDuplicate: Bool
@@ -107,6 +106,25 @@ final class Replies {
                 if isDuplicate { writer.appendDuplicate() }
             }
         }
+        answer(
+            connection, id: id, revision: revision, matched: matched, changed: changed,
+            isDuplicate: isDuplicate)
+    }
+
+    /// The same for one that returns nothing.
+    func answer(
+        _ connection: Connection, revision: Int, matched: Int, changed: Int, isDuplicate: Bool
+    ) {
+        answer(
+            connection, id: request.id, revision: revision, matched: matched, changed: changed,
+            isDuplicate: isDuplicate)
+    }
+
+    @inline(__always)
+    private func answer(
+        _ connection: Connection, id: UnsafeRawBufferPointer, revision: Int, matched: Int, changed: Int,
+        isDuplicate: Bool
+    ) {
         connections.reply(to: connection) { writer in
             writer.append(
                 outcomeOf: id, revision: revision, kept: hub.revisionDigits, matched: matched,

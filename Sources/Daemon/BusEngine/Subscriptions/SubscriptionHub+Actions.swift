@@ -42,7 +42,7 @@ extension SubscriptionHub {
         let mark = events.count
         machine.append(action, to: events)
         // What it returns is left out where its payload takes the room.
-        if events.count - start > partLimit, machine.plan.hasReturned {
+        if events.count - start > partLimit, machine.hasReturned {
             events.truncate(to: mark)
             machine.append(action, isReturnedShown: false, to: events)
         }
