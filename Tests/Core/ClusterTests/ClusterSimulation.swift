@@ -84,10 +84,10 @@ final class ClusterSimulation {
         try clients.proceed(on: nodes, at: shared.now)
     }
 
-    /// Whether others may have its snapshot.
+    /// Whether others may have its snapshot: they ask for it behind a barrier.
     private func isServing(_ node: ClusterNode) -> Bool {
         node.isUp && !node.isStopped && node.lack == nil && node.member?.isFollowing == true
-            && node.member?.replica.hasBegun == true
+            && node.member?.replica.hasBegun == true && node.log?.isCurrent == true
     }
 
     private func trouble() throws {

@@ -7,6 +7,11 @@ import Testing
     /// How many seeds are tried.
     static let seeds = ProcessInfo.processInfo.environment["FLUXBUS_SEEDS"].flatMap(UInt64.init) ?? 100
 
+    /// Further ones of a rough log, each of which came out wrong in a way of its own: a copy of the history before took what
+    /// followed a new beginning for its own; a member waited for the end of a membership that was lost with the log; a snapshot
+    /// that was compared with the log of before counted as compared, or was given by who had not yet seen that log's end.
+    private static let roughSeeds: [UInt64] = [445, 861, 1319, 1537, 1606, 1828]
+
     @Test func everyMemberHasTheSameAndAnswersAreTrue() throws {
         var reached = ClusterFigures()
         var failures = 0
@@ -36,7 +41,7 @@ import Testing
     /// The log is restored from backups that are older than what members keep, or loses what none of them has read.
     @Test func busBeginsAnewWhereNothingGoesOn() throws {
         var reached = ClusterFigures()
-        for seed in 0..<Self.seeds / 2 {
+        for seed in Array(0..<Self.seeds / 2) + Self.roughSeeds {
             do {
                 var setup = ClusterSimulation.Setup()
                 setup.isRough = true

@@ -93,6 +93,22 @@ import Testing
         #expect(arena.refusals.isEmpty)
     }
 
+    /// A connection whose reading took long comes after others of its user.
+    @Test func whatReadingTookIsCharged() throws {
+        let bus = try SlowBus()
+        let (slow, other) = (bus.connect(), bus.connect())
+        // Their first slices are those of newcomers.
+        for client in [slow, other] {
+            bus.send(#"{"op":"ping"}"#, from: client)
+            bus.take(from: client)
+        }
+        bus.engine.charge(100_000, to: slow)
+        bus.engine.awaitTurn(slow)
+        bus.engine.awaitTurn(other)
+        #expect(bus.engine.serveNext() == other)
+        #expect(bus.engine.serveNext() == slow)
+    }
+
     /// Who asks for little comes before fifty who ask for much, though all of them have come equally far.
     @Test func littleComesBeforeMuch() throws {
         let arena = try Arena()

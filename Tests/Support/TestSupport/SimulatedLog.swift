@@ -37,6 +37,9 @@ package final class SimulatedLog: OrderedLog {
         return shared.now + Int.random(in: 0...(shared.isFaulty ? most : 10), using: &generator)
     }
 
+    /// Whether it reaches the log as it is now: a barrier would be answered.
+    package var isCurrent: Bool { isReachable && isAttached && rollbacksSeen == shared.rollbacks }
+
     // MARK: - Calls
 
     package func read(behind place: Int, of cluster: String?) {

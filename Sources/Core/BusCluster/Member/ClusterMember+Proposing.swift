@@ -117,16 +117,18 @@ extension ClusterMember {
         outputs.append(.notice(.ended(incarnation: incarnation)))
     }
 
-    /// Its end may lie in what was not applied here: in a snapshot of another member, or in what was lost.
+    /// Its end may lie in what was not applied here: in a snapshot of another member, or in what was lost. In a log that has
+    /// gone back behind its joining, it has no end: once all of that log is read, it is over.
     private func noteEndBefore() {
+        let (incarnation, isRead): (Int, Bool)
         switch membership {
-        case .member(let incarnation), .leaving(let incarnation):
-            guard replica.link.place >= incarnation, replica.members[name]?.incarnation != incarnation else {
-                return
-            }
-            loseMembership(incarnation)
-        case .none, .joining: break
+        case .member(let joined): (incarnation, isRead) = (joined, false)
+        case .leaving(let joined): (incarnation, isRead) = (joined, barriers.ofReading == 0)
+        case .none, .joining: return
         }
+        guard isRead || replica.link.place >= incarnation, replica.members[name]?.incarnation != incarnation
+        else { return }
+        loseMembership(incarnation)
     }
 
     // MARK: - Reports and trimming

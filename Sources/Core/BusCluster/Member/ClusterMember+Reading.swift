@@ -69,7 +69,11 @@ extension ClusterMember {
             if isNew, !isStalled { outputs.append(.notice(.attached)) }
             if cluster == nil { cluster = name }
             // While it was out of reach the log may have lost something, and may have grown since.
-            if isNew, phase != .waiting { beginReading() }
+            if isNew, phase != .waiting {
+                // Whoever compared it did so with the log of before.
+                vouched = nil
+                beginReading()
+            }
         case .detached(let failure):
             if isAttached || detachedSince == nil {
                 outputs.append(.notice(.detached(failure.message)))

@@ -62,7 +62,9 @@ extension Replica {
                 digest.add(Array(old.utf8))
             }.uuid
         noteEarlier(old)
-        links = ChainLinks([ChainLink(place: place, input: .zero, output: .zero)], most: history.links)
+        // A chain of its own: a copy of the history before must not take what follows for the rest of what it has.
+        let start = ChainHash.zero.next { $0.add(place) }
+        links = ChainLinks([ChainLink(place: place, input: start, output: start)], most: history.links)
         // Whose sessions there were nobody knows any more; they end where the bus begins.
         (members, sessions, lastAsker) = ([:], ReplicaSessions(), nil)
         // A copy that was read from a snapshot does not have these.

@@ -49,6 +49,8 @@ struct ReplicaSource {
             tls: TLSOptions(
                 ca: settings.ca?.value, certificate: settings.certificate?.value, key: settings.key?.value),
             until: Deadline(after: Self.patience))
+        // What it gives is taken for compared with the log, which may have been restored since: so it has to reach the log first.
+        _ = try connection.request(BusRequest("sync"), until: Deadline(after: Self.patience))
         var bytes: [UInt8] = []
         var size = Int.max
         var place: JSON?
