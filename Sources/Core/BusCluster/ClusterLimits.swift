@@ -60,6 +60,10 @@ package enum ClusterLimits {
     package static let gathering = 1000
     /// Bytes of entries that wait to be proposed: several proposals' worth.
     package static let waiting = 16 << 20
+    /// Operations that an entry counts as at least when its session's turn is worked out: it also takes room in the log.
+    static let leastOperations = 100
+    /// Sessions whose use of the bus is remembered; beyond that, those that ask for nothing now are forgotten.
+    static let idleSessions = 4096
 }
 
 /// How much of the history is kept at hand. Tests have less of it.

@@ -103,7 +103,7 @@ package final class Engine {
             machine, connections, hub, log, memory, access, users, shares, ownUID: configuration.ownUID)
         long = LongRequests(machine, clock, scheduler, connections)
         commits = LiveCommits(machine, clock, hub, log, reads, admission, shares, long)
-        shared = SharedRequests(admission, connections, outputs)
+        shared = SharedRequests(admission, connections, users, outputs)
         statistics = Statistics(
             machine, clock, users, connections, hub, memory, access, shared, version: configuration.version)
         longLine = configuration.limits.daemon.longLine

@@ -76,7 +76,7 @@ final class SlowBus {
             isBusy = member.work(at: now)
             for output in engine.takeOutputs() {
                 switch output {
-                case .entry(let entry, let ticket): member.submit(entry, ticket: ticket)
+                case .entry(let entry, let ticket, let user): member.submit(entry, ticket: ticket, user: user)
                 case .barrier(let ticket): member.sync(ticket: ticket)
                 default: continue
                 }

@@ -240,7 +240,7 @@ package final class MemoryBus {
                     loaded = .failure(ReloadFailure(message: "\(error)"))
                 }
                 _ = engine.finishReload(request, loaded)
-            case .entry(let entry, let ticket): member!.submit(entry, ticket: ticket)
+            case .entry(let entry, let ticket, let user): member!.submit(entry, ticket: ticket, user: user)
             case .barrier(let ticket): member!.sync(ticket: ticket)
             case .cluster(let query): member!.answer(query)
             }

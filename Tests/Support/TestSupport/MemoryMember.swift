@@ -14,7 +14,7 @@ package final class MemoryMember {
     private weak var engine: Engine?
     /// What the member or its bus gave up for: a test that gets here is broken, or has found a fault.
     package private(set) var failure: String?
-    private var submitted: [(entry: ClusterEntry, ticket: Int)] = []
+    private var submitted: [(entry: ClusterEntry, ticket: Int, user: Int)] = []
     private var barriers: [Int] = []
     private var now: Int
 
@@ -76,7 +76,7 @@ package final class MemoryMember {
         engine.share(commits, condition: ["bus": "memory", "member": .string(Self.name), "attached": true])
     }
 
-    package func submit(_ entry: ClusterEntry, ticket: Int) { submitted.append((entry, ticket)) }
+    package func submit(_ entry: ClusterEntry, ticket: Int, user: Int) { submitted.append((entry, ticket, user)) }
     package func sync(ticket: Int) { barriers.append(ticket) }
     func answer(_ query: ClusterQuery) {
         engine?.answer(query, with: .failure(ClusterRefusal("A bus in memory has no other members.")))

@@ -25,7 +25,7 @@ extension ClusterMember {
     private var isProposalDue: Bool {
         // What others would read in it they could not compare with anything.
         if gatheringSince != nil { return isBeginningDue }
-        if !queue.waiting.isEmpty || shownProof != nil || isEvidenceWanted { return true }
+        if !queue.isEmpty || shownProof != nil || isEvidenceWanted { return true }
         if !omitted.contains(.heartbeat), now - lastProposal >= ClusterLimits.heartbeat { return true }
         // The first member points out what is due, each further one if those before it do not.
         let due = replica.nextDue

@@ -290,7 +290,7 @@ extension ClusterMember {
         for (entry, (outcome, spent)) in zip(sent.entries, zip(applied.outcomes, applied.spent)) {
             if let ticket = entry.ticket { unanswered.append((applied.link.place, ticket, outcome, spent)) }
         }
-        queue.noteCarriedOut(applied.outcomes.count, of: sent.entries)
+        queue.noteCarriedOut(applied.spent, of: sent.entries)
         if omitted.contains(.durableBeforeAnswer) { answerStored() }
     }
 

@@ -127,7 +127,7 @@ package final class ClusterMember {
 
     /// Whether something waits that time decides.
     package var isWaiting: Bool {
-        !queue.waiting.isEmpty || queue.sent != nil || !barriers.isEmpty
+        !queue.isEmpty || queue.sent != nil || !barriers.isEmpty
             || gatheringSince != nil
     }
 
@@ -143,29 +143,31 @@ package final class ClusterMember {
 
     /// Takes an entry. It is answered by `answered` or `failed`, exactly once, unless the member stops.
     ///
-    /// - Parameter ticket: Comes back with the answer.
-    package func submit(_ entry: ClusterEntry, ticket: Int, now: Int) {
-        submit([(entry, ticket)], now: now)
+    /// - Parameters:
+    ///   - ticket: Comes back with the answer.
+    ///   - user: The number of the user who asks. Users take turns.
+    package func submit(_ entry: ClusterEntry, ticket: Int, user: Int = 0, now: Int) {
+        submit([(entry, ticket, user)], now: now)
     }
 
     /// Takes several entries, which are proposed together as far as they fit.
-    package func submit(_ entries: [(entry: ClusterEntry, ticket: Int)], now: Int) {
+    package func submit(_ entries: [(entry: ClusterEntry, ticket: Int, user: Int)], now: Int) {
         self.now = now
-        for (entry, ticket) in entries { add(entry, ticket) }
+        for (entry, ticket, user) in entries { add(entry, ticket, of: user) }
         proceed()
     }
 
-    private func add(_ entry: ClusterEntry, _ ticket: Int) {
+    private func add(_ entry: ClusterEntry, _ ticket: Int, of user: Int) {
         guard phase != .stopped, entry.size + ClusterEntry.overhead <= ClusterLimits.proposal,
-            queue.waitingBytes + entry.size <= ClusterLimits.waiting
+            queue.hasRoom(for: entry, of: user)
         else {
             let reason =
                 entry.size + ClusterEntry.overhead > ClusterLimits.proposal
                 ? "The request is longer than the shared log takes, \(ClusterLimits.proposal) bytes; send less at once."
-                : "The bus can't take more before the shared log does; try again in a moment."
+                : "Too much of yours waits for the shared log; wait for answers before you send more."
             return outputs.append(.failed(ticket, MemberFailure(.none, reason)))
         }
-        queue.add(entry, ticket, now)
+        queue.add(entry, ticket, of: user, now)
     }
 
     /// Asks for a barrier: `synced` comes when everything that anybody had been answered before is applied here.

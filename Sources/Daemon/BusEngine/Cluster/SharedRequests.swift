@@ -8,6 +8,7 @@ import BusProtocol
 package final class SharedRequests {
     private let admission: Admission
     private let connections: Connections
+    private let users: Users
     private let outputs: Outputs
 
     /// Whether the bus is shared.
@@ -15,20 +16,26 @@ package final class SharedRequests {
     /// What replies tell of the member of a shared bus: its bus, its name, and whether it reaches the log.
     private(set) var condition: JSONObject?
 
+    private struct EndedSession {
+        let entry: ClusterEntry
+        let user: Int
+    }
+
     private var lastTicket = 0
     private var lastSession = 0
     /// Whose the requests are that are on their way.
     private var owners: [Int: ConnectionID] = [:]
     /// Ends of sessions that are on their way, by ticket: they are tried until they have come through.
-    private var ends: [Int: ClusterEntry] = [:]
+    private var ends: [Int: EndedSession] = [:]
     /// Those that are to be asked for again.
-    private var failedEnds: [ClusterEntry] = []
+    private var failedEnds: [EndedSession] = []
     /// What the daemon itself has asked for, by ticket.
     private var own: [Int: String] = [:]
 
-    init(_ admission: Admission, _ connections: Connections, _ outputs: Outputs) {
+    init(_ admission: Admission, _ connections: Connections, _ users: Users, _ outputs: Outputs) {
         self.admission = admission
         self.connections = connections
+        self.users = users
         self.outputs = outputs
     }
 
@@ -64,7 +71,8 @@ package final class SharedRequests {
                 "A request to a bus of several machines has at most \(ClusterLimits.proposal - ClusterEntry.overhead) bytes with what says who asks; send less at once."
             )
         }
-        outputs.add(.entry(entry, ticket: wait(for: .command, connection, id: id, bytes: entry.size + bytes)))
+        let ticket = wait(for: .command, connection, id: id, bytes: entry.size + bytes)
+        outputs.add(.entry(entry, ticket: ticket, user: connection.user.number))
     }
 
     /// Answers a request when everything that anybody was answered before is applied here.
@@ -89,13 +97,16 @@ package final class SharedRequests {
         for ticket in connection.entries.tickets { owners[ticket] = nil }
         guard connection.hold.hasLeft, let principal = connection.access.principal else { return }
         connections.countWill(0, of: connection)
-        submitEnd(ClusterEntry(session: connection.hold.number, by: principal.by, .sessionEnded))
+        submitEnd(
+            EndedSession(
+                entry: ClusterEntry(session: connection.hold.number, by: principal.by, .sessionEnded),
+                user: connection.user.number))
     }
 
-    private func submitEnd(_ entry: ClusterEntry) {
+    private func submitEnd(_ end: EndedSession) {
         let ticket = takeTicket()
-        ends[ticket] = entry
-        outputs.add(.entry(entry, ticket: ticket))
+        ends[ticket] = end
+        outputs.add(.entry(end.entry, ticket: ticket, user: end.user))
     }
 
     /// Asks again for ends of sessions that have not come through. Not at once: while the shared log takes nothing, they
@@ -114,7 +125,8 @@ package final class SharedRequests {
         own[ticket] = what
         outputs.add(
             .entry(
-                ClusterEntry(session: 0, by: ClusterEntry.daemon, isOperator: true, command), ticket: ticket))
+                ClusterEntry(session: 0, by: ClusterEntry.daemon, isOperator: true, command), ticket: ticket,
+                user: users.daemon.number))
     }
 
     /// Creates a store of the configuration where it is missing. It stays, also where its type gives stores a lease.

@@ -10,8 +10,9 @@ package enum EngineOutput {
     case query(LogQuery)
     /// Definitions and limits are to be reloaded; `finishReload` brings them.
     case reload(ReloadRequest)
-    /// A request is to be put into the log that several machines share; `resolve` tells what comes of it.
-    case entry(ClusterEntry, ticket: Int)
+    /// A request is to be put into the log that several machines share, where users take turns; `resolve` tells what comes of
+    /// it.
+    case entry(ClusterEntry, ticket: Int, user: Int)
     /// Everything that anybody was answered before is to be applied; `resolve` tells when it is.
     case barrier(ticket: Int)
     /// A question about the members of the bus; `answer(_:with:)` brings its answer.

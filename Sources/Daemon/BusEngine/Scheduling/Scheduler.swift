@@ -1,3 +1,5 @@
+import BusCommands
+
 /// Whose turn it is, and which long requests may begin.
 ///
 /// Requests are executed in slices, one connection after the other by fairness among users, and then among the connections

@@ -1,3 +1,5 @@
+import BusCommands
+
 /// How far a connection has come, and whether it waits for its turn.
 struct Turn {
     /// On the clock of its user's work.

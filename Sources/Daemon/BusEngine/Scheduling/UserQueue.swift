@@ -1,3 +1,5 @@
+import BusCommands
+
 /// What waits for a turn: users first, by how much was done for each, and what a user waits for in the user's own order.
 /// So one user with a thousand connections has no more time than another with one.
 ///

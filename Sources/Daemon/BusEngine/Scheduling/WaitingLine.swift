@@ -1,3 +1,5 @@
+import BusCommands
+
 /// Connections that wait for their turn: a queue, first in, first out.
 struct WaitingLine {
     private var waiting: ContiguousArray<Connection?> = []

@@ -1,3 +1,4 @@
+import BusCommands
 import BusMachine
 
 /// Those who have one identity in common: a Unix user, a token, a certificate. Connections of one user share what that user

@@ -22,7 +22,7 @@ final class ClusterCoordinator {
     /// What replies tell.
     private(set) var condition: JSONObject
     /// Entries and barriers of this turn, which are proposed together.
-    private var submitted: [(entry: ClusterEntry, ticket: Int)] = []
+    private var submitted: [(entry: ClusterEntry, ticket: Int, user: Int)] = []
     private var barriers: [Int] = []
     /// What the log has told and is not carried out yet, the next one last.
     private var unheard: [OrderedLogEvent] = []
@@ -107,7 +107,7 @@ final class ClusterCoordinator {
     var due: Int { nextTick }
 
     /// Entries of the clients are proposed at the end of the turn, together.
-    func submit(_ entry: ClusterEntry, ticket: Int) { submitted.append((entry, ticket)) }
+    func submit(_ entry: ClusterEntry, ticket: Int, user: Int) { submitted.append((entry, ticket, user)) }
     func sync(ticket: Int) { barriers.append(ticket) }
 
     /// Passes on what was submitted; true if there was anything.

@@ -31,7 +31,7 @@ extension EventLoop: SocketWriter {
         switch output {
         case .query(let query): if engine.isAwaited(query) { coordinator?.ask(query) }
         case .reload(let request): reload(request)
-        case .entry(let entry, let ticket): cluster?.submit(entry, ticket: ticket)
+        case .entry(let entry, let ticket, let user): cluster?.submit(entry, ticket: ticket, user: user)
         case .barrier(let ticket): cluster?.sync(ticket: ticket)
         case .cluster(let query): cluster?.answer(query)
         case .diagnostic(let diagnostic):

@@ -4,35 +4,47 @@
 /// served advances by the work done for it, and the one that would be done first is served next: it has come least far,
 /// and asks for least. So a connection that asks for little is served at once, however many others ask for much; one
 /// that caused a long commit waits until the others have had as much; and one that is alone never waits.
-struct FairQueue<Element> {
-    private struct Entry {
+@frozen
+package struct FairQueue<Element> {
+    @usableFromInline
+    struct Entry {
         /// Where it begins on the clock.
-        let start: Int
+        @usableFromInline let start: Int
         /// Where it will probably end.
-        let end: Int
+        @usableFromInline let end: Int
         /// Among those that end together, the one that waits longest comes first.
-        let order: Int
-        let element: Element
+        @usableFromInline let order: Int
+        @usableFromInline let element: Element
+
+        @inlinable
+        init(start: Int, end: Int, order: Int, element: Element) {
+            (self.start, self.end, self.order, self.element) = (start, end, order, element)
+        }
     }
 
     /// A binary heap, the next one first.
-    private var heap: ContiguousArray<Entry> = []
-    private var order = 0
+    @usableFromInline var heap: ContiguousArray<Entry> = []
+    @usableFromInline var order = 0
 
     /// Where the clock stands: the latest start of those served. Nothing begins before it, or before the next that waits, so
     /// waiting or being absent saves nothing up.
-    private(set) var clock = 0
+    @inlinable package var clock: Int { time }
+    @usableFromInline var time = 0
 
-    var isEmpty: Bool { heap.isEmpty }
-    var count: Int { heap.count }
+    @inlinable
+    package init() {}
+
+    @inlinable package var isEmpty: Bool { heap.isEmpty }
+    @inlinable package var count: Int { heap.count }
 
     /// Where the next one will probably end, and what it will probably take; nil where none waits.
-    var firstEnd: Int? { heap.first?.end }
-    var firstWork: Int? { heap.first.map { $0.end &- $0.start } }
-    var first: Element? { heap.first?.element }
+    @inlinable package var firstEnd: Int? { heap.first?.end }
+    @inlinable package var firstWork: Int? { heap.first.map { $0.end &- $0.start } }
+    @inlinable package var first: Element? { heap.first?.element }
 
     /// Adds an element to the queue; `work`: its cost, where that is known.
-    mutating func add(_ element: Element, _ share: inout Share, expecting work: Int? = nil) {
+    @inlinable
+    package mutating func add(_ element: Element, _ share: inout Share, expecting work: Int? = nil) {
         // Those that wait may have begun before the clock: it shows the latest start, and the next one is as far as they are.
         share.begin(at: min(clock, heap.first?.start ?? clock))
         order &+= 1
@@ -42,7 +54,8 @@ struct FairQueue<Element> {
             ))
     }
 
-    private mutating func insert(_ entry: Entry) {
+    @inlinable
+    mutating func insert(_ entry: Entry) {
         heap.append(entry)
         var place = heap.count - 1
         while place > 0 {
@@ -54,10 +67,11 @@ struct FairQueue<Element> {
     }
 
     /// Takes the next element.
-    mutating func takeFirst() -> Element? {
+    @inlinable
+    package mutating func takeFirst() -> Element? {
         guard let last = heap.popLast() else { return nil }
         guard let first = heap.first else {
-            clock = max(clock, last.start)
+            time = max(time, last.start)
             return last.element
         }
         heap[0] = last
@@ -70,19 +84,20 @@ struct FairQueue<Element> {
             heap.swapAt(place, least)
             place = least
         }
-        clock = max(clock, first.start)
+        time = max(time, first.start)
         return first.element
     }
 
     /// An element is served without having waited, because no other waits.
-    @inline(__always)
-    mutating func serveAtOnce(_ share: inout Share) {
+    @inlinable @inline(__always)
+    package mutating func serveAtOnce(_ share: inout Share) {
         share.begin(at: clock)
-        clock = share.done
+        time = share.done
     }
 
     /// Removes the elements for which `isLeaving` is true, in no order.
-    mutating func removeAll(where isLeaving: (Element) -> Bool) -> [Element] {
+    @inlinable
+    package mutating func removeAll(where isLeaving: (Element) -> Bool) -> [Element] {
         let all = heap
         heap.removeAll()
         var left: [Element] = []
@@ -96,35 +111,38 @@ struct FairQueue<Element> {
         return left
     }
 
-    private func precedes(_ one: Entry, _ other: Entry) -> Bool {
+    @inlinable
+    func precedes(_ one: Entry, _ other: Entry) -> Bool {
         (one.end, one.order) < (other.end, other.order)
     }
 }
 
 /// How far a connection has come on the clock of work, and what it is likely to take next; see `FairQueue`.
-struct Share {
+@frozen
+package struct Share {
     /// The work that was done for it, and the time on the clock for which it asked for none.
-    private(set) var done = 0
+    @usableFromInline package internal(set) var done = 0
     /// The likely work of its next service: the most that one took lately, because one small request must
     /// not make room for a large one.
-    private(set) var expected: Int
+    @usableFromInline package internal(set) var expected: Int
 
-    init(expecting work: Int) { expected = work }
+    package init(expecting work: Int) { expected = work }
 
     /// It begins to wait, or is served, at a time on the clock: time not used before is not saved up.
-    mutating func begin(at clock: Int) { done = max(done, clock) }
+    @inlinable
+    package mutating func begin(at clock: Int) { done = max(done, clock) }
 
     /// Charges work done on its behalf that another connection caused; it is set back by that no further than `limit`.
-    @inline(__always)
-    mutating func owe(_ work: Int, upTo limit: Int) { done = max(done, min(done &+ work, limit)) }
+    @inlinable @inline(__always)
+    package mutating func owe(_ work: Int, upTo limit: Int) { done = max(done, min(done &+ work, limit)) }
 
     /// It was served; the next time may take more or less.
-    @inline(__always)
-    mutating func advance(by work: Int) { done &+= work }
+    @inlinable @inline(__always)
+    package mutating func advance(by work: Int) { done &+= work }
 
     /// It was served.
-    @inline(__always)
-    mutating func charge(_ work: Int) {
+    @inlinable @inline(__always)
+    package mutating func charge(_ work: Int) {
         done &+= work
         expected = max(work, expected &- expected &>> 4)
     }
