@@ -47,6 +47,23 @@ import Testing
         return entry(0, .configure(Array("{\"begin\":\(beginning.json.encoded)}".utf8)))
     }
 
+    /// A member waits for a snapshot because the log was trimmed, and meanwhile the log goes back. The snapshot that it gets is
+    /// older than what it has, and behind a barrier: so what it had is lost, and it shows that to all.
+    @Test func currentSnapshotThatIsOlderShowsALoss() throws {
+        let full = try replica()
+        let older = try copy(full)
+        let add = #"{"op":"dispatch","store":"counter/a","action":"add","payload":{"mark":1}}"#
+        _ = try full.apply(proposal([request(1, add)], 1, at: 2, seenBy: full))
+        for isCurrent in [false, true] {
+            let member = ClusterMember(name: "m", replica: try copy(full), cluster: "c", now: 0)
+            member.receive([.attached(cluster: "c")], now: 0)
+            member.receive([.trimmedAway(through: 90)], now: 0)
+            _ = member.takeOutputs()
+            member.begin(with: try copy(older), isFromMember: isCurrent, now: 0)
+            #expect(member.proof == (isCurrent ? full.evidence : nil))
+        }
+    }
+
     @Test func onlyWhoHasTheSameBeginsAnew() throws {
         let first = try replica()
         let behind = try copy(first)

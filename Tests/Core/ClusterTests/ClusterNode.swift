@@ -15,7 +15,8 @@ final class ClusterNode {
     private var pending: [OrderedEntry] = []
     private(set) var stops: [MemberStop] = []
     private(set) var notices: [MemberNotice] = []
-    var lack: ReplicaLack?
+    var lack: ReplicaLack? { didSet { barrier = nil } }
+    private var barrier: (place: Int, rollbacks: Int)?
     /// Its replica is another than its copy has, which stays as it is until it has all that the log has.
     private var isTentative = false
     /// What clients are told.
@@ -122,6 +123,12 @@ final class ClusterNode {
 
     // MARK: - Replicas
 
+    /// Where the log stood when it asked others for a snapshot; asked again when the log goes back.
+    func barrierOfSnapshot(behind place: Int) -> Int {
+        if barrier?.rollbacks != shared.rollbacks { barrier = (place, shared.rollbacks) }
+        return barrier!.place
+    }
+
     /// Gets the replica that it lacks: an older one of its own, a snapshot of another node, or what the log has from its
     /// beginning; where nobody has one, the bus begins anew.
     func getReplica(from others: [ClusterNode]) throws {
@@ -138,7 +145,7 @@ final class ClusterNode {
         log?.listMembers()
         if let other = others.randomElement(using: &generator) {
             try other.flush()
-            guard let replica = other.member?.replica, replica.link.place >= lack.least else { return }
+            guard let replica = other.member?.replica else { return }
             var bytes = replica.snapshot()
             if shared.isFaulty, generator.oneIn(4) {
                 // What was damaged on the way is refused, and fetched again.

@@ -78,16 +78,20 @@ final class ClusterSimulation {
         shared.advance(to: shared.now + Self.step)
         for node in nodes {
             try node.step()
-            if node.lack != nil { try node.getReplica(from: nodes.filter { $0 !== node && isServing($0) }) }
+            if node.lack != nil {
+                let barrier = node.barrierOfSnapshot(behind: lastApplied)
+                try node.getReplica(from: nodes.filter { $0 !== node && isServing($0, behind: barrier) })
+            }
             try clients.take(from: node, at: shared.now)
         }
         try clients.proceed(on: nodes, at: shared.now)
     }
 
     /// Whether others may have its snapshot: they ask for it behind a barrier.
-    private func isServing(_ node: ClusterNode) -> Bool {
+    private func isServing(_ node: ClusterNode, behind place: Int) -> Bool {
         node.isUp && !node.isStopped && node.lack == nil && node.member?.isFollowing == true
             && node.member?.replica.hasBegun == true && node.log?.isCurrent == true
+            && node.member!.replica.link.place >= place
     }
 
     private func trouble() throws {
@@ -146,9 +150,14 @@ final class ClusterSimulation {
     }
 
     private var isAtRest: Bool {
-        let last = shared.entries.last { if case .reported = $0.content { false } else { true } }
+        let last = lastApplied
         return (clients.isDone || setup.isFirstOther)
-            && nodes.allSatisfy { $0.isStopped || $0.member?.replica.link.place == last?.place }
+            && nodes.allSatisfy { $0.isStopped || $0.member?.replica.link.place == last }
+    }
+
+    /// The last place that is part of the history.
+    private var lastApplied: Int {
+        shared.entries.last { if case .reported = $0.content { false } else { true } }?.place ?? 0
     }
 }
 

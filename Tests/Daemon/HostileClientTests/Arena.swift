@@ -30,6 +30,8 @@ final class Arena {
 
     /// The most work done in one turn.
     private(set) var longestTurn = 0
+    /// The most work done in one turn for what the shared log brought.
+    private(set) var longestHearing = 0
     /// The most turns in which a dispatch of the innocent client waited for its answer.
     private(set) var longestWait = 0
     /// What the innocent client was refused.
@@ -113,6 +115,7 @@ final class Arena {
 
     func run(turns: Int) throws {
         longestTurn = 0
+        longestHearing = 0
         longestWait = 0
         for _ in 0..<turns { try turn() }
         // What is under way is answered in time, too.
@@ -120,7 +123,8 @@ final class Arena {
     }
 
     private func turn(sending: Bool = true) throws {
-        bus.turn()
+        bus.turn(isSlow: true)
+        longestHearing = max(longestHearing, bus.workForLog)
         for attacker in attackers where !attacker.isReading && engine.hasOutput(attacker.connection) {
             engine.noteFull(attacker.connection)
         }
@@ -185,7 +189,7 @@ final class Arena {
 
     private func sendInnocent() {
         isDue = false
-        bus.send(#"{"op":"dispatch","store":"counter/innocent","action":"increment"}"#, from: innocent)
+        bus.give(#"{"op":"dispatch","store":"counter/innocent","action":"increment"}"#, from: innocent)
     }
 
     private func hear() throws {

@@ -46,13 +46,23 @@ final class SlowBus {
     /// What a client sends has come. Where others wait the engine has only what it is given, so this is its turn, too.
     func send(_ lines: String..., from connection: ConnectionID) {
         for line in lines {
-            Array((line + "\n").utf8).withUnsafeBytes { engine.receive(connection, $0) }
+            give(line, from: connection)
             deliver()
         }
     }
 
+    /// What a client sends has come, and nothing else happens.
+    func give(_ line: String, from connection: ConnectionID) {
+        Array((line + "\n").utf8).withUnsafeBytes { engine.receive(connection, $0) }
+    }
+
+    /// The work of the first part of the turn, in which the shared log is heard.
+    private(set) var workForLog = 0
+
     /// Time passes, and a turn begins.
-    func turn(after milliseconds: Int = 1) {
+    ///
+    /// - Parameter isSlow: A shared log takes and gives one proposal.
+    func turn(after milliseconds: Int = 1, isSlow: Bool = false) {
         let end = now + milliseconds
         // A member that is silent for longer loses its lease.
         while member != nil, end - now > MemoryMember.longestStep {
@@ -64,12 +74,14 @@ final class SlowBus {
         engine.beginTurn(at: now)
         engine.tickIfDue()
         engine.relieveMemory()
-        deliver()
+        deliver(once: isSlow)
+        workForLog = engine.workOfTurn
+        if isSlow, member != nil { engine.beginTurn(at: now) }
         engine.takeReady { _ in }
     }
 
     /// On a shared bus: what is asked of the shared log comes back from there, and is on disk.
-    func deliver() {
+    func deliver(once: Bool = false) {
         guard let member else { return }
         var isBusy = true
         while isBusy {
@@ -87,6 +99,7 @@ final class SlowBus {
                 if let shared = batch.shared { member.stored(through: shared.place) }
                 isBusy = true
             }
+            if once { break }
         }
     }
 

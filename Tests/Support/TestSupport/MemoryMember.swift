@@ -76,7 +76,9 @@ package final class MemoryMember {
         engine.share(commits, condition: ["bus": "memory", "member": .string(Self.name), "attached": true])
     }
 
-    package func submit(_ entry: ClusterEntry, ticket: Int, user: Int) { submitted.append((entry, ticket, user)) }
+    package func submit(_ entry: ClusterEntry, ticket: Int, user: Int) {
+        submitted.append((entry, ticket, user))
+    }
     package func sync(ticket: Int) { barriers.append(ticket) }
     func answer(_ query: ClusterQuery) {
         engine?.answer(query, with: .failure(ClusterRefusal("A bus in memory has no other members.")))

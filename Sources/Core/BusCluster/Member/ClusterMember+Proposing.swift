@@ -85,7 +85,7 @@ extension ClusterMember {
             queue.sent = sent
             return outputs.append(.propose(sent.name, sent.content))
         }
-        sent.entries += queue.take()
+        sent.entries = queue.take() + sent.entries
         queue.sent = sent
         let content = ProposalContent(
             clock: now, evidence: replica.evidence, entries: sent.entries.map(\.entry))

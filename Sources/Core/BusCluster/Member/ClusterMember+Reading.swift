@@ -117,12 +117,13 @@ extension ClusterMember {
 
     /// Goes on with another replica, which is durable: a snapshot of another member, or an earlier one of its own.
     ///
-    /// - Parameter isFromMember: A member that is present has it, and applies what comes behind it.
+    /// - Parameter isFromMember: A member gave it that follows the log, once a barrier had been reached that was set after this
+    ///   member began to wait.
     package func begin(with other: Replica, isFromMember: Bool = false, now: Int) {
         self.now = now
         guard phase == .waiting else { return }
         // What was seen here and is not there has to be shown to all, unless it is only old.
-        keepProof(comparedWith: other)
+        keepProof(comparedWith: other, isCurrent: isFromMember)
         discardAnswers()
         (isLost, gatheringSince) = (false, nil)
         replica = other
@@ -133,7 +134,7 @@ extension ClusterMember {
         proceed()
     }
 
-    private func keepProof(comparedWith other: Replica) {
+    private func keepProof(comparedWith other: Replica, isCurrent: Bool) {
         guard proof == nil, !omitted.contains(.proofOfLoss) else { return }
         let seen = replica.evidence
         switch other.links.find(seen.link.place) {
@@ -141,8 +142,8 @@ extension ClusterMember {
         case .forgotten: return
         default: break
         }
-        // A snapshot that is older, whose log goes on: what is missing follows.
-        if seen.link.place > other.link.place, !isLost { return }
+        // A copy that is older, whose log goes on: what is missing follows. A current snapshot has all that the log has.
+        if seen.link.place > other.link.place, !isLost, !isCurrent { return }
         proof = seen
     }
 

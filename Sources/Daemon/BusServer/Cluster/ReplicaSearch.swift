@@ -42,7 +42,9 @@ struct ReplicaSearch {
         guard case .success(let members) = answer else { return nil }
         let others = members.filter { $0.name != source.settings.member }
         var reasons: [String] = []
-        if let replica = source.replica(from: others, least: lack.least, tell: { reasons.append($0) }) {
+        if let replica = source.replica(
+            from: others, trimmedBefore: lack.least, tell: { reasons.append($0) })
+        {
             return .member(replica)
         }
         for reason in reasons where told.insert(reason).inserted {

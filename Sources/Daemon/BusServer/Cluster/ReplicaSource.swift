@@ -15,14 +15,15 @@ struct ReplicaSource {
     /// How long one member has for each part, and for the first one, which it has to make.
     private static let patience = Duration.seconds(30)
 
-    /// A replica of one of the other members that are present, at a place or behind it; what went wrong with those that were asked goes to
-    /// `tell`.
+    /// Gets the replica of one of the other members that are present. `tell` hears why those that were asked gave none.
+    ///
+    /// - Parameter place: The shared log has nothing that lies before it.
     func replica(
-        from others: [OrderedLogMember], least: Int, tell: (String) -> Void
+        from others: [OrderedLogMember], trimmedBefore place: Int, tell: (String) -> Void
     ) -> Replica? {
         if others.isEmpty {
             tell(
-                "the shared log no longer has what lies before place \(least), and no other member is present to give its snapshot: start one that has the bus, or, for a new bus, use an etcd that was never compacted"
+                "the shared log no longer has what lies before place \(place), and no other member is present to give its snapshot: start one that has the bus, or, for a new bus, use an etcd that was never compacted"
             )
         }
         for member in others {
@@ -33,9 +34,7 @@ struct ReplicaSource {
                 continue
             }
             do {
-                let replica = try fetch(from: report.about.address)
-                if replica.link.place >= least { return replica }
-                tell("the snapshot of \(member.name) is too old")
+                return try fetch(from: report.about.address)
             } catch {
                 tell("no snapshot of the member \(member.name): \(error)")
             }

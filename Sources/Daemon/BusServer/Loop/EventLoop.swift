@@ -181,16 +181,14 @@ final class EventLoop {
         let length = engine.isShared ? LoopLimits.sharedTurnNanoseconds : LoopLimits.turnNanoseconds
         let end = turn.began + length
         engine.tickIfDue()
-        if let cluster {
-            cluster.tickIfDue(now: turn.began / 1_000_000)
-            if cluster.hasUnheard { cluster.hear() }
-        }
+        cluster?.tickIfDue(now: turn.began / 1_000_000)
+        var hasLogSpoken = cluster?.hasUnheard == true
         for index in 0..<count {
             let (token, interest) = poller.event(index)
             if token == EventFD.token {
                 if bell.heard() { givesBack = true }
                 coordinator?.hear()
-                cluster?.hear()
+                hasLogSpoken = true
             } else if token & Acceptor.tokenMark != 0 {
                 accept(from: acceptors[Int(token ^ Acceptor.tokenMark)])
             } else if let id = connections.find(token) {
@@ -201,6 +199,13 @@ final class EventLoop {
                     if lookAtClock() > end { engine.closeTurn() }
                 }
             }
+        }
+        if hasLogSpoken, let cluster {
+            cluster.hear()
+            // What the shared log brings has a part of the turn of its own: else those who wait would be served only when it is
+            // silent.
+            beginTurn()
+            turn.look(at: MonotonicClock.nanoseconds, work: engine.workOfTurn)
         }
         engine.relieveMemory()
         // However long the sockets took, waiting connections have their share of the turn.
