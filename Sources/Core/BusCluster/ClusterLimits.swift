@@ -17,9 +17,14 @@ package enum ClusterLimits {
     package static let proposal = OrderedLogLimits.proposal
     /// Entries of one proposal: bounds the turn in which it is applied.
     package static let entries = 4096
-    /// Operations, of which a microsecond has some fifty, after which the entries left in a proposal are not carried out: their
-    /// member proposes them again. Bounds the turn, together with what one commit may spend.
+    /// The operations of one proposal: some four milliseconds. Once they are spent, the entries that are left are not carried
+    /// out, and their member proposes them again. Bounds the turn, together with what one commit may spend.
     package static let operations = 200_000
+    /// What every entry counts as, in operations, besides those of its expressions; and what the creation of a store adds, and
+    /// a refusal with its message.
+    static let operationsOfEntry = 40
+    static let operationsOfCreation = 200
+    static let operationsOfRefusal = 250
     /// Bytes of who asks for an entry: a principal's names are each bounded to less.
     package static let by = 4096
     /// Bytes of an epoch: a UUID, or what a test calls it.
@@ -60,8 +65,6 @@ package enum ClusterLimits {
     package static let gathering = 1000
     /// Bytes of entries that wait to be proposed: several proposals' worth.
     package static let waiting = 16 << 20
-    /// Operations that an entry counts as at least when its session's turn is worked out: it also takes room in the log.
-    static let leastOperations = 100
     /// Sessions whose use of the bus is remembered; beyond that, those that ask for nothing now are forgotten.
     static let idleSessions = 4096
 }

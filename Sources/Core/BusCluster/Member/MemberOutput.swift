@@ -29,7 +29,7 @@ package enum MemberOutput: Sendable {
 
     // MARK: - For clients
 
-    /// The entry with this ticket has come to this, and that is durable; it took so many operations.
+    /// The outcome of the entry with this ticket, which is durable, and the operations that the entry took.
     case answered(Int, CommandOutcome, spent: Int)
     /// The entry with this ticket was not heard of in time.
     case failed(Int, MemberFailure)

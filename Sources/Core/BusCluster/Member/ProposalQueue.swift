@@ -167,7 +167,7 @@ struct ProposalQueue {
             guard let session = entry.session else { continue }
             for lane in [session, session.user] as [Lane] {
                 lane.share.advance(by: -entry.charged)
-                lane.share.charge(max(operations, ClusterLimits.leastOperations))
+                lane.share.charge(operations)
             }
         }
         if spent.count == entries.count { return most = min(ClusterLimits.entries, 2 * most) }

@@ -106,7 +106,10 @@ private struct EntryHost: CommandHost {
         return replica.session(key, of: principal)
     }
 
-    func admit(_ stage: CommandStage) -> Bool { true }
+    func admit(_ stage: CommandStage) -> Bool {
+        if case .creation = stage { replica.spent &+= ClusterLimits.operationsOfCreation }
+        return true
+    }
 
     func apply(by principal: Principal, spending operations: Int) throws(RequestError) -> Int {
         defer { replica.spent &+= replica.machine.operationsSpent }

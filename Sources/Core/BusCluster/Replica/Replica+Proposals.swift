@@ -39,8 +39,10 @@ extension Replica {
         if !omitted.contains(.dueBeforeEntries) { carryOutDue() }
         var left = ClusterLimits.operations
         for entry in content.entries where left > 0 {
-            spent = 0
-            effects.outcomes.append(carryOut(entry, of: name.member))
+            spent = ClusterLimits.operationsOfEntry
+            let outcome = carryOut(entry, of: name.member)
+            if case .refused = outcome { spent &+= ClusterLimits.operationsOfRefusal }
+            effects.outcomes.append(outcome)
             effects.spent.append(spent)
             if content.rules >= ClusterLimits.rulesOfOperations { left -= spent }
         }
