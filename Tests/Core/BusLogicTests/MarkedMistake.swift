@@ -1,3 +1,6 @@
+import BusLogic
+import BusSource
+import BusYAML
 import Testing
 
 /// A definition in which `§` marks where a mistake must be found, and what its message says.
@@ -19,6 +22,23 @@ struct MarkedMistake: CustomTestStringConvertible {
 
     /// Its column, in Unicode scalars from 1 on.
     var column: Int { get throws { try place.column + 1 } }
+
+    /// All that is said about a definition in YAML.
+    static func all(in text: String) throws -> [SourceError] {
+        var errors: [SourceError] = []
+        _ = DeclaredType.load(try LocatedValue.read(text, file: "lamp.yaml"), &errors)
+        return errors
+    }
+
+    /// Expects the message at the mark, among all that is said about the definition in which the mistake stands.
+    func expectMessage(in definition: (_ mistake: String) -> String) throws {
+        let whole = MarkedMistake(definition(yaml), message)
+        let found = try Self.all(in: whole.text)
+        let (line, column) = (try whole.line, try whole.column)
+        #expect(
+            found.contains { $0.line == line && $0.column == column && $0.message.contains(message) },
+            "\(found)")
+    }
 
     private var place: (line: Int, column: Int) {
         get throws {

@@ -42,7 +42,7 @@ struct MistakeTests {
             "write brightness instead of"),
         Mistake(
             "\(lamp)§computed: { bright: { \">\": [{ var: brightnes }, 9] } }", "did you mean `brightness`?"),
-        Mistake("\(lamp)§computed: { by: { var: payload.level } }", "a computed value reads the state"),
+        Mistake("\(lamp)§computed: { by: { var: payload.level } }", "here an expression reads the state"),
         Mistake("\(lamp)§computed: { bright: brightnes > 9 }", "line 1, column 1: brightnes is in neither"),
         // Texts instead of expressions
         .action("§set: { brightness: payload.level }", "write = payload.level"),
@@ -83,7 +83,7 @@ struct MistakeTests {
         .action("§set: { brightness: = \"a\".matches(\"b\") }", "write contains, startsWith or endsWith"),
         .action("§set: { brightness: = meta.tim }", "did you mean `time`?"),
         .action("§set: { brightness: '= stores[\"user/a\"].x' }", "add waitFor: [user]"),
-        Mistake("\(lamp)§computed: { by: payload.level }", "a computed value reads the state"),
+        Mistake("\(lamp)§computed: { by: payload.level }", "here an expression reads the state"),
         // Conditions
         .action("§when: true", "This condition is always true"),
         .action("§when: { \"==\": [on, true] }", "write { var: state.on }"),
@@ -184,15 +184,9 @@ struct MistakeTests {
             "nullable: true lets it be null"),
     ]
 
-    private func mistakes(in text: String) throws -> [SourceError] {
-        var errors: [SourceError] = []
-        _ = DeclaredType.load(try LocatedValue.read(text, file: "lamp.yaml"), &errors)
-        return errors
-    }
-
     @Test(arguments: cases)
     func aMistakeIsFoundWhereItStands(_ mistake: Mistake) throws {
-        let found = try mistakes(in: mistake.text)
+        let found = try MarkedMistake.all(in: mistake.text)
         let line = try mistake.line
         #expect(found.contains { $0.line == line && $0.message.contains(mistake.message) }, "\(found)")
         #expect(found.allSatisfy { ".?".contains($0.message.last ?? " ") }, "\(found)")
@@ -223,7 +217,7 @@ struct MistakeTests {
                 incremet: {}
               two:
             """
-        let lines = try mistakes(in: text).map(\.line)
+        let lines = try MarkedMistake.all(in: text).map(\.line)
         #expect(lines == [1, 2, 4, 5, 7, 8, 8, 11, 11, 13, 14, 15, 15, 16, 17, 18], "\(lines)")
     }
 
@@ -242,7 +236,7 @@ struct MistakeTests {
     ])
     func whatMayBeMeantIsTaken(_ body: String) throws {
         let text = "\(Self.lamp)actions:\n  dim: { payload: { level: integer? }, \(body) }\n"
-        #expect(try mistakes(in: text) == [])
+        #expect(try MarkedMistake.all(in: text) == [])
     }
 
     /// A pure event has its payload for observers, and so have optional members.
@@ -255,15 +249,13 @@ struct MistakeTests {
               refused: { payload: { by: string }, require: [{ if: { var: state.open } }] }
               open: { payload: { reason: string?, by: { type: string, default: hand } }, set: { open: true } }
             """
-        #expect(try mistakes(in: text) == [])
+        #expect(try MarkedMistake.all(in: text) == [])
     }
 
     /// What a bus accepted before more mistakes were known comes back from its log.
     @Test func doubtsDoNotMakeALogUnreadable() throws {
         for mistake in Self.cases where mistake.yaml.hasPrefix(Self.lamp) {
             let source = try LocatedValue.read(mistake.text, file: "lamp.yaml")
-            var errors: [SourceError] = []
-            _ = DeclaredType.load(source, &errors)
             guard let type = try? DeclaredType(definition: source.json) else { continue }
             #expect(type.definition == source.json)
         }

@@ -1,7 +1,6 @@
 import BusJSON
 import BusLogic
 import BusSource
-import BusYAML
 import TestSupport
 import Testing
 
@@ -119,7 +118,7 @@ struct NamedExpressionTests {
             "limit is an integer, which has no members"),
         MarkedMistake(
             "let: { now: §meta.time }\ncomputed: { late: now > 5.0 }",
-            "meta is only there in actions, and a computed value reads this name"),
+            "meta is only there in actions, and an expression that reads the state alone reads this name"),
         MarkedMistake(
             "let: { big: state.twice > 3 }\ncomputed: { §twice: 'big ? 1 : 2' }",
             "read each other in a circle"
@@ -128,15 +127,7 @@ struct NamedExpressionTests {
         MarkedMistake("let: §5", "let must be an object"),
     ])
     func mistakesAreFoundAtLoad(_ mistake: MarkedMistake) throws {
-        let marked = MarkedMistake(
-            "type: t\ninitial: { n: 1, list: [] }\n" + mistake.yaml + "\n", mistake.message)
-        var errors: [SourceError] = []
-        _ = DeclaredType.load(try LocatedValue.read(marked.text, file: "t.yaml"), &errors)
-        let (line, column) = (try marked.line, try marked.column)
-        let found = errors.contains {
-            $0.line == line && $0.column == column && $0.message.contains(mistake.message)
-        }
-        #expect(found, "\(errors)")
+        try mistake.expectMessage { "type: t\ninitial: { n: 1, list: [] }\n\($0)\n" }
     }
 
     @Test func deepNamesAreEvaluatedOnASmallStack() throws {
@@ -162,9 +153,8 @@ struct NamedExpressionTests {
 
     /// What a circle of names says, it says once.
     @Test func aCircleIsToldOnce() throws {
-        var errors: [SourceError] = []
         let text = "type: t\ninitial: { n: 1 }\nlet: { a: b, b: a, c: 1 }\ncomputed: { x: a, y: c }\n"
-        _ = DeclaredType.load(try LocatedValue.read(text, file: "t.yaml"), &errors)
+        let errors = try MarkedMistake.all(in: text)
         #expect(errors.count == 1, "\(errors)")
     }
 
