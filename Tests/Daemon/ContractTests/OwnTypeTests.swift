@@ -72,6 +72,30 @@ import Testing
         #expect(try bus.isWhatTheLogSays())
     }
 
+    /// So it is where access rules look at each store.
+    @Test func batchUnderAccessRulesSeesWhatWasDone() throws {
+        let bus = try MemoryBus.logging("seat/a", "seat/b", "seat/c") {
+            $0.definitions = [Self.seat]
+            $0.users = [1000: ("ada", [])]
+            $0.access = """
+                roles: { all: [{ user: "*" }] }
+                rules:
+                  - { role: all, may: read }
+                  - { role: all, may: dispatch, match: seat/*, if: state.here >= 0 }
+                """
+        }
+        let client = bus.connect()
+        try link("a", "b", 1, client)
+        try link("b", "c", 2, client)
+        try link("c", "a", 3, client)
+        try client.revision(
+            after:
+                #"{"op":"dispatch","actions":[{"type":"seat","action":"shift"},{"type":"seat","action":"shift"}]}"#
+        )
+        #expect(try here(client) == [3, 1, 2])
+        #expect(try bus.isWhatTheLogSays())
+    }
+
     @Test(arguments: 0..<10 as Range<UInt64>)
     func randomActionsComeToWhatAPlainModelSays(_ seed: UInt64) throws {
         var generator = SeededGenerator(seed: seed)

@@ -19,10 +19,10 @@ extension StateMachine {
         facts.pointee.budget.bytes = BusLimits.commitBytes
         let mostRead = mostRead
         facts.pointee.budget.reading = mostRead
-        if facts.pointee.keepsPrior { context.forgetPrior() }
         let before = stateBytes
         do throws(RequestError) {
             defer {
+                if facts.pointee.keepsPrior { context.forgetPrior() }
                 operationsSpent =
                     operations &- facts.pointee.budget.operations
                     &+ (mostRead &- facts.pointee.budget.reading) / BusLimits.bytesPerOperation
@@ -83,6 +83,7 @@ extension StateMachine {
     /// Applies the plan, each step to each store only after one of the step's conditions was found to hold.
     private func applyWhereAllowed(_ facts: CommitContext.Place) throws(RequestError) {
         for action in plan.actions.elements {
+            if facts.pointee.keepsPrior { context.forgetPrior() }
             for place in action.steps {
                 let step = UnsafePointer(plan.steps.elements.baseAddress! + place)
                 do throws(RequestError) {
