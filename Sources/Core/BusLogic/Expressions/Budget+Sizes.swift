@@ -12,6 +12,20 @@ extension Budget {
             operations: min(one.operations, other.operations), bytes: min(one.bytes, other.bytes),
             reading: min(one.reading, other.reading))
     }
+
+    /// Lets something spend as much of it as one store may.
+    package mutating func spendAsOneStore<Value, Failure: Error>(
+        _ body: (inout Budget) throws(Failure) -> Value
+    ) throws(Failure) -> Value {
+        let allowance = Budget.smaller(.ofStore, self)
+        var left = allowance
+        defer {
+            operations -= allowance.operations - left.operations
+            bytes -= allowance.bytes - left.bytes
+            reading -= allowance.reading - left.reading
+        }
+        return try body(&left)
+    }
 }
 
 extension Evaluation {

@@ -68,16 +68,7 @@ extension StateMachine {
     /// Whether one of the conditions holds; one that can't be evaluated does not.
     private func holds(_ conditions: [Expression], on data: JSON, _ budget: inout Budget) -> Bool {
         conditions.contains { condition in
-            var left = Budget(
-                operations: min(budget.operations, BusLimits.storeOperations),
-                bytes: min(budget.bytes, BusLimits.storeBytes), reading: budget.reading)
-            let before = left
-            defer {
-                budget.operations -= before.operations - left.operations
-                budget.bytes -= before.bytes - left.bytes
-                budget.reading -= before.reading - left.reading
-            }
-            return condition.holds(on: data, spending: &left)
+            budget.spendAsOneStore { condition.holds(on: data, spending: &$0) }
         }
     }
 

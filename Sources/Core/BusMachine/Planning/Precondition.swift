@@ -1,6 +1,7 @@
 import BusJSON
 import BusLogic
 import BusProtocol
+import BusState
 
 /// What a client wants a store to be like before its request changes it.
 package struct Precondition: Sendable {
@@ -122,21 +123,14 @@ extension StateMachine {
     ) throws(RequestError) {
         let expression = try plan.conditionCache.expression(condition)
         let address = address(of: Int(store))
-        var left = Budget(
-            operations: min(budget.operations, BusLimits.storeOperations),
-            bytes: min(budget.bytes, BusLimits.storeBytes), reading: budget.reading)
-        let before = left
-        defer {
-            budget.operations -= before.operations - left.operations
-            budget.bytes -= before.bytes - left.bytes
-            budget.reading -= before.reading - left.reading
-        }
         let reason: String
         do throws(EvaluationFailure) {
             let meta: JSON = ["time": .double(Double(time) / 1000), "revision": .int(revision + 1)]
-            if try expression.holds(on: seen(store, by: grants), of: address, meta, spending: &left) {
-                return
+            let state = seen(store, by: grants)
+            let holds = try budget.spendAsOneStore { (budget) throws(EvaluationFailure) in
+                try expression.holds(on: state, of: address, meta, spending: &budget)
             }
+            if holds { return }
             reason = "does not hold on \(address)"
         } catch .operations, .bytes, .reading, .tooDeep {
             throw RequestError(.rejected, "`if` takes more on \(address) than one store may; shorten it.")
@@ -156,18 +150,6 @@ extension StateMachine {
         case .nothing: return [:]
         case .parts(let selection): return selection.project(state)
         case .whole: return state
-        }
-    }
-}
-
-extension JSON {
-    /// Whether arrays and objects stand in one another at most so deep.
-    fileprivate func nests(atMost levels: Int) -> Bool {
-        switch self {
-        case .array(let elements): levels > 0 && elements.allSatisfy { $0.nests(atMost: levels - 1) }
-        case .object(let object):
-            levels > 0 && object.members.allSatisfy { $0.value.nests(atMost: levels - 1) }
-        default: true
         }
     }
 }
