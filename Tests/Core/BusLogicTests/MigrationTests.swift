@@ -65,6 +65,40 @@ import Testing
         #expect(try light.migrate(old, from: 1) == new)
     }
 
+    /// Expressions in paths, `patch` and `each` as in actions.
+    @Test func stepsWriteWhereTheStateTells() throws {
+        let light = try type(
+            """
+            version: 2
+            let: { rooms: keys(state.rooms) }
+            migrate:
+              1:
+                set: { "lights.{state.first}": 7, "{'na' + 'me'}": "= string(size(rooms))" }
+                patch: = state.more
+                each:
+                  in: state.rooms
+                  as: [name, room]
+                  set: { "lights.{name}": = room.level }
+                  unset: ["rooms.{name}.level"]
+            """)
+        let again = try DeclaredType(definition: light.definition)
+        let old: JSONObject = [
+            "first": "x.y", "lights": [:], "more": ["a": .null, "b": 1],
+            "rooms": ["attic": ["level": 1], "hall": ["level": 2, "on": true]],
+        ]
+        var new = old
+        new["lights"] = ["attic": 1, "hall": 2, "x.y": 7]
+        new["rooms"] = ["attic": [:], "hall": ["on": true]]
+        (new["name"], new["a"], new["b"]) = ("2", .null, 1)
+        #expect(again.definition == light.definition)
+        for type in [light, again] { #expect(try type.migrate(old, from: 1) == new) }
+        // What was a member before may be computed now.
+        let computed = try type(
+            "version: 2\ncomputed: { level: brightness }\nmigrate: { 1: { set: { brightness: = state.level }, unset: [level] } }"
+        )
+        #expect(try computed.migrate(["level": 3], from: 1) == ["brightness": 3])
+    }
+
     /// Objects are passed on sorted by their members: where the written order matters it must survive.
     @Test func writtenOrderSurvivesTheDefinition() throws {
         let light = try type("version: 2\nmigrate: { 1: { set: { z: {}, \"z.b\": 1, a: 2 }, unset: [old] } }")
@@ -133,6 +167,15 @@ import Testing
             ),
             ("version: 2\nmigrate: { 1: { set: { a: { var: meta.time } } } }", "4:34", "reads the old state"),
             ("version: 2\nmigrate: { 1: { set: { \"a.{payload.x}\": 1 } } }", "4:24", "write the path out"),
+            (
+                "version: 2\nmigrate: { 1: { set: { \"a.{payload.x + 1}\": 1 } } }", "4:24",
+                "write the path out"
+            ),
+            ("version: 2\nmigrate: { 1: { set: { \"a.{meta.hour}\": 1 } } }", "4:24", "reads the old state"),
+            (
+                "version: 2\nmigrate: { 1: { each: { in: state.a, set: { b: 1 } } } }", "4:23",
+                "needs a member as"
+            ),
             ("version: 2\nmigrate: { 1: { unset: { a: 1 } } }", "4:24", "unset must be a list"),
             ("version: 2\nmigrate: { 1: { set: { a: { pluss: [1, 2] } } } }", "4:", "plus"),
         ]) func mistakesAreFoundWhenLoading(text: String, place: String, words: String)

@@ -155,6 +155,14 @@ extension DefinitionLoader {
         _ write: Write, payload: PayloadSchema, in scope: ExpressionScope,
         _ compiler: inout ExpressionCompiler
     ) throws(SourceError) -> WritePath {
+        var isMigration = false
+        if case .migration = scope.data { isMigration = true }
+        if isMigration, WritePath.readsPayload(write.path) {
+            throw SourceError(
+                "The path \(write.path) takes a segment from a payload, and a migration has none; write the path out, or "
+                    + "let an expression of state tell it.", at: write.place)
+        }
+        let shape = isMigration ? JSONObject() : shape
         let path = try WritePath.parse(write.path, payload: payload, shape: shape, at: write.place) {
             (text, column) throws(SourceError) in
             try compiler.compile(segment: text, at: column, in: scope, write.place)
@@ -165,7 +173,8 @@ extension DefinitionLoader {
                     + "state.\(path.first ?? "items").map(x, …), or {payload.NAME} for the element that is meant.",
                 at: write.place)
         }
-        if let first = path.first, computedNames.contains(where: { UTF8Order.equal($0, first) }) {
+        if !isMigration, let first = path.first, computedNames.contains(where: { UTF8Order.equal($0, first) })
+        {
             throw SourceError(
                 "\(first) is computed and can't be written; write what it reads.", at: write.place)
         }

@@ -44,34 +44,16 @@ extension DefinitionLoader {
         -> Migrations.Step
     {
         let step = try source.object("The step from version \(version)")
-        try step.refuseMembers(besides: WriteKind.allCases.map(\.rawValue), of: "a step of migrate")
-        let scope = ExpressionScope(data: .migration)
+        try step.refuseMembers(besides: Self.writeMembers, of: "a step of migrate")
         var compiler = compiler(nil)
         defer { usesText = usesText || compiler.hasText }
-        var writes: [WriteStep] = []
-        for kind in WriteKind.allCases {
-            guard let source = step[kind.rawValue] else { continue }
-            let found = try Self.writes(of: kind, source)
-            for write in found {
-                guard !WritePath.readsPayload(write.path) else {
-                    throw SourceError(
-                        "The path \(write.path) takes a segment from a payload, and a migration has none; write the path out.",
-                        at: write.place)
-                }
-                let path = try WritePath.parse(
-                    write.path, payload: PayloadSchema([]), shape: JSONObject(), at: write.place)
-                let value: ExpressionNode? =
-                    if let expression = write.expression {
-                        try kind == .increment
-                            ? compiler.compile(expression: expression, in: scope)
-                            : compiler.compile(expression, in: scope)
-                    } else {
-                        nil
-                    }
-                writes.append(WriteStep(kind, path, value: value, bits: nil))
-            }
-            if kind.takesValue { keepOrder(of: found, at: ["migrate", String(version), kind.rawValue]) }
-        }
-        return Migrations.Step(writes)
+        let scope = ExpressionScope(data: .migration)
+        let place = ["migrate", String(version)]
+        let parts = loadWrites(of: step, at: place, in: scope, LoadedPayload([]), &compiler)
+        // What comes of all steps is held against `state`, and not each write.
+        return Migrations.Step(
+            Self.dynamicParts(parts) { (write, _) in
+                WriteStep(write.kind, write.path, value: write.value, bits: nil)
+            })
     }
 }

@@ -42,39 +42,45 @@ extension DefinitionLoader {
             if case .write(let write) = part { !write.path.isComputed } else { false }
         }
         var later = PendingPart.writes(of: parts)[...]
-        guard isStatic else {
-            return ([], DynamicWrites(dynamicParts(parts, isRepeated: false, &later, inference)))
+        func step(_ write: PendingWrite, _ role: WriteRole) -> WriteStep {
+            later.removeFirst()
+            return self.step(write, role, before: later, inference)
         }
-        return (parts.isEmpty ? [] : later.indices.map { _ in nextStep(&later, inference) }, nil)
+        if isStatic { return (later.map { step($0, WriteRole()) }, nil) }
+        return ([], DynamicWrites(Self.dynamicParts(parts, step)))
     }
 
-    private func dynamicParts(
-        _ parts: [PendingPart], isRepeated: Bool, _ later: inout ArraySlice<PendingWrite>,
-        _ inference: ValueInference
+    /// What a write is in its action.
+    struct WriteRole {
+        var isRepeated = false
+        var isPatch = false
+    }
+
+    /// The parts of dynamic writes, each write compiled by `step`, in their order.
+    static func dynamicParts(
+        _ parts: [PendingPart], isRepeated: Bool = false, _ step: (PendingWrite, WriteRole) -> WriteStep
     ) -> [DynamicWrites.Part] {
         parts.map { part in
             switch part {
-            case .write: return .write(nextStep(&later, isRepeated: isRepeated, inference))
-            case .patch: return .patch(nextStep(&later, isRepeated: isRepeated, isPatch: true, inference))
+            case .write(let write): .write(step(write, WriteRole(isRepeated: isRepeated)))
+            case .patch(let write): .patch(step(write, WriteRole(isRepeated: isRepeated, isPatch: true)))
             case .each(let range, let hasTwoNames, let parts):
-                let inner = dynamicParts(parts, isRepeated: true, &later, inference)
-                return .each(.init(in: range, hasTwoNames: hasTwoNames, inner))
+                .each(.init(in: range, hasTwoNames: hasTwoNames, dynamicParts(parts, isRepeated: true, step)))
             }
         }
     }
 
-    /// The next write of an action, with the check that it needs.
-    private func nextStep(
-        _ later: inout ArraySlice<PendingWrite>, isRepeated: Bool = false, isPatch: Bool = false,
+    /// A write of an action, with the check that it needs.
+    private func step(
+        _ write: PendingWrite, _ role: WriteRole, before later: ArraySlice<PendingWrite>,
         _ inference: ValueInference
     ) -> WriteStep {
-        let write = later.removeFirst()
         var check: WriteCheck?
         // A patch of the state itself makes no members.
-        let isPatchOfState = isPatch && write.path.segments.count == 1
-        let mayBreak = isPatch ? mayPatchBreak(write, inference) : mayBreak(write, inference)
+        let isPatchOfState = role.isPatch && write.path.segments.count == 1
+        let mayBreak = role.isPatch ? mayPatchBreak(write, inference) : mayBreak(write, inference)
         if mayBreak || isPatchOfState, let schema = parts.schema ?? (isPatchOfState ? StateSchema([]) : nil) {
-            let mayBeMended = isRepeated || later.contains { Self.mayMeet($0.path, write.path) }
+            let mayBeMended = role.isRepeated || later.contains { Self.mayMeet($0.path, write.path) }
             check = WriteCheck(
                 schema, mayBeMended: mayBeMended, named: write.path.first == nil ? parts.plain : nil)
         }

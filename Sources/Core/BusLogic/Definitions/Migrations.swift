@@ -6,9 +6,15 @@ import BusState
 struct Migrations: Sendable {
     /// From one version to the next: writes as in an action, whose expressions see the state before the step.
     final class Step: Sendable {
-        let writes: [WriteStep]
+        let writes: DynamicWrites
+        /// What it may spend on a store: as much as an action, whose plain writes cost nothing themselves.
+        let budget: Budget
 
-        init(_ writes: [WriteStep]) { self.writes = writes }
+        init(_ parts: [DynamicWrites.Part]) {
+            writes = DynamicWrites(parts)
+            let plain = parts.count { if case .write(let step) = $0 { step.fixed != nil } else { false } }
+            budget = Budget(operations: Budget.ofStore.operations + plain, bytes: Budget.ofStore.bytes)
+        }
     }
 
     /// The first leads from version 1 to version 2; nil where a step is not known.
@@ -16,9 +22,6 @@ struct Migrations: Sendable {
 
     /// The version they lead to.
     var version: Int { steps.count + 1 }
-
-    /// What one step may spend on a store: as much as an action.
-    private static let budget = Budget(operations: 100_000, bytes: 4 << 20)
 
     /// The state that one of an earlier version, without computed values, becomes.
     func apply(to old: JSONObject, from earlier: Int) throws(PayloadFailure) -> JSONObject {
@@ -43,35 +46,30 @@ struct Migrations: Sendable {
         guard let step = known else { throw Failure(reason: "there is no such step") }
         let undoLog = UndoLog()
         try withUnsafeMutablePointer(to: &state) { (place) throws(Failure) in
-            let values = try Self.values(of: step, on: place)
+            let planned = try Self.plan(step, on: place)
             var draft = Draft(place, size: 0, undoLog: undoLog)
-            for (write, value) in zip(step.writes, values) {
-                guard let path = write.fixed else { continue }
-                guard write.mayHold(value, at: path) else {
-                    throw Failure(reason: "the value for \(path) is nested too deeply")
+            for write in planned {
+                guard write.step.mayHold(write.value, at: write.path) else {
+                    throw Failure(reason: "the value for \(write.path) is nested too deeply")
                 }
                 do throws(WriteFailure) {
-                    try draft.write(write.kind, path, value)
+                    try draft.write(write.step.kind, write.path, write.value)
                 } catch {
-                    throw Failure(reason: "in \(write.kind) \(path), \(error)")
+                    throw Failure(reason: "in \(write.step.kind) \(write.path), \(error)")
                 }
             }
         }
     }
 
-    private static func values(
-        of step: Step, on state: UnsafePointer<JSONObject>
-    ) throws(Failure) -> [JSON] {
-        var values: [JSON] = []
-        var evaluation = Evaluation(budget: Self.budget)
+    private static func plan(
+        _ step: Step, on state: UnsafePointer<JSONObject>
+    ) throws(Failure) -> [DynamicWrites.Planned] {
+        var evaluation = Evaluation(budget: step.budget)
         evaluation.state = state
-        for write in step.writes {
-            do throws(EvaluationFailure) {
-                values.append(try write.value.value(&evaluation))
-            } catch {
-                throw Failure(reason: "in \(write.kind) \(write.path.text), \(error)")
-            }
+        do throws(DynamicWrites.Failure) {
+            return try step.writes.plan(&evaluation)
+        } catch {
+            throw Failure(reason: "in \(error.place), \(error.reason)")
         }
-        return values
     }
 }
