@@ -1,6 +1,5 @@
 import ArgumentParser
 import BusJSON
-import BusLogic
 import FluxBus
 
 /// `fluxbus create`: a new store.
@@ -129,15 +128,7 @@ package struct DropCommand: BusCommand {
     @Argument(help: "The address: TYPE/NAME.", completion: .custom(BusCompletion.stores))
     package var store: String
 
-    @Option(help: ArgumentHelp("Only if this is the store's revision.", valueName: "revision"))
-    package var ifRevision: Int?
-
-    @Option(
-        name: .customLong("if"),
-        help: ArgumentHelp(
-            "Only if this holds for the store's state: text, or JsonLogic where it begins with {.",
-            valueName: "expression"))
-    package var condition: String?
+    @OptionGroup package var condition: StoreCondition
 
     @Option(help: "A unique key: sent again with it, the same drop is not committed twice.")
     package var key: String?
@@ -153,13 +144,9 @@ package struct DropCommand: BusCommand {
     }
 
     package func perform(in session: CommandSession) throws -> CommandStatus {
-        let reply = try session.ask(
-            BusRequest(
-                "drop",
-                [
-                    "store": .string(store), "ifRevision": ifRevision.map(JSON.int),
-                    "if": try condition.map(Expression.condition), "key": key.map(JSON.string),
-                ]))
+        var request = BusRequest("drop", ["store": .string(store), "key": key.map(JSON.string)])
+        try condition.add(to: &request)
+        let reply = try session.ask(request)
         guard session.console.form == .text else {
             try session.console.line(.object(reply))
             return .success

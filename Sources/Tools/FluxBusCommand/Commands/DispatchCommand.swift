@@ -1,6 +1,5 @@
 import ArgumentParser
 import BusJSON
-import BusLogic
 import FluxBus
 
 /// `fluxbus dispatch`: one action, or a stream of requests.
@@ -47,15 +46,7 @@ package struct DispatchCommand: BusCommand {
         help: "The payload: key=value, key:=json, a JSON object, or - for an object from standard input.")
     package var payload: [String] = []
 
-    @Option(help: ArgumentHelp("Only if this is the store's revision.", valueName: "revision"))
-    package var ifRevision: Int?
-
-    @Option(
-        name: .customLong("if"),
-        help: ArgumentHelp(
-            "Only if this holds for the store's state: text, or JsonLogic where it begins with {.",
-            valueName: "expression"))
-    package var condition: String?
+    @OptionGroup package var condition: StoreCondition
 
     @Flag(help: "With -: commit all requests together, or none.")
     package var atomic = false
@@ -81,7 +72,7 @@ package struct DispatchCommand: BusCommand {
                 throw ValidationError(
                     "With `-` the actions come from standard input: leave `\(action ?? "")` out.")
             }
-            guard ifRevision == nil, condition == nil, time.isNow, atomic || key == nil && !dryRun else {
+            guard condition.flags.isEmpty, time.isNow, atomic || key == nil && !dryRun else {
                 let names = atomic ? "" : "--key, --dry-run, "
                 throw ValidationError(
                     "With `-` leave --if-revision, --if, \(names)--in, --at and --timer out: each request on standard input has its own."
@@ -95,9 +86,8 @@ package struct DispatchCommand: BusCommand {
         guard action != nil else {
             throw ValidationError("Name the action as well, as in: fluxbus dispatch counter increment")
         }
-        guard ifRevision == nil && condition == nil || target.contains("/") else {
-            let name = ifRevision == nil ? "--if" : "--if-revision"
-            throw ValidationError("\(name) needs one store as the target, as in counter/kitchen.")
+        if let flag = condition.flags.first, !target.contains("/") {
+            throw ValidationError("\(flag) needs one store as the target, as in counter/kitchen.")
         }
     }
 
@@ -162,12 +152,11 @@ package struct DispatchCommand: BusCommand {
                 target.contains("/") ? "store" : "type": .string(target),
                 "action": action.map(JSON.string),
                 "payload": members.isEmpty ? nil : .object(members),
-                "ifRevision": ifRevision.map(JSON.int),
-                "if": try condition.map(Expression.condition),
-                "key": key.map(JSON.string),
-                "dryRun": dryRun ? true : nil,
-                "ack": noAck ? false : nil,
             ])
+        try condition.add(to: &request)
+        request.set("key", key.map(JSON.string))
+        request.set("dryRun", dryRun ? true : nil)
+        request.set("ack", noAck ? false : nil)
         for member in time.members(now: context.now() / 1000) { request.set(member.name, member.value) }
         return request
     }

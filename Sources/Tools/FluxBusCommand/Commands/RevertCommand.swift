@@ -1,6 +1,5 @@
 import ArgumentParser
 import BusJSON
-import BusLogic
 import FluxBus
 
 /// `fluxbus revert`: restores an old state, as a new commit.
@@ -26,15 +25,7 @@ package struct RevertCommand: BusCommand {
         completion: RevisionArgument.completion, transform: RevisionArgument.parse)
     package var to: RevisionArgument
 
-    @Option(help: ArgumentHelp("Only if this is the store's revision.", valueName: "revision"))
-    package var ifRevision: Int?
-
-    @Option(
-        name: .customLong("if"),
-        help: ArgumentHelp(
-            "Only if this holds for the store's state: text, or JsonLogic where it begins with {.",
-            valueName: "expression"))
-    package var condition: String?
+    @OptionGroup package var condition: StoreCondition
 
     @OptionGroup package var options: GlobalOptions
 
@@ -49,14 +40,9 @@ package struct RevertCommand: BusCommand {
     package func perform(in session: CommandSession) throws -> CommandStatus {
         let connection = try session.connect()
         let revision = try to.resolved(on: connection, in: session)
-        let reply = try session.ask(
-            BusRequest(
-                "revert",
-                [
-                    "store": .string(store), "revision": .int(revision),
-                    "ifRevision": ifRevision.map(JSON.int),
-                    "if": try condition.map(Expression.condition),
-                ]), on: connection)
+        var request = BusRequest("revert", ["store": .string(store), "revision": .int(revision)])
+        try condition.add(to: &request)
+        let reply = try session.ask(request, on: connection)
         guard session.console.form == .text else {
             try session.console.line(.object(reply))
             return .success
