@@ -235,7 +235,7 @@ let package = Package(
                 "BusDefinitions", "BusLogic", "BusProtocol", "BusSource", "BusYAML", "TestFiles",
                 "TypeTesting",
             ],
-            exclude: ["Table/mistakes.txt"]),
+            exclude: ["Interplay", "Table/mistakes.txt"]),
         .testTarget(
             name: "SimulationTests",
             dependencies: [
@@ -249,9 +249,10 @@ let package = Package(
         .testTarget(
             name: "ClusterTests",
             dependencies: [
-                "BusCluster", "BusCommands", "BusJSON", "BusLogic", "BusMachine", "BusProtocol",
+                "BusCluster", "BusCommands", "BusJSON", "BusLogic", "BusMachine", "BusProtocol", "TestFiles",
                 "TestSupport",
-            ]),
+            ],
+            exclude: ["Recorded"]),
         // The guarantees, as somebody outside reads them.
         .testTarget(
             name: "ContractTests",
@@ -340,10 +341,10 @@ let package = Package(
             name: "FluxBusCommandTests",
             dependencies: [
                 "BusEngine", "BusJSON", "BusLogic", "BusMachine", "BusSource", "BusSystem", "BusYAML",
-                "FluxBus",
-                "FluxBusCommand", "TestFiles",
-                "TestModes", "TestServer", "TestSupport", "fluxbus-bench",
-            ]),
+                "CSQLite", "FluxBus", "FluxBusCommand", "TestFiles", "TestModes", "TestServer", "TestSupport",
+                "fluxbus-bench",
+            ],
+            exclude: ["Recorded"]),
         // Metrics, read by parsers of others; the numbers of a real bus.
         .testTarget(
             name: "BusMetricsTests",
