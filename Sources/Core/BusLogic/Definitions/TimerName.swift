@@ -58,19 +58,12 @@ enum TimerName: Sendable {
     static func parts(of text: String) -> [(text: String, column: Int, isExpression: Bool)]? {
         var parts: [(text: String, column: Int, isExpression: Bool)] = []
         var part = ""
-        var (start, depth) = (1, 0)
-        var quote: Unicode.Scalar?
-        var isEscaped = false
+        var start = 1
+        var braces = BraceScanner()
         for (offset, scalar) in text.unicodeScalars.enumerated() {
-            if depth > 0, let open = quote {
-                if scalar == open, !isEscaped { quote = nil }
-                isEscaped = scalar == "\\" && !isEscaped
-            } else if depth > 0, scalar == "\"" || scalar == "'" {
-                quote = scalar
-            } else if scalar == "{" || scalar == "}" {
-                depth += scalar == "{" ? 1 : -1
-                if depth < 0 { return nil }
-                if depth == (scalar == "{" ? 1 : 0) {
+            if braces.take(scalar) {
+                if braces.depth < 0 { return nil }
+                if braces.depth == (scalar == "{" ? 1 : 0) {
                     if !part.isEmpty || scalar == "}" { parts.append((part, start, scalar == "}")) }
                     (part, start) = ("", offset + 2)
                     continue
@@ -78,7 +71,7 @@ enum TimerName: Sendable {
             }
             part.unicodeScalars.append(scalar)
         }
-        if depth > 0 { return nil }
+        if braces.depth > 0 { return nil }
         if !part.isEmpty { parts.append((part, start, false)) }
         return parts
     }

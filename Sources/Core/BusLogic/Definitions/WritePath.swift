@@ -120,9 +120,7 @@ enum WritePath: Sendable {
 
     /// Whether a path in its dotted form takes a segment from a payload.
     static func readsPayload(_ text: String) -> Bool {
-        parts(of: text).contains {
-            ($0.contains("{") || $0.contains("}")) && !$0.hasPrefix(literalOpening)
-        }
+        parts(of: text).contains { $0.hasPrefix(memberOpening) }
     }
 
     /// The parts between dots. Those in braces are keys in quotes and members of the payload, as paths had them first, or
@@ -156,21 +154,10 @@ enum WritePath: Sendable {
     /// The same where expressions in braces may have braces and texts in either kind of quotes.
     private static func partsWithExpressions(of text: String) -> [String] {
         var parts = [""]
-        var depth = 0
-        var quote: Unicode.Scalar?
-        var isEscaped = false
+        var braces = BraceScanner()
         for scalar in text.unicodeScalars {
-            if let open = quote {
-                if scalar == open, !isEscaped { quote = nil }
-                isEscaped = scalar == "\\" && !isEscaped
-            } else if depth > 0, scalar == "\"" || scalar == "'" {
-                (quote, isEscaped) = (scalar, false)
-            } else if scalar == "{" {
-                depth += 1
-            } else if scalar == "}" {
-                depth = max(depth - 1, 0)
-            }
-            if scalar == "." && depth == 0 {
+            _ = braces.take(scalar)
+            if scalar == "." && braces.depth <= 0 {
                 parts.append("")
             } else {
                 parts[parts.count - 1].unicodeScalars.append(scalar)
