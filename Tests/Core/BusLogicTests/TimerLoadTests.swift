@@ -46,6 +46,22 @@ import Testing
         #expect(error.line == 9, "\(error)")
     }
 
+    /// A single word is a length of time where it is the name of something.
+    @Test func lengthMayBeAName() throws {
+        let text = """
+            type: t
+            initial: { on: false, wait: 5m }
+            let: { long: state.wait }
+            timers: { own: { for: wait, while: on, action: act } }
+            actions: { act: { timers: { a: { in: long, every: long, action: act }, b: { in: WORD, action: act } } } }
+            """
+        let found = try ["long", "wait", "lon"].map {
+            try MarkedMistake.all(in: text.replacing("WORD", with: $0)).map(\.message)
+        }
+        #expect(found[0] == [])
+        #expect(found[1...].allSatisfy { $0.count == 1 && $0[0].hasPrefix("in must be a length of time") })
+    }
+
     @Test(arguments: [
         "t: null", "t: { in: 90, action: off }", "t: { in: 1.5, action: off }",
         "t: { at: { var: meta.time }, action: off }",

@@ -45,10 +45,7 @@ extension DeclaredType {
         } catch {
             throw TimerRefusal("\(error)")
         }
-        guard due >= 0 else {
-            throw TimerRefusal(
-                "`in` needs seconds or a text such as 5m, and `at` seconds since 1970, none of them negative")
-        }
+        guard due >= 0 else { throw TimerRefusal(setting.time.rule) }
         guard due - now <= DurationText.longest, every ?? 0 <= DurationText.longest else {
             throw TimerRefusal("the time lies more than ten years ahead")
         }
@@ -71,7 +68,7 @@ extension DeclaredType {
         _ time: TimerRule.Time, after now: Int, _ evaluation: inout Evaluation
     ) throws(EvaluationFailure) -> Int? {
         switch time {
-        case .after(let length): return try length.milliseconds(&evaluation).map { now + $0 }
+        case .after(let length, _): return try length.milliseconds(&evaluation).map { now + $0 }
         case .at(let expression):
             let value = try expression.value(&evaluation)
             return value.double == nil ? nil : DurationText.milliseconds(of: value)

@@ -37,9 +37,10 @@ extension DefinitionLoader {
         }
         let time: TimerRule.Time
         switch (timer["in"], timer["at"], every) {
-        case (let delay?, nil, _): time = .after(try loadLength(delay, "in", in: scope, &compiler))
+        case (let delay?, nil, _):
+            time = .after(try loadLength(delay, "in", in: scope, &compiler), word: "in")
         case (nil, let moment?, _): time = .at(try compiler.compile(expression: moment, in: scope))
-        case (nil, nil, let every?): time = .after(every)
+        case (nil, nil, let every?): time = .after(every, word: "every")
         default:
             throw SourceError(
                 "The timer \(member.key) needs either `in`, a length of time, or `at`, seconds since 1970.",
@@ -112,15 +113,21 @@ extension DefinitionLoader {
             return .computed(try compiler.compile(source, in: scope))
         }
         if let length = DurationText.milliseconds(of: value) { return .fixed(length) }
-        // A single word is no number of seconds.
+        // A single word is no number of seconds, unless it is the name of something.
         guard compiler.readsText, let text = value.string,
-            text.contains(where: { !$0.isLetter && !$0.isNumber })
+            isName(text, in: scope) || text.contains(where: { !$0.isLetter && !$0.isNumber })
         else {
             throw source.failure(
                 "\(name) must be a length of time such as 500ms, 30s, 5m or 1h30m, or an expression of seconds."
             )
         }
         return .computed(try compiler.compile(expression: source, in: scope))
+    }
+
+    /// Whether `let` has the name, or a member of the state where these are data.
+    private func isName(_ text: String, in scope: ExpressionScope) -> Bool {
+        if case .state = scope.data, shape[text] != nil { return true }
+        return named?.contains(text) == true
     }
 
     /// Checks what only the type as a whole can tell: that timers name actions, and payload members of these.

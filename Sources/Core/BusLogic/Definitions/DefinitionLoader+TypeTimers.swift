@@ -54,7 +54,8 @@ extension DefinitionLoader {
             timer.required("for", of: "A timer of a type"), "for", in: scope, &compiler)
         let payload = try timer["payload"]?.object("payload")
         let setting = TimerRule.Setting(
-            time: .after(length), action: try timer.required("action", of: "A timer").string("action"),
+            time: .after(length, word: "for"),
+            action: try timer.required("action", of: "A timer").string("action"),
             payload: try payload.map { (object) throws(SourceError) in
                 try compiler.build(object, in: scope)
             } ?? LiteralNode(.object([:])))

@@ -20,9 +20,18 @@ struct TimerRule: Sendable {
     }
 
     enum Time: Sendable {
-        case after(Length)
+        /// `word` is what the definition calls it: `in`, `every` or `for`.
+        case after(Length, word: String)
         /// An expression of seconds since 1970.
         case at(ExpressionNode)
+
+        /// What is wrong with a value that gives no time, as the end of a sentence.
+        var rule: String {
+            switch self {
+            case .after(_, let word): "`\(word)` needs seconds, from 0 on, or a text such as 5m"
+            case .at: "`at` needs seconds since 1970, from 0 on"
+            }
+        }
     }
 
     struct Setting: Sendable {
