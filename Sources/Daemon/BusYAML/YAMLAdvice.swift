@@ -101,6 +101,10 @@ struct YAMLAdvice {
             )
         }
         if let quoted { return quoted }
+        if next == "[", let before = line(place.line).prefix(place.column - 1).last, !" \",'".contains(before)
+        {
+            return ("a text with [ in it stands in quotes, between { and } or [ and ]; write \"…\"", place)
+        }
         let bracket = context.hasSuffix("mapping") ? ("{", "}") : ("[", "]")
         return (
             "a comma or \(bracket.1) is missing here, or above; the \(bracket.0) is in line \(start.line), column \(start.column)",

@@ -233,7 +233,7 @@ extension TextCompiler {
         if scope.isNamed, !isWhole {
             if ["payload", "meta", "store", "stores"].contains(path.root) {
                 return broken(
-                    "\(path.root) is only there in actions, and a computed value reads this name.",
+                    "\(path.root) is only there in actions, and an expression that reads the state alone reads this name.",
                     at: path.position)
             }
             return broken(base.unknownRoot(path.root, in: scope, at: place).message, at: path.position)
@@ -258,7 +258,7 @@ extension TextCompiler {
         guard let review = base.review, let names = review.names, !review.isMember(name) else { return }
         if scope.isState, ["payload", "meta", "store", "stores"].contains(path.root) {
             return doubt(
-                "\(path.root) is only there in actions; a computed value reads the state, and nothing else.",
+                "\(path.root) is only there in actions; here an expression reads the state, and nothing else.",
                 at: position)
         }
         let owner = path.root == "state" ? "state." : ""

@@ -35,8 +35,9 @@ extension DefinitionLoader {
                 otherwise: LiteralNode(.string("\(shown) would not hold")),
                 reads: compiler.reads, place: source.place)
         }
-        let object = try source.object("each element of invariant")
-        guard object.member("if") != nil || object.member("else") != nil else {
+        guard case .object(let object) = source.content,
+            object.member("if") != nil || object.member("else") != nil
+        else {
             throw source.failure(
                 "each element of invariant is a text, or has an if; write { if: …, else: … }.")
         }

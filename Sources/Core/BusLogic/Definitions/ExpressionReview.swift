@@ -125,7 +125,8 @@ final class ExpressionReview {
             let rest = keys.dropFirst().joined(separator: ".")
             return "A computed value reads the state itself; write \(rest) instead of state.\(rest)."
         case "payload", "meta", "store", "stores":
-            return "\(keys[0]) is only there in actions; a computed value reads the state, and nothing else."
+            return
+                "\(keys[0]) is only there in actions; here an expression reads the state, and nothing else."
         default: return nil
         }
     }
