@@ -99,17 +99,24 @@ struct TypeTestReader {
         return others
     }
 
-    /// Checks the members that a state is given, each by itself.
+    /// Checks the members that a state is given.
     private func check(state: LocatedObject, of type: any StateType) throws(SourceError) {
-        for member in state.members {
-            if (type as? DeclaredType)?.isComputed(member.key) ?? false {
-                throw SourceError("\(member.key) is computed; give what it reads.", at: member.place)
-            }
-            do throws(PayloadFailure) {
-                _ = try type.state([member.key: member.value.json], from: .request)
-            } catch {
-                throw SourceError(error.message, at: member.place)
-            }
+        for member in state.members where (type as? DeclaredType)?.isComputed(member.key) ?? false {
+            throw SourceError("\(member.key) is computed; give what it reads.", at: member.place)
+        }
+        guard let reason = Self.refusal(of: state.json, type) else { return }
+        // An invariant may be about several members; what is wrong with one is wrong without the others, too.
+        let member = state.members.first { Self.refusal(of: [$0.key: $0.value.json], type) == reason }
+        throw SourceError(reason, at: member?.place ?? state.place)
+    }
+
+    /// Why no store of the type may begin with these members; nil if one may.
+    private static func refusal(of state: JSONObject, _ type: any StateType) -> String? {
+        do throws(PayloadFailure) {
+            _ = try type.state(state, from: .request)
+            return nil
+        } catch {
+            return error.message
         }
     }
 

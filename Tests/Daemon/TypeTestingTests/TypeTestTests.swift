@@ -6,16 +6,6 @@ import TypeTesting
 
 /// The tests that files of types have: what passes, what fails and how that is said.
 struct TypeTestTests {
-    /// Runs the tests of some files; gives what is wrong with them, or what fails.
-    private func run(_ texts: String...) throws -> [String] {
-        var errors: [SourceError] = []
-        let files = texts.enumerated().map { TypeCatalog.File(name: "\($0).yaml", bytes: Array($1.utf8)) }
-        let suite = TypeTestSuite(try TypeCatalog(files), in: nil, &errors)
-        guard errors.isEmpty else { return errors.map(\.description) }
-        #expect(!suite.tests.isEmpty)
-        return suite.tests.flatMap(suite.run).map(\.description)
-    }
-
     private let thermostat = """
         type: thermostat
         state:
@@ -36,7 +26,7 @@ struct TypeTestTests {
         """
 
     @Test func whatHoldsPasses() throws {
-        let failures = try run(
+        let failures = try failures(
             thermostat + """
                   - dispatch: boost
                     state: { target: 22, isHot: false }
@@ -69,7 +59,7 @@ struct TypeTestTests {
     }
 
     @Test func whatDoesNotHoldIsSaidWhereItStands() throws {
-        let failures = try run(
+        let failures = try failures(
             thermostat + """
                   - dispatch: boost
                     state: { target: 23, isHot: false, log: [1] }
@@ -103,8 +93,29 @@ struct TypeTestTests {
             ])
     }
 
+    /// Members that only go together are given together.
+    @Test func whatIsGivenKeepsInvariants() throws {
+        let pair = """
+            type: pair
+            initial: { a: 0, b: 0 }
+            invariant: [{ if: a == b, else: '= string(a) + " is not " + string(b)' }]
+            actions: { add: { increment: { a: 1, b: 1 } } }
+            tests:
+
+            """
+        #expect(
+            try failures(pair + "  - { given: { a: 3, b: 3 }, dispatch: add, state: { a: 4, b: 4 } }\n") == []
+        )
+        #expect(
+            try failures(pair + "  - { given: { a: 3, b: 2 }, dispatch: add, unchanged: true }\n")
+                == ["0.yaml:6:14: 3 is not 2."])
+        #expect(
+            try failures(pair + "  - { given: { b: 1, a: 1, c: 2 }, dispatch: add, unchanged: true }\n")
+                == ["0.yaml:6:28: pair has no member c; valid here: `a`, `b`."])
+    }
+
     @Test func otherStoresAndTypesAreThere() throws {
-        let failures = try run(
+        let failures = try failures(
             """
             type: user
             initial: { name: nobody }
@@ -136,7 +147,7 @@ struct TypeTestTests {
     }
 
     @Test func aTimerThatSetsItselfForEverEnds() throws {
-        let failures = try run(
+        let failures = try failures(
             """
             type: clock
             initial: { ticks: 0 }
@@ -188,5 +199,10 @@ struct TypeTestTests {
         let failure = try #require(suite.tests.flatMap(suite.run).first)
         #expect(failure.file == "\(directory.path)/more.test.yaml" && failure.line == 3)
         #expect(suite.tests.map(\.name) == ["boost"])
+        // A type whose file is wrong is there nevertheless.
+        try directory.write("thermostat.yaml", "type: thermostat\ninitial: 5\n")
+        let wrong = TypeCatalog(directory: directory.path, &errors)
+        _ = TypeTestSuite(wrong, in: directory.path, &errors)
+        #expect(errors.map(\.message) == ["initial must be an object, not an integer."])
     }
 }
