@@ -49,7 +49,7 @@ struct MigrationTests {
                 meter: version 1 to 2, 2 stores
                 meter/a {"tenths":40}
                 meter/b {"tenths":500}
-                dry run: meter would change, and 2 stores; nothing was done
+                dry run: meter and 2 stores would change
 
                 """)
         #expect(bus.revision == before)

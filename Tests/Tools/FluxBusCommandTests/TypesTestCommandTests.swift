@@ -49,6 +49,15 @@ import Testing
             "lamp.test.yaml", "type: lamp\ntests: [{ dispatch: flop, state: { on: true } }]\n")
         let mistake = try CommandRun(["types", "test", directory.path])
         #expect(mistake.status == .refused && mistake.messages.contains("did you mean `flip`?"))
+        // What is not there is no file without a test.
+        let missing = try CommandRun(["types", "test", "\(directory.path)/lam.yaml"])
+        #expect(missing.status == .usage && missing.messages.contains("lam.yaml can't be read: No such file"))
+        let nowhere = try CommandRun(["types", "test", "\(directory.path)/draft"])
+        #expect(nowhere.status == .refused && nowhere.messages.split(separator: "\n").count == 1)
+        // Several mistakes have a line each.
+        try directory.write("lamp.yaml", "type: lamp\ninitial: { on: false }\nsummary: 5\nlett: 1\n")
+        let mistakes = try CommandRun(["types", "test", directory.path]).messages.split(separator: "\n")
+        #expect(mistakes.count == 2 && mistakes.allSatisfy { $0.contains("/lamp.yaml:") }, "\(mistakes)")
     }
 
     @Test func aNewTypeLoadsAndItsTestsPass() throws {
@@ -59,6 +68,9 @@ import Testing
         let text = try String(contentsOfFile: "\(directory.path)/lamp.yaml", encoding: .utf8)
         #expect(text.hasPrefix("# yaml-language-server: $schema=/"))
         #expect(try CommandRun(["types", "new", "lamp", directory.path]).status == .usage)
+        let draft = "\(directory.path)/draft"
+        #expect(try CommandRun(["types", "new", "door", draft]).status == .success)
+        #expect(try CommandRun(["types", "test", "\(draft)/door.yaml"]).lines.count == 2)
         #expect(
             try CommandRun(["types", "new", "Lamp", directory.path]).messages.contains("can't be called Lamp")
         )

@@ -47,8 +47,12 @@ package struct ReloadCommand: BusCommand {
             try console.line("\(ScreenText.safe(member.key)) \(ScreenText.safe(member.value.encoded))")
         }
         if reply["more"]?.bool == true { try console.line("… and more") }
-        let changed = DispatchCommand.count(reply["changed"]?.int ?? 0, "store")
-        let what = types.isEmpty ? "no definition" : types.map(ScreenText.safe).joined(separator: ", ")
-        try console.line("dry run: \(what) would change, and \(changed); nothing was done")
+        var changed = types.map(ScreenText.safe)
+        if let stores = reply["changed"]?.int, stores > 0 {
+            changed.append(DispatchCommand.count(stores, "store"))
+        }
+        let last = changed.popLast() ?? "nothing"
+        let others = changed.isEmpty ? "" : changed.joined(separator: ", ") + " and "
+        try console.line("dry run: \(others)\(last) would change")
     }
 }

@@ -12,14 +12,14 @@ package struct TypesNewCommand: BusCommand {
             Examples:
               fluxbus types new lamp draft && fluxbus types test draft/lamp.yaml
 
-            The file is NAME.yaml in the directory, the current one if none is named; one that exists is left alone. It loads as it \
-            is, and its tests pass: change one after the other, with `fluxbus dev` beside it.
+            The file is NAME.yaml in the directory, which is made if it is missing; a file that exists is left alone. It loads as \
+            it is, and its tests pass: change one thing after the other, with `fluxbus dev` beside it.
             """)
 
     @Argument(help: "The type's name: a lower-case letter, then letters, digits, _ and -.")
     package var name: String
 
-    @Argument(help: "The directory.", completion: .directory)
+    @Argument(help: "Its directory.", completion: .directory)
     package var directory = "."
 
     @OptionGroup package var options: GlobalOptions
@@ -34,6 +34,7 @@ package struct TypesNewCommand: BusCommand {
             throw CommandFailure(.usage, error.message)
         }
         let path = "\(directory)/\(name).yaml"
+        mkdir(directory, 0o755)
         let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o644)
         guard descriptor >= 0 else {
             throw CommandFailure(

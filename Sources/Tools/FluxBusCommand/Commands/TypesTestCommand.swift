@@ -3,7 +3,9 @@ import BusDefinitions
 import BusJSON
 import BusProtocol
 import BusSource
+import BusSystem
 import FluxBus
+import Glibc
 import TypeTesting
 
 /// `fluxbus types test`: runs the tests of state types, without a bus, or writes one from a commit of a bus.
@@ -57,6 +59,9 @@ package struct TypesTestCommand: BusCommand {
     /// Runs the tests of a directory or a file; false if one fails.
     static func run(_ path: String, _ report: TestReport) throws -> Bool {
         let (directory, file) = Self.parts(of: path)
+        if file != nil, access(path, R_OK) != 0 {
+            throw CommandFailure(.usage, "\(path) can't be read: \(systemReason()).")
+        }
         var errors: [SourceError] = []
         let catalog = TypeCatalog(directory: directory, &errors)
         let suite = TypeTestSuite(catalog, in: directory, &errors)

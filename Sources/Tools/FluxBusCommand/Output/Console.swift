@@ -87,7 +87,10 @@ package struct Console {
         shown.meter?.erase()
         guard !failure.message.isEmpty else { return }
         let name = messageStyle.paint("fluxbus:", .failure)
-        try? messages.write("\(name) \(ScreenText.safe(failure.message))\n")
+        // One that tells of several mistakes has a line for each.
+        let lines = failure.message.split(separator: "\n", omittingEmptySubsequences: false)
+        let text = lines.map { ScreenText.safe(String($0)) }.joined(separator: "\n")
+        try? messages.write("\(name) \(text)\n")
         try? messages.flush()
     }
 }
