@@ -79,9 +79,16 @@ import Testing
     @Test func aTestIsMadeOfACommit() throws {
         let commit: JSON = [
             "revision": 7, "time": 1_795_000_000.5, "by": ["uid": 5],
-            "actions": [["type": "lamp", "action": "flip", "payload": ["a": "x"]]],
+            "actions": [
+                [
+                    "type": "lamp", "action": "flip", "payload": ["a": "x"],
+                    "results": ["lamp/a": 1, "lamp/b": 2],
+                ]
+            ],
         ]
-        let definition: JSON = ["type": "lamp", "initial": ["on": false], "computed": ["off": "!on"]]
+        let definition: JSON = [
+            "type": "lamp", "initial": ["on": false], "computed": ["off": "!on"], "waitFor": ["lamp"],
+        ]
         let bus = try ScriptedBus { line in
             let request = try? JSON(parsing: line)
             let on = request?["revision"] == 7
@@ -93,7 +100,9 @@ import Testing
                     [
                         "states": [
                             "lamp/a": ["on": true, "off": false],
-                            "lamp/b": ["on": .bool(on), "off": .bool(!on)],
+                            "lamp/b": [
+                                "on": .bool(on), "off": .bool(!on), "more": on ? ["y": 2] : ["x": 1, "y": 2],
+                            ],
                         ]
                     ]
                 }
@@ -104,8 +113,10 @@ import Testing
         #expect(
             run.lines == [
                 "# What revision 7 did.", "type: lamp", "tests:", #"  - name: "flip, as in revision 7""#,
-                #"    store: "b""#, "    time: 1795000000.5", "    uid: 5", #"    given: {"on":false}"#,
-                #"    dispatch: "flip""#, #"    payload: {"a":"x"}"#, #"    state: {"off":false,"on":true}"#,
+                #"    store: "b""#, "    time: 1795000000.5", "    uid: 5",
+                #"    given: {"more":{"x":1,"y":2},"on":false}"#, #"    stores: {"lamp/a":{"on":true}}"#,
+                #"    dispatch: "flip""#, #"    payload: {"a":"x"}"#,
+                #"    state: {"more":{"x":null,"y":2},"off":false,"on":true}"#, "    returns: 2",
             ])
     }
 }

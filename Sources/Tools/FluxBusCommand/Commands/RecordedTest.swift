@@ -36,7 +36,7 @@ struct RecordedTest {
         if let time = commit["time"] { lines.append("    time: \(time.encoded)") }
         if let uid = commit["by"]?["uid"] { lines.append("    uid: \(uid.encoded)") }
         lines.append("    given: \(JSON.object(Self.plain(before, definition)).encoded)")
-        let others = try others(definition["waitFor"]?.array?.compactMap(\.string) ?? [])
+        let others = try others(definition["waitFor"]?.array?.compactMap(\.string) ?? [], besides: store)
         if !others.isEmpty { lines.append("    stores: \(JSON.object(others).encoded)") }
         lines.append("    dispatch: \(JSON.string(name).encoded)")
         if let payload = action["payload"], payload.object?.isEmpty == false {
@@ -44,7 +44,9 @@ struct RecordedTest {
         }
         let changes = Self.changes(before, after)
         lines.append(changes.isEmpty ? "    unchanged: true" : "    state: \(JSON.object(changes).encoded)")
-        if let result = commit["result"] { lines.append("    returns: \(result.encoded)") }
+        if let result = action["result"] ?? action["results"]?[store] {
+            lines.append("    returns: \(result.encoded)")
+        }
         return lines.joined(separator: "\n") + "\n"
     }
 
@@ -91,25 +93,35 @@ struct RecordedTest {
         return state
     }
 
-    /// The stores whose states the type's expressions may read.
-    private func others(_ types: [String]) throws -> JSONObject {
+    /// The other stores whose states the type's expressions may read.
+    private func others(_ types: [String], besides store: String) throws -> JSONObject {
         var others = JSONObject()
         for type in types {
             let definition = try definition(of: type)
             for member in try ask("get", about: ("type", .string(type)), at: revision - 1)["states"]?.object
                 ?? [:]
-            {
+            where member.key != store {
                 others[member.key] = .object(Self.plain(member.value.object ?? [:], definition))
             }
         }
         return others
     }
 
-    /// The members that differ, as they are afterwards; null for those that are gone.
+    /// The members that differ, as they are afterwards; null for those that are gone, also inside of objects.
     private static func changes(_ before: JSONObject, _ after: JSONObject) -> JSONObject {
         var changes = JSONObject()
-        for member in after where before[member.key] != member.value { changes[member.key] = member.value }
+        for member in after where before[member.key] != member.value {
+            changes[member.key] = whole(member.value, after: before[member.key])
+        }
         for member in before where after[member.key] == nil { changes[member.key] = .null }
         return changes
+    }
+
+    /// A value with null for what an object had before: a test takes an object for a part.
+    private static func whole(_ value: JSON, after before: JSON?) -> JSON {
+        guard case .object(var object) = value, let old = before?.object else { return value }
+        for member in object.members { object[member.key] = whole(member.value, after: old[member.key]) }
+        for member in old where object[member.key] == nil { object[member.key] = .null }
+        return .object(object)
     }
 }
