@@ -25,7 +25,7 @@ struct TypeTestRun {
             }
             guard let request = request(of: step) else { continue }
             let reply = bus.ask(request)
-            if index == last { result = reply["result"] ?? .null }
+            if index == last { result = reply["result"] ?? reply["results"] ?? .null }
             try check(reply, of: step, isLast: index == last)
         }
         let after = bus.state(of: test.store)

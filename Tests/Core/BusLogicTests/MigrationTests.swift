@@ -70,7 +70,7 @@ import Testing
         let light = try type(
             """
             version: 2
-            let: { rooms: keys(state.rooms) }
+            let: { rooms: "keys(state.?rooms.orValue({}))" }
             migrate:
               1:
                 set: { "lights.{state.first}": 7, "{'na' + 'me'}": "= string(size(rooms))" }

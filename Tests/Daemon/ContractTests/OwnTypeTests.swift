@@ -78,8 +78,9 @@ import Testing
             $0.definitions = [Self.seat]
             $0.users = [1000: ("ada", [])]
             $0.access = """
-                roles: { all: [{ user: "*" }] }
+                roles: { all: [{ user: "*" }], admin: [{ user: root }] }
                 rules:
+                  - { role: admin, may: all }
                   - { role: all, may: read }
                   - { role: all, may: dispatch, match: seat/*, if: state.here >= 0 }
                 """

@@ -233,6 +233,10 @@ struct FormerLimitTests {
             tests:
               - { dispatch: draw, returns: { ticket: 1, long: false } }
               - { dispatch: [draw, draw], returns: { ticket: 2, long: true } }
+              - given: { last: 1 }
+                stores: { queue/b: {} }
+                dispatch: { type: queue, action: draw }
+                returns: { queue/b: { ticket: 1, long: false }, queue/main: { ticket: 2, long: true } }
             """)
     }
 

@@ -18,9 +18,9 @@ struct BraceScanner {
         switch scalar {
         case "{": depth += 1
         case "}": depth -= 1
-        case "\"" where depth > 0, "'" where depth > 0, "`" where depth > 0:
-            // Neither a raw text nor a member's name in backticks has escapes.
-            isRaw = scalar == "`" || last == "r" || last == "R"
+        case "\"" where depth > 0, "'" where depth > 0:
+            // A raw text has no escapes.
+            isRaw = last == "r" || last == "R"
             (quote, isEscaped) = (scalar, false)
             return false
         default: return false
