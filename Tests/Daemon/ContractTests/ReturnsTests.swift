@@ -171,6 +171,19 @@ import Testing
         try again(successor.connect())
     }
 
+    /// Also where stores come and go between its actions.
+    @Test func logOfABatchWithStoresIsReadAgain() throws {
+        let bus = try make()
+        let client = bus.connect()
+        let reply = try client.reply(
+            to: #"""
+                {"op":"dispatch","actions":[{"store":"queue/a","action":"draw"},{"op":"create","store":"queue/z"},{"type":"queue","action":"look"},{"op":"drop","store":"queue/z"}]}
+                """#)
+        #expect(reply["results"]?["queue/b"] == 0)
+        #expect(try bus.isWhatTheLogSays())
+        #expect(try bus.crash().engine.stateDigest == bus.engine.stateDigest)
+    }
+
     /// Actions of the past are told as they were when they were new.
     @Test func pastActionsHaveWhatTheyReturned() throws {
         let bus = try make()

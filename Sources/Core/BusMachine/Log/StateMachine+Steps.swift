@@ -34,7 +34,7 @@ extension StateMachine {
                     throw RequestError(.internal, "it counts actions that it has not")
                 }
                 for action in actions.prefix(count) {
-                    try planElement(try BatchElement(action, place: "actions"))
+                    try planElement(try BatchElement(action.asRequested, place: "actions"))
                 }
                 actions = actions.dropFirst(count)
                 continue
