@@ -8,8 +8,6 @@ package enum ClusterLimits {
     package static let rules = BusLimits.rules
     /// From these rules on, a client that sees parts of a state is notified of changes to those parts only.
     package static let rulesOfParts = 2
-    /// From these rules on, the operations of a proposal are bounded.
-    package static let rulesOfOperations = 4
 
     // MARK: Proposals
 
@@ -35,31 +33,31 @@ package enum ClusterLimits {
 
     // MARK: Time
 
-    /// A clock may be so far ahead of all others of members that are present, in milliseconds; what is beyond it does not
-    /// count. Six times the interval in which every member shows its clock.
+    /// How far one clock may be ahead of those of all other members that are present, in milliseconds; a lead beyond that
+    /// does not count. Six times the interval at which every member shows its clock.
     package static let clockLead = 60_000
-    /// Each member shows its clock at least so often, in milliseconds, by a proposal without entries if need be.
+    /// The interval at which each member shows its clock, in milliseconds: by a proposal without entries if it has none.
     package static let heartbeat = 10_000
     /// Timers that fire, and sessions that end, before the entries of one proposal: bounds its turn. The rest fires with
     /// the next one.
     package static let due = 1024
-    /// A timer that is due is pointed out by the member that joined first; each further one waits so many milliseconds more
-    /// for it.
+    /// The member that joined first points out a timer that is due. Each further member waits this many milliseconds longer
+    /// before it does so itself.
     package static let dueDelay = 250
 
     // MARK: History
 
-    /// The earlier epochs that are remembered: what is evidence of one of these brings about no further one.
+    /// The earlier epochs that are remembered: evidence of one of them begins no further epoch.
     package static let epochs = 64
 
     // MARK: Members
 
     /// How long a request waits to be proposed, in milliseconds, before it is answered `unavailable`.
     package static let propose = 5000
-    /// What the log has acknowledged is delivered in so many milliseconds, or is read anew.
+    /// How long the log may take, in milliseconds, to deliver what it has acknowledged; then it is read anew.
     package static let delivery = 2000
-    /// A log that has not taken a proposal for so many milliseconds takes none; a server that loses its leader finds another
-    /// one sooner.
+    /// After how many milliseconds without taking a proposal the log counts as stalled; a server that loses its leader finds
+    /// another one sooner.
     package static let stall = 4000
     /// Before a member says how the bus begins anew, it waits this many milliseconds for others with more of it.
     package static let gathering = 1000
@@ -73,16 +71,16 @@ package enum ClusterLimits {
 package struct HistoryLimits: Sendable {
     /// The links of the chain that are kept, as evidence that comes late is compared with them. Part of the rules.
     package var links = 1024
-    /// The links that are read again whenever reading begins anew. Every member has one proposal on its way at most and
-    /// each carries what its proposer had seen last: so two histories can't agree in more links than there are members
-    /// and ended leases among them, unless they agree before.
+    /// The links that are read again whenever reading begins anew. Every member has at most one proposal on its way, and
+    /// each proposal carries what its proposer saw last. So two histories that differ before can't agree in more links than
+    /// there are members and ended leases among those links.
     package var overlap = 256
-    /// The links that trimming leaves behind the slowest member: what is read again has to be there, also where the log
+    /// The links that trimming leaves behind the slowest member: it has to find there what it reads again, even if the log
     /// goes back by twice as much.
     package var left: Int { 3 * overlap }
-    /// Trimming waits until so much can go: each costs the log a compaction. In places.
+    /// How many places have to be free to go before the log is trimmed: each trimming costs it a compaction.
     package var trim = 4096
-    /// The log is trimmed when it has so many bytes, wherever slow members are.
+    /// The bytes from which on the log is trimmed, however slow some members are.
     package var log = 64 << 20
 
     package init() {}

@@ -66,7 +66,7 @@ package enum Claim {
     /// Its actions have to fit into events.
     case events
     case timer, store
-    /// The same, of a batch that creates so many stores.
+    /// A batch creates this many stores; `isEphemeral`: some of them are.
     case stores(Int, isEphemeral: Bool)
     case will([JSON])
 }

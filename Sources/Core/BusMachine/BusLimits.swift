@@ -32,7 +32,7 @@ package struct BusLimits: Sendable, Equatable {
 
     package init() {}
 
-    /// What of a limit a user may have, if all users have so much and it has so much of that.
+    /// How much of a limit one user may have, where all users have taken `all` of it, and this one `own` of that.
     package static func share(of limit: Int, taken all: Int, own: Int, fixed: Int? = nil) -> Int {
         let left = limit - (all - own)
         // The last one is not divided.
@@ -55,42 +55,73 @@ package struct BusLimits: Sendable, Equatable {
         return limits
     }
 
-    /// The number of the rules by which entries are applied. Where they come to other states or refusals than the rules
-    /// before, it grows, and an entry is applied by those that it was made by. Rules 4 add words of definitions and
-    /// conditions of requests, and no entry of rules 3 comes out differently by them.
+    // MARK: - Rules
+
+    /// The number of the rules by which entries are applied. It grows where they come to other states or refusals than the
+    /// rules before, and an entry is applied by the rules that it was made by. Rules 4 add words of definitions and
+    /// conditions of requests; no entry of rules 3 comes out differently by them.
     package static let rules = 4
 
-    /// By these and later rules the bytes that expressions read are counted, and what the states of new stores spend.
+    /// From these rules on, the bytes that expressions read are counted, and what the states of new stores spend.
     package static let rulesOfReading = 2
-
-    /// By these and later rules a request is checked on a shared bus as it is on one machine: `cancel` asks the access
-    /// rules before it looks for the store, and `create` reads `state` and `version` first. No more than `lingering` sessions
-    /// wait for their clients.
+    /// From these rules on, a shared bus checks a request as one machine does: `cancel` asks the access rules before it looks
+    /// for the store, and `create` reads `state` and `version` first. No more than `lingering` sessions wait for their
+    /// clients.
     package static let rulesOfOneMeaning = 3
-
-    /// By these and later rules a batch may say what it wants its stores to be like.
+    /// From these rules on, a batch may say what its stores must be like, the conditions of access rules see the hour, the
+    /// minute and the day of the week, and the operations of a proposal are bounded.
     package static let rulesOfConditions = 4
 
-    /// A condition of a request, in bytes: longer than people write. All of a batch together are compiled in milliseconds.
+    // MARK: - One commit
+
+    /// What one store may spend on expressions in one action: far above any honest mutation, and over in milliseconds.
+    package static let storeOperations = 100_000
+    package static let storeBytes = 4 << 20
+    /// What the expressions of one commit may produce in all, and what they may read, in bytes.
+    package static let commitBytes = 64 << 20
+    package static let commitReading = 16 << 20
+    /// The bytes whose reading takes as long as an operation.
+    package static let bytesPerOperation = 16
+    /// What one store costs of the commit's operations beside its expressions: the look-up, and each recorded write.
+    /// Bounds the time of a batch over many stores, and the memory to roll it back.
+    package static let operationsPerStore = 2
+    package static let operationsPerWrite = 8
+    /// What it costs when a batch reaches the store again: the changes have to be merged.
+    package static let operationsPerReturn = 40
+    /// Operations of a will: no client is there to wait for its turn, so it must not take long.
+    package static let willOperations = 100_000
+    /// Commits that write more stores than this are large: the storage they needed is released some time later.
+    package static let usualWrites = 4096
+
+    // MARK: - Requests
+
+    /// The length of one condition, and of all conditions of a batch, in bytes: longer than people write, and compiled in
+    /// milliseconds.
     package static let condition = 4096
     package static let conditions = 16 << 10
-    /// How deep JsonLogic may nest in one: as deep as text may.
+    /// How deep JsonLogic may nest in a condition: as deep as text may.
     package static let depthOfCondition = 64
-    /// So many operations of a commit are taken for each byte of its conditions, as they have to be compiled.
+    /// The operations that each byte of a condition costs its commit, as it has to be compiled.
     package static let operationsPerConditionByte = 10
-
-    /// What the reply to an entry of a shared log may tell of its changes, in bytes: as much as a line has mostly.
+    /// What the reply to an entry of a shared log may tell of its changes, in bytes: as much as most lines may have.
     package static let told = 1 << 20
-
-    /// By these and later rules the conditions of access rules see the hour, the minute and the day of the week.
-    package static let rulesOfWords = 4
-
     /// How long ago the time of a dispatch that comes later may be, in milliseconds: clocks of clients go wrong by seconds,
     /// and a request to a shared bus may be on its way as long.
     package static let lateness = 60_000
 
-    /// Operations of a will: no client is there to wait for its turn, so it must not take long.
-    package static let willOperations = 100_000
+    // MARK: - Keys and drops
+
+    /// The longest key, in bytes: it is kept for every keyed commit.
+    package static let key = 128
+    /// The keyed commits that are remembered, so that a retry after a lost connection is recognised.
+    package static let rememberedKeys = 100_000
+    /// The bytes of what these commits returned that are remembered.
+    package static let rememberedResults = 16 << 20
+    /// The drops that are remembered for subscriptions that resume or lag behind.
+    package static let rememberedDrops = 100_000
+
+    // MARK: - Sessions
+
     /// Ephemeral stores of one session: they are dropped in one commit, when it ends.
     package static let ephemeralStores = 10_000
     /// The longest name of a session, in bytes, and the longest time that it waits for its client, in milliseconds: a
@@ -100,30 +131,8 @@ package struct BusLimits: Sendable, Equatable {
     /// The sessions of a shared bus that wait for their clients: as many as one machine may have connections, where its
     /// configuration says nothing else.
     package static let lingering = 4096
-    /// The longest key, in bytes: it is kept for every keyed commit.
-    package static let key = 128
-    /// The keyed commits that are remembered, so that a retry after a lost connection is recognised.
-    package static let rememberedKeys = 100_000
-    /// What is remembered of what these returned, in bytes.
-    package static let rememberedResults = 16 << 20
-    /// The drops that are remembered for subscriptions that resume or lag behind.
-    package static let rememberedDrops = 100_000
 
-    /// What one store may spend on expressions in one action: far above any honest mutation, and over in milliseconds.
-    package static let storeOperations = 100_000
-    package static let storeBytes = 4 << 20
-    /// What the expressions of one commit may produce in all.
-    package static let commitBytes = 64 << 20
-    /// And what they may read.
-    package static let commitReading = 16 << 20
-    /// So many bytes read take as long as an operation.
-    package static let bytesPerOperation = 16
-    /// What one store costs of the commit's operations beside its expressions: the look-up, and each recorded write.
-    /// Bounds the time of a batch over many stores, and the memory to roll it back.
-    package static let operationsPerStore = 2
-    package static let operationsPerWrite = 8
-    /// And when a batch reaches it again: the changes have to be merged.
-    package static let operationsPerReturn = 40
+    // MARK: - Memory
 
     /// What a store takes of the memory beside its state.
     package static let storeOverhead = 128
@@ -131,6 +140,4 @@ package struct BusLimits: Sendable, Equatable {
     package static let partRevision = 64
     /// What a timer takes beside its payload.
     package static let timerOverhead = 256
-    /// Commits that write more stores than this are large: the storage they needed is released some time later.
-    package static let usualWrites = 4096
 }

@@ -29,7 +29,7 @@ import Testing
         // Each proposal has them anew.
         #expect(try bus.propose(all).outcomes.count == first.outcomes.count)
         // By the rules of before, all are carried out.
-        bus.rules = ClusterLimits.rulesOfOperations - 1
+        bus.rules = BusLimits.rulesOfConditions - 1
         #expect(try bus.propose(all).outcomes.count == 100)
     }
 

@@ -127,6 +127,21 @@ import Testing
         #expect(try client.reply(to: write("queue", 1500))["results"]?.object?.count == 2)
     }
 
+    /// The refusal takes back what was written to the store whose value is one too many, too.
+    @Test func whatReturnsTooMuchWritesNothing() throws {
+        let bus = try make { $0.limits.bus.state = 4096 }
+        let client = bus.connect()
+        let digest = bus.engine.stateDigest
+        let note = String(repeating: "x", count: 3000)
+        let line = #"{"op":"dispatch","type":"queue","action":"write","payload":{"note":"\#(note)"}}"#
+        #expect(try client.code(of: line) == "rejected")
+        #expect(try client.state(of: "queue/a")?["note"] == "")
+        #expect(try client.state(of: "queue/b")?["note"] == "")
+        #expect(bus.engine.stateDigest == digest)
+        try client.revision(after: Self.draw("queue"))
+        #expect(try bus.isWhatTheLogSays())
+    }
+
     @Test func dryRunTellsWhatWouldBeReturned() throws {
         let client = try make().connect()
         let reply = try client.reply(to: Self.draw("queue/a", #","dryRun":true"#))
@@ -182,6 +197,41 @@ import Testing
         #expect(reply["results"]?["queue/b"] == 0)
         #expect(try bus.isWhatTheLogSays())
         #expect(try bus.crash().engine.stateDigest == bus.engine.stateDigest)
+    }
+
+    /// A keyed commit that could not be written is none, nor is what it returned: the request is carried out when it comes again.
+    @Test(.aloneOnly(because: "A member whose disk fails ends, and the bus goes on without it."))
+    func whatTheLogTookBackIsReturnedAnew() throws {
+        let bus = try make()
+        let client = bus.connect()
+        let (kept, lost) = (Self.draw("queue/a", #","key":"kept""#), Self.draw("queue/a", #","key":"lost""#))
+        try client.revision(after: kept)
+        bus.disk = .isBusy
+        client.send(lost)
+        bus.disk = .fails
+        #expect(try client.codes().contains("unavailable"))
+        bus.disk = .works
+        #expect(try client.reply(to: kept)["result"]?["ticket"] == 1)
+        #expect(try client.reply(to: #"{"op":"dispatch","store":"queue/a","action":"look"}"#)["result"] == 1)
+        let again = try client.reply(to: lost)
+        #expect(again["result"]?["ticket"] == 2 && again["duplicate"] == nil)
+        #expect(try client.reply(to: lost)["duplicate"] == true)
+        #expect(try bus.isWhatTheLogSays())
+    }
+
+    @Test(.aloneOnly(because: "A member of a shared bus hands nothing over."))
+    func handOverKeepsWhatKeysReturned() throws {
+        for log in [nil, MemoryLog()] {
+            let bus = try make { $0.log = log }
+            let client = bus.connect()
+            let line = Self.draw("queue", #","key":"all""#)
+            let first = try client.reply(to: line)
+            try client.revision(after: Self.draw("queue"))
+            try bus.restart()
+            let again = try client.reply(to: line)
+            #expect(first["results"] != nil && again["results"] == first["results"])
+            #expect(again["duplicate"] == true)
+        }
     }
 
     /// Actions of the past are told as they were when they were new.

@@ -172,6 +172,32 @@ import Testing
         #expect(try client.timers() == ["door/b left-open"])
     }
 
+    /// The payload of a timer is as long as a state at most, also where the store is new.
+    @Test func timerOfANewStoreIsAsShortAsAnyOther() throws {
+        let note = "{ note: '= notes[0] + notes[0]' }"
+        let long = Self.door("timers: { t: { for: 1m, while: open, action: remind, payload: \(note) } }")
+        var setup = MemoryBus.Setup()
+        setup.definitions = [long, Self.hand]
+        setup.limits.bus.state = 4096
+        let bus = try MemoryBus(setup)
+        let client = bus.connect()
+        func create(_ store: String, isOpen: Bool, _ count: Int) -> String {
+            let note = String(repeating: "x", count: count)
+            return
+                #"{"op":"create","store":"\#(store)","state":{"open":\#(isOpen),"notes":["\#(note)"]}}"#
+        }
+        try client.revision(after: create("door/a", isOpen: false, 3000))
+        #expect(try client.code(of: Self.action("open")) == "rejected")
+        #expect(try client.code(of: create("door/b", isOpen: true, 3000)) == "rejected")
+        #expect(
+            try client.code(
+                of: #"{"op":"dispatch","actions":[\#(create("door/b", isOpen: true, 3000))]}"#)
+                == "rejected")
+        #expect(try client.state(of: "door/b") == nil)
+        try client.revision(after: create("door/b", isOpen: true, 1000))
+        #expect(try client.timers() == ["door/b t"])
+    }
+
     // MARK: Other ways to a state
 
     @Test func newStoreBeginsWithWhatItsStateAsksFor() throws {

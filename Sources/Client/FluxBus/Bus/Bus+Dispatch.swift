@@ -125,7 +125,8 @@ extension Bus {
         try await tryOut(actions.map(BatchStep.init), timeout: timeout)
     }
 
-    /// The same with stores that are created and dropped; the latter are `dropped`.
+    /// Returns what a batch would do, without committing it. Stores that it would drop are in `dropped`, those that it would
+    /// create in `states`.
     public nonisolated(nonsending) func tryOut(
         _ steps: [BatchStep], timeout: TimeLimit = .standard
     ) async throws(BusError) -> JSONObject {

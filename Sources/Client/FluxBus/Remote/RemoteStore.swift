@@ -61,9 +61,9 @@ public final class RemoteStore<State: SharedState>: StateStore {
     /// The revision up to which the bus's state is known here.
     public var revision: Int { core.position.revision }
 
-    /// The state on the bus, with the store's own revision: the last commit that changed it, as `ifRevision` of
-    /// ``dispatch(_:ifRevision:if:timeout:)`` needs it. It asks the bus, and holds whatever any client had been told to be
-    /// committed when this was called.
+    /// Asks the bus for the state, and for the store's own revision, which ``dispatch(_:ifRevision:if:timeout:)`` takes as
+    /// `ifRevision`: that of the last commit that changed the store. The state has every commit that any client was told of
+    /// before the call.
     public func confirmed() async throws(BusError) -> (state: State, revision: Int) {
         var barrier = try await bus.sync()
         // What came before the answer may still wait for those of own actions.

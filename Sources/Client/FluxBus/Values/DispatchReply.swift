@@ -10,10 +10,10 @@ public struct DispatchReply: Sendable, Equatable {
     public let changed: Int
     /// True when the dispatch had been committed before and its answer was lost; it was not committed again.
     public let isDuplicate: Bool
-    /// What the action returns, where it has `returns`: of a dispatch of one action to one store. Nil also where the client
-    /// may not read the store.
+    /// What a single action on one store returns, if it has `returns`. Nil also where the client may not read the store.
     public let result: JSON?
-    /// The same of any other dispatch, by the addresses of the stores; of several actions on one store, the last.
+    /// What any other dispatch returns, by the addresses of its stores. Where several actions reach one store, the last one
+    /// counts.
     public let results: JSONObject
 
     public init(

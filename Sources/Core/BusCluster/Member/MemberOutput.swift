@@ -22,7 +22,7 @@ package enum MemberOutput: Sendable {
     /// The member's incarnation, to be made durable before anything is proposed under it: by it a member that was killed
     /// knows its own earlier run.
     case remember(incarnation: Int)
-    /// What it has seen of a log that has lost it, to be made durable before anything that follows.
+    /// Evidence of entries that it has seen and that the log has lost, to be made durable before anything that follows.
     case rememberProof(Evidence?)
     /// The replica can't go on from where it is. Another one is needed; `ClusterMember.begin` takes it.
     case needsReplica(ReplicaLack)
@@ -33,7 +33,7 @@ package enum MemberOutput: Sendable {
     case answered(Int, CommandOutcome, spent: Int)
     /// The entry with this ticket was not heard of in time.
     case failed(Int, MemberFailure)
-    /// Everything that anybody had been answered before `sync` is applied here.
+    /// Every entry that anybody was told the outcome of before `sync` is applied here.
     case synced(Int, revision: Int)
 
     // MARK: - For operators
@@ -97,11 +97,11 @@ package enum MemberStop: Equatable, Sendable {
 
 /// Which replica a member needs: a snapshot of another member, or an earlier one of its own.
 package struct ReplicaLack: Equatable, Sendable {
-    /// It stands there or behind it.
+    /// The place at which the replica has to stand, or behind which.
     package let least: Int
-    /// One of its own stands there at the latest; nil: none of its own will do.
+    /// The last place at which one of its own may stand; nil: none of its own will do.
     package let most: Int?
-    /// One of its own stands there at the latest, if it has such a one: the log is thought to have what lies before.
+    /// The last place at which one of its own should stand, if it has such a one: the log probably has what lies before.
     package let wanted: Int?
 
     package init(least: Int, most: Int?, wanted: Int? = nil) {

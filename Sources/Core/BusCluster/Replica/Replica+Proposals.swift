@@ -44,7 +44,7 @@ extension Replica {
             if case .refused = outcome { spent &+= ClusterLimits.operationsOfRefusal }
             effects.outcomes.append(outcome)
             effects.spent.append(spent)
-            if content.rules >= ClusterLimits.rulesOfOperations { left -= spent }
+            if content.rules >= BusLimits.rulesOfConditions { left -= spent }
         }
         if omitted.contains(.dueBeforeEntries) { carryOutDue() }
     }

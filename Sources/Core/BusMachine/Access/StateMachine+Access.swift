@@ -65,6 +65,28 @@ extension StateMachine {
             ? refusal : refusal.withheld(by: Self.forbidden(action, step.type.name))
     }
 
+    /// Throws unless all that the plan's steps depend on holds for the stores as they are; nothing is applied.
+    package func requireCare(by principal: Principal) throws(RequestError) {
+        if !plan.needsCare { return }
+        applying = .passUnretained(principal)
+        var budget = commitBudget
+        let before = budget.operations
+        defer { plan.operationsOfConditions += before - budget.operations }
+        if !plan.conditions.isEmpty {
+            for place in plan.steps.indices where !plan.conditions[place].isEmpty {
+                let step = plan.steps[place]
+                for store in step.store >= 0 ? [step.store] : step.type.members where store >= 0 {
+                    try requireOne(of: plan.conditions[place], step, store, &budget)
+                }
+            }
+        }
+        try compileBudget(plan.guardBytes, &budget)
+        for wanted in plan.guards {
+            try require(
+                wanted.condition, of: plan.steps[wanted.step].store, seenBy: plan.guardian, &budget)
+        }
+    }
+
     /// Whether one of the conditions holds; one that can't be evaluated does not.
     private func holds(_ conditions: [Expression], on data: JSON, _ budget: inout Budget) -> Bool {
         conditions.contains { condition in
@@ -88,7 +110,7 @@ extension StateMachine {
         var meta: JSONObject = [
             "time": .double(seconds), "revision": .int(revision + 1), "uid": who["uid"] ?? .null, "who": who,
         ]
-        if rules >= BusLimits.rulesOfWords {
+        if rules >= BusLimits.rulesOfConditions {
             for clock in ClockTime.allCases { meta[clock.rawValue] = .int(clock.value(at: seconds)) }
         }
         return [

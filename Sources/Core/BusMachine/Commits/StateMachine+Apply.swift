@@ -28,7 +28,7 @@ extension StateMachine {
                     &+ (mostRead &- facts.pointee.budget.reading) / BusLimits.bytesPerOperation
             }
             if plan.needsCare {
-                if plan.isGuarded { try applyWithCare(facts) } else { try applyWhereAllowed(facts) }
+                try applyWithCare(facts)
             } else if plan.actions.count == 1, plan.steps.count == 1 {
                 do throws(RequestError) {
                     try apply(plan.steps.elements.baseAddress!, facts)
@@ -80,18 +80,23 @@ extension StateMachine {
         }
     }
 
-    /// Applies the plan, each step to each store only after one of the step's conditions was found to hold.
-    private func applyWhereAllowed(_ facts: CommitContext.Place) throws(RequestError) {
-        for action in plan.actions.elements {
+    /// Applies the plan, each step to each store only where access rules and its client allow it.
+    private func applyWithCare(_ facts: CommitContext.Place) throws(RequestError) {
+        try compileBudget(plan.guardBytes, &facts.pointee.budget)
+        var guards = plan.guards[...]
+        for (number, action) in plan.actions.elements.enumerated() {
+            try applyStoreSteps(before: number, facts)
             if facts.pointee.keepsPrior { context.forgetPrior() }
             for place in action.steps {
                 let step = UnsafePointer(plan.steps.elements.baseAddress! + place)
+                let allowing = plan.conditions.isEmpty ? [] : plan.conditions[place]
+                let wanted = guards.first?.step == place ? guards.removeFirst().condition : nil
                 do throws(RequestError) {
                     if step.pointee.store >= 0 {
-                        try apply(step, to: step.pointee.store, where: plan.conditions[place], facts)
+                        try apply(step, to: step.pointee.store, where: allowing, wanted, facts)
                     } else {
                         for store in step.pointee.type.members where store >= 0 {
-                            try apply(step, to: store, where: plan.conditions[place], facts)
+                            try apply(step, to: store, where: allowing, wanted, facts)
                         }
                     }
                 } catch {
@@ -99,14 +104,17 @@ extension StateMachine {
                 }
             }
         }
+        try applyStoreSteps(before: .max, facts)
     }
 
+    /// What access rules ask comes first: who may not dispatch learns nothing by a condition.
     private func apply(
-        _ step: UnsafePointer<DispatchPlan.Step>, to store: Int32, where conditions: [Expression],
-        _ facts: CommitContext.Place
+        _ step: UnsafePointer<DispatchPlan.Step>, to store: Int32, where allowing: [Expression],
+        _ wanted: JSON?, _ facts: CommitContext.Place
     ) throws(RequestError) {
-        if !conditions.isEmpty {
-            try requireOne(of: conditions, step.pointee, store, &facts.pointee.budget)
+        if !allowing.isEmpty { try requireOne(of: allowing, step.pointee, store, &facts.pointee.budget) }
+        if let wanted {
+            try require(wanted, of: store, seenBy: plan.guardian, &facts.pointee.budget)
         }
         try apply(step, nil, to: store, facts)
     }
@@ -151,14 +159,6 @@ extension StateMachine {
         }
     }
 
-    /// Applies a step of the plan to one store.
-    @inline(never)
-    func apply(
-        stepAt place: Int, to index: Int32, _ facts: CommitContext.Place
-    ) throws(RequestError) {
-        try apply(plan.steps.elements.baseAddress! + place, nil, to: index, facts)
-    }
-
     /// Applies a step to one store: the precomputed writes, if there are any and they apply, else the
     /// type's mutation of its state.
     @inline(__always)
@@ -172,7 +172,13 @@ extension StateMachine {
         if let writes, writes.operations <= facts.pointee.budget.operations, draft.carryOut(writes.list) {
             facts.pointee.budget.operations &-= writes.operations
         } else {
-            try mutate(step, index, &draft)
+            do throws(RequestError) {
+                try mutate(step, index, &draft)
+            } catch {
+                // What it wrote before it failed is rolled back, too.
+                noteWrite(index, record, mark..<undoLog.records.count)
+                throw error
+            }
         }
         if record.pointee.write >= 0 { facts.pointee.budget.operations &-= BusLimits.operationsPerReturn }
         noteWrite(index, record, mark..<undoLog.records.count)
@@ -194,7 +200,6 @@ extension StateMachine {
     private func mutate(
         _ step: UnsafePointer<DispatchPlan.Step>, _ index: Int32, _ draft: inout Draft
     ) throws(RequestError) {
-        let mark = undoLog.records.count
         context.facts.pointee.store = Int(index)
         if stores.pointer(index).pointee.timers >= 0 { renewLease(of: index) }
         if step.pointee.type.readsItself { context.keep(draft.current, of: Int(index)) }
@@ -205,7 +210,6 @@ extension StateMachine {
             }
         }
         if case .failure(let error) = result {
-            noteWrite(index, stores.pointer(index), mark..<undoLog.records.count)
             throw withholding(
                 RequestError(.rejected, error.message).with("store", .string(error.store))
                     .with("action", .string(error.action)).with("path", error.path.map(JSON.string)),

@@ -55,10 +55,7 @@ public final class DispatchPlan {
     /// Steps are not applied one after the other without a look at the stores.
     @exclusivity(unchecked) @usableFromInline private(set) var needsCare = false
 
-    private func noteCare() { needsCare = !conditions.isEmpty || isGuarded }
-
-    /// Whether it depends on more than what access rules ask.
-    var isGuarded: Bool { !guards.isEmpty || !storeSteps.isEmpty }
+    private func noteCare() { needsCare = !conditions.isEmpty || !guards.isEmpty || !storeSteps.isEmpty }
 
     /// A store that a batch creates or drops.
     package struct StoreStep {

@@ -92,6 +92,8 @@ extension StateMachine {
         } else {
             stores.hide(step.store)
             entry.delist(step.store)
+            // It needs no timers any more, whatever earlier elements have made of it.
+            if facts.pointee.hasTurning { context.turning[Int(step.store)] = nil }
         }
         plan.storeStepsDone += 1
     }
@@ -181,6 +183,7 @@ extension StateMachine {
             let record = stores.pointer(store)
             if record.pointee.timers >= 0 { removeTimers(of: store) }
             stateBytes -= Int(record.pointee.size)
+            types[Int(record.pointee.type)].compact()
             stores.free(store)
             nameChanges += 1
         }

@@ -126,8 +126,9 @@ extension StateMachine {
                     throw PayloadFailure(
                         "the state would be longer than limits.state, \(limits.state) bytes.")
                 }
-                growth += size - Int(record.pointee.size)
-                planned.timers += try requireTimers(of: index, from: entry.type, to: type, on: state)
+                let timers = try requireTimers(of: index, from: entry.type, to: type, on: state)
+                growth += timers.reduce(size - Int(record.pointee.size), +)
+                planned.timers += timers.count
                 if state != record.pointee.state { planned.states.append((index, state)) }
             } catch {
                 let way =
@@ -139,17 +140,22 @@ extension StateMachine {
         }
     }
 
-    /// How many timers a store gains by a definition; throws where it can't have them.
+    /// The sizes of the timers that a store gains by a definition; throws where it can't have them.
     private func requireTimers(
         of store: Int32, from old: any StateType, to type: any StateType, on state: JSONObject
-    ) throws(PayloadFailure) -> Int {
+    ) throws(PayloadFailure) -> [Int] {
         do throws(TimerRefusal) {
-            let changes = try timerChanges(of: store, from: old, to: type, on: state)
-            let gained = changes.reduce(0) { $0 + ($1.setting == nil ? 0 : 1) }
+            let gained = try timerChanges(of: store, from: old, to: type, on: state).compactMap {
+                $0.setting.map { BusTimer.size(of: $0.payload) }
+            }
             guard
-                gained == 0
-                    || timers.count(from: firstTimer(of: .store(store))) + gained <= limits.timersOfStore
+                gained.isEmpty
+                    || timers.count(from: firstTimer(of: .store(store))) + gained.count
+                        <= limits.timersOfStore
             else { throw TimerRefusal("it would have more than \(limits.timersOfStore) timers") }
+            guard gained.allSatisfy({ $0 <= limits.state }) else {
+                throw TimerRefusal("a timer's payload would be longer than \(limits.state) bytes")
+            }
             return gained
         } catch {
             throw PayloadFailure("\(error.reason).")

@@ -192,9 +192,9 @@ public final class TypeEntry {
         compact()
     }
 
-    /// Compacts the members a few at a time once half of the places are empty, because a
-    /// type may have a million stores.
-    private func compact() {
+    /// A store has left its place. Once half of the places are empty, the members are compacted a few at a time, because a type
+    /// may have a million stores.
+    func compact() {
         if compacted == nil, members.count > 64, count * 2 < members.count { compacted = (0, 0) }
         guard var (end, next) = compacted else { return }
         // More than one for each store dropped, so that it comes to an end.

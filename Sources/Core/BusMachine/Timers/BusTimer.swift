@@ -46,12 +46,13 @@ package final class BusTimer {
         self.every = every
         self.purpose = purpose
         size =
-            if case .action(_, let payload, _) = purpose {
-                BusLimits.timerOverhead + payload.encodedSize
-            } else {
+            if case .action(_, let payload, _) = purpose { Self.size(of: payload) } else {
                 BusLimits.timerOverhead
             }
     }
+
+    /// What a timer with this payload counts as in the memory of the bus.
+    static func size(of payload: JSONObject) -> Int { BusLimits.timerOverhead + payload.encodedSize }
 
     /// Whether it stands in the table.
     package var isSet: Bool { slot >= 0 }

@@ -54,18 +54,27 @@ extension StateMachine {
         guard timers.count(from: firstTimer(of: timer.owner)) < most else {
             throw TimerRefusal("it has \(most) timers, which is the limit")
         }
-        guard timers.count < limits.timers else {
-            throw TimerRefusal("the bus has \(limits.timers) timers, which is the limit")
-        }
-        guard timer.size <= limits.state else {
-            throw TimerRefusal("the timer's payload is longer than \(limits.state) bytes")
-        }
-        guard stateMemory + timer.size <= limits.memory else {
-            throw TimerRefusal("the bus holds \(limits.memory) bytes, its memory limit")
-        }
+        try requireRoom(forTimers: 1, longest: timer.size, bytes: timer.size)
         restore(timer)
         timersSet += 1
         note(.added(timer))
+    }
+
+    /// Throws unless the bus has room for some more timers and for all that comes with them.
+    ///
+    /// - Parameters:
+    ///   - longest: The bytes of the longest timer.
+    ///   - bytes: The bytes of all of them together, and of what comes with them.
+    func requireRoom(forTimers count: Int, longest: Int, bytes: Int) throws(TimerRefusal) {
+        guard timers.count + count <= limits.timers else {
+            throw TimerRefusal("the bus has \(limits.timers) timers, which is the limit")
+        }
+        guard longest <= limits.state else {
+            throw TimerRefusal("the timer's payload is longer than \(limits.state) bytes")
+        }
+        guard stateMemory + bytes <= limits.memory else {
+            throw TimerRefusal("the bus holds \(limits.memory) bytes, its memory limit")
+        }
     }
 
     /// Leases a store: it is dropped after so many milliseconds without a dispatch that matches it.

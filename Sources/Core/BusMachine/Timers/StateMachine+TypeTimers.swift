@@ -79,10 +79,10 @@ extension StateMachine {
     func requireTimers(of type: any StateType, on state: JSONObject) throws(RequestError) {
         if type.ownTimers.isEmpty { return }
         do throws(TimerRefusal) {
-            let count = try begun(type, from: 0, on: state).count
-            guard timers.count + count <= limits.timers else {
-                throw TimerRefusal("the bus has \(limits.timers) timers, which is the limit")
-            }
+            let sizes = try begun(type, from: 0, on: state).map { BusTimer.size(of: $0.setting.payload) }
+            try requireRoom(
+                forTimers: sizes.count, longest: sizes.max() ?? 0,
+                bytes: sizes.reduce(state.encodedSize, +))
         } catch {
             throw RequestError(.rejected, "A new \(type.name) can't begin like this: \(error.reason).")
         }
@@ -177,7 +177,7 @@ extension StateMachine {
         }
     }
 
-    /// The same of one store, which has its state before.
+    /// Turns the timers of one store, which still has its state under the old definition.
     func turnTimers(of store: Int32, from old: any StateType, to type: any StateType, on state: JSONObject) {
         // That they can be set was found out when the definition was planned.
         for change in (try? timerChanges(of: store, from: old, to: type, on: state)) ?? [] {
