@@ -6,7 +6,7 @@ extension Term: CustomStringConvertible {
         return text
     }
 
-    /// How strongly the term's outermost operator binds: brackets are needed where that is less than asked for.
+    /// How strongly the term's outermost operator binds. The term needs brackets where its place asks for more.
     private var strength: Int {
         switch form {
         case .conditional: 0

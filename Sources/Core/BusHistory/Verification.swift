@@ -1,11 +1,11 @@
-/// Checks that the log's snapshots are what its commits make.
+/// Checks that the log's snapshots are the states that its commits lead to.
 package struct Verification {
-    /// What was found about one snapshot.
+    /// The finding about one snapshot.
     package struct Finding: Sendable {
         package let revision: Int
         package let stores: Int
         package let digest: String
-        /// Why it can't be trusted; nil when everything is right.
+        /// Why it can't be trusted; nil if it can.
         package let trouble: String?
     }
 

@@ -12,10 +12,10 @@ struct LogSurvey {
     private(set) var problems: [String] = []
     /// Whether commits at the end are damaged.
     private(set) var lostCommits = false
-    /// Of the member's copy that it is; nil if it is none, or if what says so can't be read.
+    /// The facts of the member's copy that this log is; nil if it is no copy, or if they can't be read.
     private(set) var copy: SharedCopySurvey?
 
-    /// - Throws: `damaged` if there is nothing to begin with; any other failure that keeps the file from being read.
+    /// - Throws: `damaged` if the log holds nothing that a bus could begin with; any other failure that keeps the file from being read.
     init(_ contents: LogContents) throws(LogFailure) {
         let snapshots = try findBase(contents)
         try followGroups(contents)
@@ -28,7 +28,7 @@ struct LogSurvey {
         do throws(LogFailure) {
             guard try contents.isCopy() else { return }
         } catch {
-            // Then the facts can't be read, which is found where they are needed.
+            // The facts can't be read then, which is found where they are needed.
             guard error.kind == .damaged else { throw error }
             return
         }
@@ -59,7 +59,7 @@ struct LogSurvey {
         let isWhole = try noting { survey throws(LogFailure) in
             guard let numbers = try contents.numbers() else { return }
             var next = try contents.number(after: survey.lastRevision)
-            // Without a group after the snapshot, the newest is checked all the same: the next is written behind it.
+            // Even without a group after the snapshot the newest group is checked: the next one is written behind it.
             if next > numbers.upperBound { next = numbers.upperBound }
             try contents.forEachGroup(from: next) { group throws(LogFailure) in
                 guard group.first <= survey.lastRevision + 1 else {
@@ -85,7 +85,7 @@ struct LogSurvey {
         return begins
     }
 
-    /// Runs what may find damage, and records it; false if it did.
+    /// Runs a check and records the damage that it finds; false if there was any.
     @discardableResult
     private mutating func noting(_ body: (inout Self) throws(LogFailure) -> Void) throws(LogFailure) -> Bool {
         do {

@@ -196,6 +196,13 @@ import Testing
         #expect(try client.state(of: "door/b") == nil)
         try client.revision(after: create("door/b", isOpen: true, 1000))
         #expect(try client.timers() == ["door/b t"])
+        // So it is where a definition brings the timer.
+        bus.definitions = [Self.door(""), Self.hand]
+        let root = bus.connect(uid: 0)
+        for line in [#"{"op":"reload"}"#, Self.action("open")] { try root.revision(after: line) }
+        bus.definitions = [long, Self.hand]
+        let refusal = try root.reply(to: #"{"op":"reload"}"#)["error"]?["message"]?.string
+        #expect(refusal?.contains("door/a: a timer's payload would be longer than 4096 bytes.") == true)
     }
 
     // MARK: Other ways to a state

@@ -16,7 +16,7 @@ import Synchronization
 /// time. A `next` that is called while the middleware runs commits at this place; called later it takes a new place and
 /// continues after this middleware. Called more than once, each call counts.
 ///
-/// It runs while the store commits, so it must not wait for another thread; work that takes time belongs into a task.
+/// It runs while the store commits, so it must not wait for another thread; work that takes time belongs in a task.
 public struct Middleware<State: Flux.State>: Sendable {
     let handle:
         @Sendable (State.Action, MiddlewareContext<State>, @escaping @Sendable (State.Action) -> Void) -> Void
@@ -52,8 +52,8 @@ public struct MiddlewareContext<State: Flux.State>: Sendable {
         return core?.state ?? transaction.state
     }
 
-    /// The commit under way when the middleware was called: the same object for all actions of an atomic list, another one for
-    /// each other commit.
+    /// The commit under way when the middleware was called: one object for all actions of an atomic list, and another one for
+    /// every other commit.
     package var commit: any AnyObject & Sendable { transaction }
 
     /// Dispatches to this store. Each action is queued separately and passes through the whole middleware. Once the store
@@ -66,8 +66,8 @@ public struct MiddlewareContext<State: Flux.State>: Sendable {
     }
 }
 
-/// The middleware of a store, each with a number that stays its own while others come and go: so an action that one of them passes
-/// on later continues behind that one.
+/// The middleware of a store. Each has a number that it keeps while others come and go, so that an action which it passes on
+/// later continues behind it.
 @usableFromInline
 final class MiddlewareChain<State: Flux.State>: Sendable {
     struct Link: Sendable {
@@ -75,9 +75,9 @@ final class MiddlewareChain<State: Flux.State>: Sendable {
         let middleware: Middleware<State>
     }
 
-    /// By their numbers.
+    /// In the order of their numbers.
     private let links: Mutex<[Link]>
-    /// Whether there is any.
+    /// Whether the store has any middleware.
     @usableFromInline let isUsed: Atomic<Bool>
 
     init(_ middleware: [Middleware<State>]) {
@@ -85,7 +85,7 @@ final class MiddlewareChain<State: Flux.State>: Sendable {
         isUsed = Atomic(!middleware.isEmpty)
     }
 
-    /// Those from this number on.
+    /// The middleware from this number on.
     func links(from number: Int) -> ArraySlice<Link> {
         links.withLock { links in links[(links.firstIndex { $0.number >= number } ?? links.endIndex)...] }
     }
@@ -117,7 +117,7 @@ final class MiddlewareChain<State: Flux.State>: Sendable {
     }
 }
 
-/// Where a middleware stands that is added to a store.
+/// The place of a middleware that is added to a store.
 public enum MiddlewarePosition: Sendable {
     /// Before all others: it sees each action as it was dispatched.
     case first
@@ -126,15 +126,15 @@ public enum MiddlewarePosition: Sendable {
 }
 
 extension Store {
-    /// Adds a middleware while the store is in use. It sees the actions whose commit begins after this has returned, until what is
-    /// returned is disposed of; the commit under way, if there is one, is left alone.
+    /// Adds a middleware while the store is in use. It sees the actions whose commits begin after this call, until the result is
+    /// disposed of; it does not see a commit that is under way.
     ///
     /// ```swift
     /// let logging = store.add(logger, at: .first)
     /// logging.dispose()
     /// ```
     ///
-    /// An action that was held back by a middleware and is passed on when that has been removed continues behind its place.
+    /// A middleware that was removed may still pass on an action that it held back: the action continues behind its place.
     @discardableResult
     public func add(_ middleware: Middleware<State>, at position: MiddlewarePosition = .last) -> Disposable {
         let number = core.middleware.add(middleware, at: position)

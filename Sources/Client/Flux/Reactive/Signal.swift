@@ -12,9 +12,9 @@
 /// the order of their registration. Each observation of a derived signal has its own memory (of the last value, say).
 public struct Signal<Value: Sendable>: SignalSource {
     @usableFromInline let attach: @Sendable (@escaping @Sendable (Emission<Value>) -> Void) -> Disposable
-    /// Whether ``select(_:)-(KeyPath<Value,Part>)`` of this signal, and of what derives from it, leaves equal values in.
+    /// Whether ``select(_:)-(KeyPath<Value,Part>)`` keeps repeated values, here and in signals that derive from this one.
     @usableFromInline private(set) var keepsRepeats: Bool
-    /// Whether no value equals the one before anyway.
+    /// Whether no value can equal the one before.
     @usableFromInline let isDistinct: Bool
 
     @inlinable
@@ -41,7 +41,7 @@ public struct Signal<Value: Sendable>: SignalSource {
         }
     }
 
-    /// The same signal, of whose values none is skipped by itself.
+    /// This signal, which keeps repeated values.
     @usableFromInline
     func keepingRepeats() -> Signal<Value> {
         var signal = self
@@ -109,7 +109,7 @@ extension SignalSource {
     /// The values as an asynchronous sequence that loses none; see ``Values``.
     public var values: Values<Value> { values(buffering: .unbounded) }
 
-    /// The values as an asynchronous sequence; `buffering` says what is kept for a loop that is slower.
+    /// The values as an asynchronous sequence; `buffering` says which values are kept for a slower loop.
     public func values(buffering: Buffering) -> Values<Value> {
         Values(signal: signal, buffering: buffering)
     }

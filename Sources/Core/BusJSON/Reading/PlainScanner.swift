@@ -1,15 +1,14 @@
 internal import CScan
 
-/// Takes what most texts consist of: short names, strings of plain ASCII, small numbers, and hardly any white space. Quotes are
-/// found 64 bytes at a time, so that a short string takes a few instructions.
+/// Reads the parts that most texts consist of: short names, strings of plain ASCII, small numbers, and hardly any white space.
+/// It finds quotes 64 bytes at a time, so that a short string takes a few instructions.
 ///
-/// Whatever else comes is for `JSONReader`, which accepts and refuses everything that it should; both continue where the other
-/// one stopped.
+/// `JSONReader` reads everything else, and decides what is JSON. Each of the two continues where the other one stopped.
 public struct PlainScanner {
     @usableFromInline var cursor: UnsafePointer<UInt8>
     @usableFromInline let end: UnsafePointer<UInt8>
     @usableFromInline let start: UnsafePointer<UInt8>
-    /// The 64 bytes that are looked at begin here.
+    /// Where the 64 bytes begin that are looked at.
     @usableFromInline var block: UnsafePointer<UInt8>
     /// Which of them are quotes, and which can't stand in a string of plain ASCII as they are; the first is the lowest bit.
     @usableFromInline var quotes: UInt64 = 0
@@ -28,9 +27,9 @@ public struct PlainScanner {
     @inlinable @inline(__always)
     public mutating func go(to reader: JSONReader) { cursor = reader.cursor }
 
-    /// Takes a name of one to seven bytes with its quotes and the colon right behind them, and a space before and after it if
-    /// there is one, as some encoders write: gives its bytes, the first lowest. 0 for whatever else comes: then the scanner
-    /// stands anywhere. Behind it there is at least one byte.
+    /// Takes a name of one to seven bytes with its quotes and the colon right behind them. As some encoders write a space before
+    /// or behind it, that is taken, too. Returns the bytes of the name, the first lowest. 0 if something else comes: then the
+    /// scanner may stand anywhere. At least one byte has to follow.
     @inlinable @inline(__always)
     public mutating func takeName() -> UInt64 {
         guard end - cursor > 12 else { return 0 }
@@ -44,7 +43,7 @@ public struct PlainScanner {
         return word & (UInt64.max &>> UInt64(truncatingIfNeeded: 64 &- length &<< 3))
     }
 
-    /// Takes a string that has no escapes, whose bytes are its text, if one comes next; nil leaves the scanner as it was.
+    /// Takes a string without escapes if one comes next; nil leaves the scanner as it was.
     @inlinable @inline(__always)
     public mutating func takeText() -> UnsafeRawBufferPointer? {
         guard cursor < end, cursor.pointee == UInt8(ascii: "\""), let quote = closingQuote() else {
@@ -55,8 +54,8 @@ public struct PlainScanner {
         return text
     }
 
-    /// Takes a whole number of at most seven digits, or a string that has no escapes: gives its bytes, quotes included. Nil
-    /// leaves the scanner as it was.
+    /// Takes a whole number of at most seven digits, or a string without escapes. Returns its bytes, quotes included. Nil leaves
+    /// the scanner as it was.
     @inlinable @inline(__always)
     public mutating func takeNumberOrText() -> UnsafeRawBufferPointer? {
         let first = cursor
@@ -121,8 +120,8 @@ public struct PlainScanner {
         return count > 0
     }
 
-    /// Where the string ends whose opening quote comes next. Nil for one that is not plain ASCII without escapes, for a long
-    /// one, and where it has no end.
+    /// The end of the string whose opening quote comes next. Nil if the string is long, has no end, or is not plain ASCII without
+    /// escapes.
     @inlinable @inline(__always)
     mutating func closingQuote() -> UnsafePointer<UInt8>? {
         let first = cursor + 1

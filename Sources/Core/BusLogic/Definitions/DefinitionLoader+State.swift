@@ -31,7 +31,7 @@ extension DefinitionLoader {
             })
     }
 
-    /// Where members are written as JSON Schema has those of an object.
+    /// Where members stand in `properties` beside `type: object`, as in JSON Schema; nil if they do not.
     func schemaAround(_ members: LocatedObject) -> Place? {
         guard mistakes.isStrict, case .scalar(.string("object"))? = members["type"]?.content,
             case .object? = members["properties"]?.content

@@ -49,3 +49,10 @@ struct TimerRule: Sendable {
     /// What repeats by itself does so once a second at most.
     static let shortestInterval = 1000
 }
+
+/// A timer that a type has of itself: set when its condition begins to hold for a store, and taken away when it ends.
+struct TypeTimer: Sendable {
+    let name: String
+    let condition: ExpressionNode
+    let setting: TimerRule.Setting
+}

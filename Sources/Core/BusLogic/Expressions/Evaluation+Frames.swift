@@ -1,8 +1,8 @@
 import BusJSON
 
-/// The scopes inside of each other: each iteration, and each later value of `try`, has data of its own.
+/// Nested scopes: each iteration, and each later value of `try`, has data of its own.
 extension Evaluation {
-    /// The data of a scope while another one covers it up.
+    /// The data of a scope while an inner one is evaluated.
     struct Frame {
         let element: JSON
         let accumulator: JSON
@@ -12,11 +12,11 @@ extension Evaluation {
     /// A part of an expression with data of its own.
     struct Body: Sendable {
         let node: ExpressionNode
-        /// Whether something in it climbs to the data around it, which is kept for that.
+        /// Whether something in it reads the data around it, which is kept for that.
         let climbs: Bool
     }
 
-    /// Enters a scope; gives what `leave` puts back.
+    /// Enters a scope, and returns the data that `leave` puts back.
     mutating func enter(_ body: Body) -> Frame {
         let outer = Frame(element: element, accumulator: accumulator, index: index)
         if body.climbs { frames.append(outer) }

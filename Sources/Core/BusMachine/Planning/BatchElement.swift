@@ -7,10 +7,10 @@ package struct BatchElement {
     package let target: String
     package let action: String
     package let payload: JSONObject
-    /// What its store must be like, as its client wants it.
+    /// What its client wants its store to be like.
     package let precondition: Precondition
 
-    /// `inDispatch`: it is one of a dispatch, and may say what its store must be like.
+    /// `inDispatch`: it belongs to a dispatch, so it may say what its store must be like.
     package init(_ element: JSON, place: String, inDispatch: Bool = false) throws(RequestError) {
         guard case .object(let object) = element else {
             throw .invalid(place, "\(place) must be an object with type or store, action and payload.")
@@ -20,7 +20,7 @@ package struct BatchElement {
         )
         var (revision, condition): (Int?, JSON?) = (nil, nil)
         for member in object.members {
-            // Made only for a mistake.
+            // Only a mistake needs this text.
             var name: String { "\(place).\(member.key.shortened(to: 80))" }
             switch (member.key, member.value) {
             case ("type", .string(let text)): type = text

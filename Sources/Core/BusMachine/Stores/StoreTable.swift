@@ -111,12 +111,6 @@ public final class StoreTable {
         return index
     }
 
-    /// Removes a store.
-    func remove(_ index: Int32) {
-        hide(index)
-        free(index)
-    }
-
     /// Takes away the address of a store: it is not found by it any more, nor counted, and keeps its record.
     func hide(_ index: Int32) {
         let hash = hash(of: index)

@@ -151,11 +151,6 @@ public final class TypeEntry {
         list(index)
     }
 
-    func remove(_ index: Int32) {
-        delist(index)
-        unlist(index)
-    }
-
     /// A store is reached by actions from now on. `relist` and `delist` take back one another; what was enlisted last is
     /// taken back by `undoEnlisting`.
     func enlist(_ index: Int32) {

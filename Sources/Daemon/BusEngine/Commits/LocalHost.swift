@@ -4,8 +4,8 @@ import BusLogic
 import BusMachine
 import BusProtocol
 
-/// Where commands run on this daemon: for a connection, or for the daemon itself. For a connection of a shared bus they are
-/// only taken as far as to what is proposed to all members.
+/// Where commands run on this daemon: for a connection, or for the daemon itself. For a connection of a shared bus they run only
+/// up to the proposal, which then goes to all members.
 final class LocalHost: CommandHost {
     private let machine: StateMachine
     private let commands: Commands
@@ -21,15 +21,15 @@ final class LocalHost: CommandHost {
 
     /// The connection whose request is executed; nil: timers, and sessions that end.
     private(set) var connection: Connection?
-    /// The line of that.
+    /// The line of that request.
     private var line = UnsafeRawBufferPointer(start: nil, count: 0)
     /// The present command has begun to make a store.
     private(set) var isCreating = false
-    /// What the will that was read counts as.
+    /// What the will that was read counts as in memory.
     private(set) var willBytes: Int?
-    /// The bus is shared: the command is taken as far as this member can tell what comes of it.
+    /// The bus is shared: the command runs only as far as this member can tell its outcome.
     private var isProposing = false
-    /// What is proposed ends with its client.
+    /// The proposed store or will ends with its client.
     private(set) var leavesSession = false
     /// How many stores the last dispatch reached.
     private var matched = 0
@@ -113,7 +113,7 @@ final class LocalHost: CommandHost {
         return true
     }
 
-    /// Whether there is room here for what is proposed. What depends on states is for all members to say.
+    /// Checks whether this member has room for a proposal. Whatever depends on states is decided by all members.
     private func admit(_ claim: Claim) throws(RequestError) {
         let connection = connection!
         switch claim {
@@ -139,7 +139,7 @@ final class LocalHost: CommandHost {
         }
     }
 
-    /// Whether the timer that is proposed takes the place of another, and so needs none of its own.
+    /// Whether the proposed timer replaces another one, and so needs no further room.
     private func replacesTimer() throws(RequestError) -> Bool {
         let request = commands.request
         guard let name = try machine.requestedTimer(in: request) else { return false }
@@ -149,7 +149,7 @@ final class LocalHost: CommandHost {
         return owner.flatMap { machine.timer(name, of: $0) } != nil
     }
 
-    /// Whether the actions can be told to subscribers does not depend on states, where they can be planned at all.
+    /// Whether the actions fit into events does not depend on states, if they can be planned at all.
     private func requireEventRoom() throws(RequestError) {
         if !admission.isLong(line) { return }
         machine.plan.clear()
@@ -183,7 +183,7 @@ final class LocalHost: CommandHost {
     func note(endOf session: SessionID) { log.appendEnd(of: session, machine) }
     func report(_ report: CommandReport) { outputs.report(report, of: machine) }
 
-    /// What was planned or computed for the request costs work, also where it came to nothing.
+    /// Planning and computing cost work even where the request comes to nothing.
     func finish() {
         if commands.request.present.contains(.actions) {
             clock.work += Work.batchAction * (machine.plan.actions.count + machine.plan.storeSteps.count)

@@ -10,10 +10,9 @@ package enum EngineOutput {
     case query(LogQuery)
     /// Definitions and limits are to be reloaded; `finishReload` brings them.
     case reload(ReloadRequest)
-    /// A request is to be put into the log that several machines share, where users take turns; `resolve` tells what comes of
-    /// it.
+    /// A request is to be put into the log that several machines share, where users take turns; `resolve` brings its outcome.
     case entry(ClusterEntry, ticket: Int, user: Int)
-    /// Everything that anybody was answered before is to be applied; `resolve` tells when it is.
+    /// Every entry that anybody was told the outcome of so far is to be applied; `resolve` says when that is done.
     case barrier(ticket: Int)
     /// A question about the members of the bus; `answer(_:with:)` brings its answer.
     case cluster(ClusterQuery)
@@ -25,7 +24,7 @@ package struct ReloadRequest: Sendable {
     let number: Int
     /// The principal that requested it, also when its connection is gone.
     let principal: Principal
-    /// What it would do is wanted, and nothing done.
+    /// A dry run: only what it would do is wanted.
     package let isDryRun: Bool
 }
 
@@ -53,7 +52,7 @@ package struct Diagnostic: Sendable {
 /// Outputs that wait for the engine's owner.
 final class Outputs {
     @exclusivity(unchecked) private var waiting: [EngineOutput] = []
-    /// The lowest level of diagnostics that is logged: those about every store or commit are made only then.
+    /// The lowest level of diagnostics that is logged. Diagnostics of every store or commit are made only if it is low enough.
     let reportsFrom: Diagnostic.Level
     /// Whether every commit is reported.
     let reportsCommits: Bool

@@ -1,5 +1,5 @@
-/// Actions of single stores that took long lately, and what they cost: the next one waits at the gate, as a dispatch to very
-/// many stores does. What an action costs on one store says nothing of another.
+/// Actions that took long on one store lately, and what they cost there: the next one waits at the gate, as a dispatch to a
+/// great many stores does. The cost on one store says nothing about another.
 final class ExpensiveActions {
     private struct Key: Hashable {
         let store: Int32
@@ -7,7 +7,7 @@ final class ExpensiveActions {
     }
 
     private var costs: [Key: Int] = [:]
-    /// Whoever makes more of them makes some forgotten, which then take one turn more each.
+    /// How many are remembered. With one more, all are forgotten, and each takes one turn more until it is known again.
     private static let most = 4096
 
     var isEmpty: Bool { costs.isEmpty }

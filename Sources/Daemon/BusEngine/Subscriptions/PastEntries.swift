@@ -1,8 +1,8 @@
-/// Entries of the log that a connection is being told of, and how far that has come. What was asked of the log is kept here;
-/// what is still in memory stays there.
+/// Entries of the log that a connection is being notified of, and how far that has come. Answers of the log are kept here;
+/// entries that are still in memory stay there.
 final class PastEntries: CountedOutput {
     enum Source {
-        /// The answer of the log, and the revision up to which it goes.
+        /// The answer of the log, and its last revision.
         case answer([UInt8], through: Int)
         /// The batch that began after this revision.
         case batch(after: Int)

@@ -3,7 +3,7 @@ import BusSystem
 import CLinux
 import Glibc
 
-/// Opens TCP sockets. Which addresses are allowed is the configuration's to decide.
+/// Opens TCP sockets. The configuration decides which addresses are allowed.
 enum TCPListening {
     /// - Parameter scheme: `tcp`, or `tls` for connections that begin with a handshake.
     static func open(
@@ -105,7 +105,7 @@ enum TCPListening {
     }
 }
 
-/// An address of this machine for TCP, in numbers: what others reach depends on it, and no name server may decide that.
+/// A numeric TCP address of this machine: it decides who reaches the bus, so it must not depend on a name server.
 package enum InternetHost: Sendable, Equatable {
     /// In network order.
     case version4(UInt32, text: String)
@@ -121,7 +121,7 @@ package enum InternetHost: Sendable, Equatable {
         if inet_pton(AF_INET, name, &version4) == 1 {
             self = .version4(version4.s_addr, text: name)
         } else if inet_pton(AF_INET6, name, &version6) == 1 {
-            // One address has many forms; the kernel's is compared.
+            // One address has many forms; the comparison takes the kernel's.
             var form = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))
             inet_ntop(AF_INET6, &version6, &form, socklen_t(form.count))
             let text = String(decoding: form.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)

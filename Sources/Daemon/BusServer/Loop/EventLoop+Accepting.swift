@@ -29,7 +29,7 @@ extension EventLoop {
     }
 
     private func accept(from listener: Listener) {
-        // One that comes may take the place of another whose handshake has to be tried first.
+        // A new connection may take the place of another one, whose handshake has to be tried first.
         let end =
             MonotonicClock.nanoseconds
             + (engine.isShared ? LoopLimits.sharedTurnNanoseconds : LoopLimits.acceptNanoseconds)
@@ -94,7 +94,7 @@ extension EventLoop {
     /// Refuses a connection for which there is no room.
     private func refuse(_ descriptor: Int32, _ listener: Listener, _ message: String) {
         clientLog.note(.warning, "connection refused: \(message)", nil)
-        // A handshake takes longer than there is time for now, and before it nothing can be said.
+        // There is no time for a handshake now, and nothing can be said before it.
         if listener.context != nil { return SystemCall.close(descriptor) }
         sayLastWords(to: descriptor, nil, .limit, message)
     }
@@ -121,8 +121,8 @@ extension EventLoop {
         case refused, nobodyWaits, noSpare
     }
 
-    /// Accepts one waiting connection with the spare descriptor, to refuse it. Without a descriptor the kernel does
-    /// not even say whether one waits.
+    /// Accepts one waiting connection with the spare descriptor, to refuse it. Without a spare descriptor the kernel does not
+    /// even say whether a connection waits.
     private func refuseWithSpare(_ listener: Listener) -> Refusal {
         guard spare.giveUp() else { return .noSpare }
         defer { spare.take() }

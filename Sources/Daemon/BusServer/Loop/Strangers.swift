@@ -6,8 +6,8 @@ import Glibc
 
 /// TCP clients that have not sent their hello yet. Every user of this machine can be one, so they cost as
 /// little as possible: the engine does not know them, there are few of them at a time, and only their first
-/// line is read, which is short. Where there is TLS, its handshake comes before that line, and counts as part of it: an
-/// unfinished one is known by nobody else.
+/// line is read, which is short. With TLS, the handshake comes before that line and counts as part of it: a client whose
+/// handshake is unfinished is known only here.
 ///
 /// They have an epoll descriptor of their own, which the loop watches as one of its acceptors.
 ///
@@ -19,12 +19,12 @@ final class Strangers {
         var peer: Peer
         /// Nil where there is no TLS.
         let transport: SecureTransport?
-        /// Until when it has to send its hello, in monotonic milliseconds.
+        /// The time by which it has to send its hello, in monotonic milliseconds.
         let due: Int
-        /// What it has sent, without empty lines at the beginning.
+        /// The bytes that it has sent, without empty lines at the beginning.
         var bytes: [UInt8] = []
-        /// Its first line is complete, and is not executed before then; or its handshake does not begin before then, or the
-        /// refusal of it is not sent.
+        /// The time before which nothing happens with it: its complete first line is not executed, its handshake does not begin,
+        /// or its refusal is not sent.
         var heldUntil: Int?
         /// It has waited for its handshake, if it had to.
         var mayShakeHands = false
@@ -39,7 +39,7 @@ final class Strangers {
             return String(address[..<(address.lastIndex(of: ":") ?? address.endIndex)])
         }
 
-        /// Whether nothing can be said to it yet: it would take words for a broken handshake.
+        /// Whether nothing can be sent to it yet: it would take a line for a broken handshake.
         var isDeaf: Bool { transport.map { !$0.isEstablished } ?? false }
 
         /// Whether its certificate was verified, so that its first line may be any.
@@ -77,8 +77,8 @@ final class Strangers {
         nextToken += 1
     }
 
-    /// The one that makes room for others: the oldest of those from the address with the most. So an address that opens many
-    /// connections takes the place of its own only.
+    /// The one that makes room for another: the oldest from the address that has the most. So an address that opens many
+    /// connections displaces only its own.
     var oldestOfMost: Stranger? {
         var counts: [String: Int] = [:]
         for stranger in all { counts[stranger.host, default: 0] += 1 }
@@ -96,7 +96,7 @@ final class Strangers {
         return all.remove(at: index)
     }
 
-    /// Delays what comes next until then.
+    /// Nothing further happens with it before a time.
     func hold(_ token: UInt64, until time: Int, _ calls: inout SystemCallCount) {
         guard let index = all.firstIndex(where: { $0.token == token }) else { return }
         all[index].heldUntil = time
@@ -134,7 +134,7 @@ final class Strangers {
 
     private func add(_ bytes: Slice<UnsafeMutableRawBufferPointer>, to index: Int) -> FirstLine {
         all[index].bytes += bytes
-        // Empty lines are ignored, so they must not fill the room.
+        // Empty lines are ignored, so they must not use up the limit.
         let start = all[index].bytes.firstIndex { $0 != UInt8(ascii: "\n") && $0 != UInt8(ascii: "\r") }
         all[index].bytes.removeFirst(start ?? all[index].bytes.count)
         if all[index].bytes.contains(UInt8(ascii: "\n")) { return .whole }

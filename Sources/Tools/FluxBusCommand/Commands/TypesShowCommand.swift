@@ -4,7 +4,7 @@ import BusJSON
 import FluxBus
 import TypeCode
 
-/// `fluxbus types show`, or without a further word `fluxbus types`: the state types and their actions, for people, and as code in
+/// `fluxbus types show`, or `fluxbus types` alone: shows the state types and their actions to people, and prints them as code in
 /// other languages.
 package struct TypesShowCommand: BusCommand {
     package static let configuration = CommandConfiguration(
@@ -121,7 +121,7 @@ package struct TypesShowCommand: BusCommand {
         try console.table(table)
     }
 
-    /// A part of the definition that has one row for each member; nothing if there is none.
+    /// A part of the definition, one row for each member; no rows if it is missing.
     private func show(
         _ part: JSON?, as heading: String, in console: Console, row: (JSON) -> [Table.Cell]
     ) throws {

@@ -6,12 +6,12 @@ import FluxBus
 import Glibc
 import TypeTesting
 
-/// Waits for files to change and for keys, and does what they ask for.
+/// Waits for changes of files and for keys, and responds to them.
 final class DevLoop {
     private let directory: String
     private let session: CommandSession
     private let watch: DirectoryWatch
-    /// The bus that is reloaded; nil while none answers and the files are not well yet.
+    /// The bus that is reloaded; nil while no bus answers and the files still have mistakes.
     private var bus: CommandSession?
     private var privateBus: PrivateBus?
     private var isWell = false
@@ -53,7 +53,7 @@ final class DevLoop {
         }
     }
 
-    // MARK: What is done
+    // MARK: Actions
 
     /// Checks and tests the files, and shows what a reload would change.
     private func check() throws {
@@ -91,7 +91,7 @@ final class DevLoop {
         if isRehearsal { try session.console.note("r reloads, q ends") }
     }
 
-    /// Starts a bus of its own where none answers.
+    /// Starts a bus of its own if none answers.
     private func startPrivately() throws {
         guard bus == nil else { return }
         let started = try PrivateBus(types: directory, stores: Self.types(in: directory).map { "\($0)/main" })

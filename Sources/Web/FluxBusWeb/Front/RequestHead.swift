@@ -1,7 +1,7 @@
-/// A request up to its empty line, checked: what HTTP forbids, or what two readers could understand differently, is refused
-/// before anything else reads it.
+/// A request up to its empty line, checked: a request that HTTP forbids, or that two readers could understand differently, is
+/// refused before anything else reads it.
 package struct RequestHead: Equatable {
-    /// Why a request is refused, as an answer.
+    /// The answer to a request that is refused.
     package struct Refusal: Error, Equatable {
         package let status: Int
         /// One sentence.
@@ -10,14 +10,14 @@ package struct RequestHead: Equatable {
         package static let malformed = Refusal(status: 400, reason: "This is not an HTTP request.")
     }
 
-    /// As it is passed on.
+    /// The bytes that are passed on.
     package let bytes: [UInt8]
     package let bodyLength: Int
     package let isUpgrade: Bool
     /// The client wants no other request on this connection.
     package let isLast: Bool
 
-    /// Fields that may stand in a request once.
+    /// Fields that a request may have only once.
     private static let single: Set<String> = [
         "host", "origin", "content-length", "authorization", "upgrade", "cookie", "sec-websocket-key",
         "sec-websocket-version", "if-none-match", "accept",
@@ -90,7 +90,7 @@ package struct RequestHead: Equatable {
         let blank: (UInt8) -> Bool = { $0 == 0x20 || $0 == 0x09 }
         let value = line[(colon + 1)...].drop(while: blank).reversed().drop(while: blank).reversed()
         guard value.allSatisfy({ ($0 >= 0x20 && $0 != 0x7f) || $0 == 0x09 }) else { throw .malformed }
-        // A neighbour's cookie may hold bytes in an encoding of its own; of ours none does.
+        // A neighbour's cookie may hold bytes in another encoding; ours never does.
         let ascii = value.map { $0 < 0x80 ? $0 : UInt8(ascii: "?") }
         return (
             String(decoding: line[..<colon], as: UTF8.self).lowercased(),
