@@ -26,13 +26,18 @@ package enum Names {
         }
     }
 
+    /// The same for a string.
+    package static func isStoreName(_ text: String) -> Bool {
+        text.utf8Span.span.withUnsafeBytes { isStoreName($0) }
+    }
+
     package static let longestTimer = 64
     package static let timerNameRule =
         "begin with a letter or digit, go on with letters, digits, _ : @ or -, and use at most 64 bytes"
 
     /// `[A-Za-z0-9][A-Za-z0-9_:@-]*`, at most 64 bytes: names of timers. Those that the bus makes begin otherwise.
     package static func isTimerName(_ text: String) -> Bool {
-        text.utf8.count <= longestTimer && text.utf8Span.span.withUnsafeBytes { isStoreName($0) }
+        text.utf8.count <= longestTimer && isStoreName(text)
     }
 
     private static func isLower(_ byte: UInt8) -> Bool { byte &- 97 < 26 }

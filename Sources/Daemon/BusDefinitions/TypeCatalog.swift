@@ -62,7 +62,11 @@ package struct TypeCatalog: Sendable {
         }
         types.sort { UTF8Order.precedes($0.name, $1.name) }
         self.types = types
-        if areAllNamed { DeclaredType.checkWaiting(names, beside: natives, &errors) }
+        if areAllNamed {
+            DeclaredType.checkWaiting(names, beside: natives, &errors)
+            // What is wrong with a type may be all that a view finds wrong.
+            if errors.isEmpty { DeclaredType.checkViews(types, beside: natives, &errors) }
+        }
         errors = errors.inOrder
     }
 

@@ -50,6 +50,7 @@ struct TypePageTests {
 
     @Test(arguments: [
         "type: t\ninitial: {}\n§\n", "type: t\ninitial: {}\nactions: { a: { § } }\n",
+        "view: t\nof: a\nvalues: { n: count() }\n§\n",
         "type: t\nstate: { x: { type: any, default: 1, § } }\n",
         "type: t\ninitial: {}\nactions: { a: { payload: { x: { type: any, § } } } }\n",
         "type: t\ninitial: {}\nactions: { a: { require: [{ if: { var: state }, § }] } }\n",

@@ -17,9 +17,10 @@ package enum SampleTypes {
     /// The same as files.
     package static func files(and definitions: [String] = []) throws -> [TypeCatalog.File] {
         let names = try FileManager.default.contentsOfDirectory(atPath: directory).sorted()
-        let replaced = definitions.compactMap { $0.firstMatch(of: /(?m)^type: *([A-Za-z0-9_-]+)/) }.map {
-            "\($0.1).yaml"
-        }
+        let replaced = definitions.compactMap { $0.firstMatch(of: /(?m)^(?:type|view): *([A-Za-z0-9_-]+)/) }
+            .map {
+                "\($0.1).yaml"
+            }
         let samples = try names.filter { $0.hasSuffix(".yaml") && !replaced.contains($0) }.map { name in
             TypeCatalog.File(
                 name: name, bytes: Array(try Data(contentsOf: URL(filePath: "\(directory)/\(name)"))))

@@ -257,14 +257,20 @@ extension TextCompiler {
     private mutating func check(member name: String, as path: Path, at position: Term.Position) {
         guard let review = base.review, let names = review.names, !review.isMember(name) else { return }
         if scope.isState, ["payload", "meta", "store", "stores"].contains(path.root) {
+            if let source = review.source {
+                return doubt(
+                    "\(path.root) is not there in a view, which reads the states of \(source), and nothing else.",
+                    at: position)
+            }
             return doubt(
                 "\(path.root) is only there in actions; here an expression reads the state, and nothing else.",
                 at: position)
         }
         let owner = path.root == "state" ? "state." : ""
         let others = owner.isEmpty ? base.named?.names ?? [] : []
+        let lack = review.source.map { "\($0) has no member \(name)" }
         doubt(
-            "\(owner)\(name) is in neither initial nor state; \(suggestion(for: name, among: names + others)) "
+            "\(lack ?? "\(owner)\(name) is in neither initial nor state"); \(suggestion(for: name, among: names + others)) "
                 + "To read what only some states have, write state.?\(name).orValue(VALUE).", at: position)
     }
 

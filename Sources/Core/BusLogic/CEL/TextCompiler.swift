@@ -56,6 +56,22 @@ struct TextCompiler {
             throw failure(error.message, at: error.position)
         }
         if isCondition { return (try condition(term, for: "a condition"), .boolean) }
+        return try finite(term)
+    }
+
+    /// What a function takes that is worked out for each store of a view, of one of some kinds.
+    mutating func compile(
+        _ term: Term, as kinds: ValueKinds, for owner: String
+    ) throws(SourceError) -> ExpressionNode {
+        defer { for doubt in doubts { base.review?.mistakes.doubt(doubt.message, at: place) } }
+        if kinds == .bool { return try condition(term, for: owner) }
+        let (node, schema) = try finite(term)
+        demand(schema, kinds, owner, term)
+        return node
+    }
+
+    /// A term whose value holds no double that JSON can't.
+    private mutating func finite(_ term: Term) throws(SourceError) -> Value {
         let (node, schema) = try value(term)
         let mayHoldDoubles = !schema.kinds.isDisjoint(with: [.double, .list, .map])
         guard mayBeInfinite, mayHoldDoubles else { return (node, schema) }

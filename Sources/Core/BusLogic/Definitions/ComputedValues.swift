@@ -26,7 +26,7 @@ struct ComputedValues: Sendable {
         }
 
         /// Whether it looks at the whole state.
-        var readsAll: Bool { reads == ComputedValues.anything }
+        var readsAll: Bool { reads == WatchedMembers.anything }
 
         @inline(__always)
         func scalar(
@@ -53,15 +53,12 @@ struct ComputedValues: Sendable {
 
     /// In an order in which each reads only those before it.
     private let entries: [Entry]
-    /// The members that any of them reads, or anything else that follows writes, each with a bit. Beyond 63 several share one,
-    /// and then some are worked out in vain.
-    private let watched: [(name: String, bit: UInt64)]
+    /// The members that any of them reads, or anything else that follows writes.
+    private let watched: WatchedMembers
     /// What all of them together read.
     private let allReads: UInt64
     /// What others read that follow writes: invariants, and the timers of the type.
     let otherReads: UInt64
-    /// Set by any write: those that read everything wait for it.
-    private static let anything = UInt64(1) << 63
 
     /// Takes computed values in the order of their dependencies. `shape` has all members of a state; `others` is what
     /// else is read after a write.
@@ -69,32 +66,19 @@ struct ComputedValues: Sendable {
         _ ordered: [(name: String, expression: ExpressionNode, reads: StateReads)],
         others: [StateReads] = [], shape: JSONObject
     ) {
-        var read: [String] = []
-        let names = ordered.flatMap(\.reads.names) + others.flatMap(\.names)
-        for name in names.sorted(by: UTF8Order.precedes) {
-            if read.last.map({ UTF8Order.equal($0, name) }) != true { read.append(name) }
-        }
-        let bits = read.enumerated().map { (name: $1, bit: UInt64(1) << UInt64(min($0, 62))) }
-        func mask(_ names: [String]) -> UInt64 {
-            let reads = names.reduce(into: StateReads()) { $0.insert($1) }
-            return bits.reduce(0) { reads.contains($1.name) ? $0 | $1.bit : $0 }
-        }
-        watched = bits
+        let watched = WatchedMembers(ordered.flatMap(\.reads.names) + others.flatMap(\.names))
+        self.watched = watched
         entries = ordered.map { value in
             Entry(
                 value.name, hint: shape.position(of: value.name).index, value.expression,
-                reads: value.reads.everything ? Self.anything : mask(value.reads.names),
-                bit: mask([value.name]))
+                reads: watched.mask(value.reads), bit: watched.mask(StateReads([value.name])))
         }
         allReads = entries.reduce(0) { $0 | $1.reads }
-        otherReads = others.reduce(0) { $0 | ($1.everything ? Self.anything : mask($1.names)) }
+        otherReads = others.reduce(0) { $0 | watched.mask($1) }
     }
 
     /// What of the writes concerns somebody who reads these.
-    func mask(_ reads: StateReads) -> UInt64 {
-        if reads.everything { return Self.anything }
-        return watched.reduce(0) { reads.contains($1.name) ? $0 | $1.bit : $0 }
-    }
+    func mask(_ reads: StateReads) -> UInt64 { watched.mask(reads) }
 
     /// What writes that mean these bits mean with all computed values that they may change.
     func reach(of written: UInt64) -> UInt64 {
@@ -125,9 +109,7 @@ struct ComputedValues: Sendable {
     }
 
     /// What a change of a member means to the computed values.
-    func bits(of name: String) -> UInt64 {
-        watched.reduce(Self.anything) { UTF8Order.equal($1.name, name) ? $0 | $1.bit : $0 }
-    }
+    func bits(of name: String) -> UInt64 { watched.bits(of: name) }
 
     /// Whether any computed value reads what was written.
     @inline(__always)

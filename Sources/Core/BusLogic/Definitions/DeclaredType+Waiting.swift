@@ -24,7 +24,7 @@ extension DeclaredType {
 
         /// Nil where the file does not say how the type is called.
         package init?(_ source: LocatedValue) {
-            guard case .object(let root) = source.content, let type = root["type"],
+            guard case .object(let root) = source.content, let type = root["type"] ?? root["view"],
                 case .scalar(.string(let name)) = type.content
             else { return nil }
             self.name = name

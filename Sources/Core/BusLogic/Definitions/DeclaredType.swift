@@ -28,6 +28,8 @@ package final class DeclaredType: StateType {
     let plain: JSONObject
     /// What every state satisfies; nil where the definition does not say.
     package let schema: StateSchema?
+    /// How its states are worked out, where it is a view: nobody changes them.
+    package let view: ViewRules?
     /// The file's text about `waitFor`, for errors that need other types.
     let waitForPlaces: [Place]
     /// Where the type's name stands.
@@ -102,6 +104,7 @@ package final class DeclaredType: StateType {
         migrations = parts.migrations
         actionNames = parts.actions.map(\.name)
         timeToLive = parts.timeToLive
+        view = parts.view
         tests = parts.tests
         place = parts.place
     }

@@ -8,7 +8,9 @@ extension DefinitionLoader {
         let members = try root["computed"]?.object("computed").members ?? []
         for member in members {
             if parts.plain[member.key] != nil {
-                let place = root["initial"]?.json[member.key] == nil ? "state" : "initial"
+                let place =
+                    parts.view != nil
+                    ? "values" : root["initial"]?.json[member.key] == nil ? "state" : "initial"
                 mistakes.add(
                     "\(member.key) is in \(place) too; give the computed value another name.",
                     at: member.place)

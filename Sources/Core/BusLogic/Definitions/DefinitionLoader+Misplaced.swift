@@ -7,7 +7,11 @@ extension DefinitionLoader {
     func refuseStrangers(in root: LocatedObject) {
         for member in root.strangers(besides: Self.members) {
             let key = member.key
-            if Self.contains(Self.actionMembers, key) {
+            if ["of", "by", "values"].contains(key) {
+                mistakes.add(
+                    "\(key) belongs to a view; write view: instead of type: if this is one.", at: member.place
+                )
+            } else if Self.contains(Self.actionMembers, key) {
                 mistakes.add(
                     "\(key) belongs to an action; write it below the action's name, indented further.",
                     at: member.place)

@@ -22,6 +22,8 @@ struct DefinitionLoader {
         var actions: [DeclaredAction] = []
         var migrations = Migrations(steps: [])
         var timeToLive: Int?
+        /// How the states of a view are worked out.
+        var view: ViewRules?
         var tests: LocatedValue?
         var place: Place
     }
@@ -67,6 +69,7 @@ struct DefinitionLoader {
     mutating func load() -> Parts {
         guard let written = mistakes.collect({ () throws(SourceError) in try source.object("A state type") })
         else { return parts }
+        if written.member("view") != nil { return loadView(written) }
         let root = expanded(written)
         var definition = root.json
         definition["schemas"] = nil
@@ -112,9 +115,9 @@ struct DefinitionLoader {
     }
 
     /// What the member `expressions` says.
-    private static let language = "cel"
+    static let language = "cel"
 
-    private mutating func loadLanguage(_ root: LocatedObject) throws(SourceError) {
+    mutating func loadLanguage(_ root: LocatedObject) throws(SourceError) {
         readsText = mistakes.isStrict || root["expressions"] != nil
         _ = try root["expressions"]?.word("expressions", among: [Self.language])
     }
@@ -164,7 +167,7 @@ struct DefinitionLoader {
     }
 
     /// Type and action names: `[a-z][A-Za-z0-9_-]*`, at most 64 bytes.
-    private static func check(name: String, of owner: String, at place: Place) throws(SourceError) {
+    static func check(name: String, of owner: String, at place: Place) throws(SourceError) {
         let bytes = name.utf8
         let isGood =
             bytes.first.map { 97...122 ~= $0 } == true

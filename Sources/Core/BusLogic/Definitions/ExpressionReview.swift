@@ -21,6 +21,8 @@ final class ExpressionReview {
     let payload: LoadedPayload?
     /// How the state is called in a read: `state.` in an action.
     private let prefix: String
+    /// The type whose states a view reads; nil for expressions of the type itself.
+    let source: String?
 
     private var payloadReads: [String] = []
     private var readsWholePayload = false
@@ -30,8 +32,12 @@ final class ExpressionReview {
     /// Reads inside an iteration that look like reads of the payload, by its member's name.
     private(set) var hiddenReads: [Text] = []
 
-    init(_ mistakes: Mistakes, names: [String]?, schema: StateSchema?, payload: LoadedPayload?) {
+    init(
+        _ mistakes: Mistakes, names: [String]?, schema: StateSchema?, payload: LoadedPayload?,
+        of source: String? = nil
+    ) {
         self.mistakes = mistakes
+        self.source = source
         self.names = names
         self.schema = schema
         self.payload = payload

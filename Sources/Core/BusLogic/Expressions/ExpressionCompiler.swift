@@ -94,6 +94,17 @@ struct ExpressionCompiler {
         return value
     }
 
+    /// Compiles what a function of a view takes, of one of some kinds.
+    mutating func compile(
+        _ term: Term, as kinds: ValueKinds, for owner: String, in scope: ExpressionScope, at place: Place
+    ) throws(SourceError) -> ExpressionNode {
+        hasText = true
+        var compiler = TextCompiler(self, in: scope, at: place)
+        let node = try compiler.compile(term, as: kinds, for: owner)
+        self = compiler.base
+        return node
+    }
+
     /// Whether the one member of an object is no operator but the name of an expression in text.
     private func isBuilt(_ object: LocatedObject) -> Bool {
         guard readsText, case .scalar(.string(let text)) = object.members[0].value.content else {

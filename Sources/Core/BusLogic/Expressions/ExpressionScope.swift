@@ -49,6 +49,8 @@ struct StateReads {
     /// It may read any: a path is computed, or the whole state is looked at.
     var everything = false
 
+    init(_ names: [String] = []) { self.names = names }
+
     /// Names are compared by their bytes, as everywhere on the bus.
     func contains(_ name: String) -> Bool { names.contains { UTF8Order.equal($0, name) } }
 

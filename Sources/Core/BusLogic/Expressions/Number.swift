@@ -1,7 +1,7 @@
 import BusJSON
 
 /// A number while an operator works on it: an exact integer as long as it can be one.
-enum Number {
+package enum Number: Sendable {
     case int(Int)
     /// May be infinite, because a text may say so; results must be finite.
     case double(Double)
@@ -14,7 +14,7 @@ enum Number {
     }
 
     /// Negative, zero or positive; integers and doubles are compared exactly, not by rounding one of them.
-    func compared(to other: Number) -> Int {
+    package func compared(to other: Number) -> Int {
         switch (self, other) {
         case (.int(let a), .int(let b)): a < b ? -1 : a > b ? 1 : 0
         case (.double(let a), .double(let b)): a < b ? -1 : a > b ? 1 : 0

@@ -1,4 +1,5 @@
 import BusJSON
+import BusLogic
 import BusProtocol
 import BusState
 
@@ -8,10 +9,54 @@ enum TypeFileSchema {
 
     static var type: JSONObject {
         [
-            "title": "A state type of FluxBus", "type": "object", "required": ["type"],
-            "additionalProperties": false,
-            "anyOf": [["required": ["state"]], ["required": ["initial"]]],
-            "definitions": .object(definitions.merging(testDefinitions)), "properties": .object(members),
+            "title": "A state type of FluxBus, or a view", "type": "object", "additionalProperties": false,
+            "if": ["required": ["view"]], "then": view,
+            "else": [
+                "required": ["type"], "anyOf": [["required": ["state"]], ["required": ["initial"]]],
+                "properties": nothing(for: viewMembers.keys),
+            ],
+            "definitions": .object(definitions.merging(testDefinitions)),
+            "properties": .object(members.merging(viewMembers)),
+        ]
+    }
+
+    private static var view: JSON {
+        let shared = ["summary", "computed", "expressions"]
+        return [
+            "required": ["of", "values"],
+            "properties": nothing(for: members.keys.filter { !shared.contains($0) }),
+        ]
+    }
+
+    /// Members that are not there.
+    private static func nothing(for names: [String]) -> JSON {
+        var members = JSONObject()
+        for name in names { members[name] = false }
+        return .object(members)
+    }
+
+    private static var viewMembers: JSONObject {
+        let functions = ViewFunction.allCases.map(\.rawValue).joined(separator: "|")
+        return [
+            "view": Part.text("The view's name: a lower-case letter, then letters, digits, _ and -.", name),
+            "of": Part.either(
+                "The type whose stores it is made of, or a list of types.",
+                ["type": "string", "pattern": .string(name)],
+                [
+                    "type": "array", "items": ["type": "string", "pattern": .string(name)], "minItems": 1,
+                    "maxItems": 32, "uniqueItems": true,
+                ]),
+            "by": Part.value(
+                "An expression over each store: the view has a store for each value. Without it there is one, called all.",
+                "string"),
+            "where": Part.value("A condition: which stores count.", "string"),
+            "values": [
+                "description": "The members of the view's states: a function of all stores for each.",
+                "type": "object", "minProperties": 1, "maxProperties": 64,
+                "additionalProperties": [
+                    "type": "string", "pattern": .string("^=?\\s*(\(functions))\\s*\\("),
+                ],
+            ],
         ]
     }
 

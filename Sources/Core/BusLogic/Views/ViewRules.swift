@@ -1,0 +1,179 @@
+import BusJSON
+import BusProtocol
+import BusSource
+import BusState
+
+/// How a view is worked out: from which types, in which of its stores each of their stores counts, and for what.
+package final class ViewRules: Sendable {
+    /// One member of the view's states.
+    package struct Value: Sendable {
+        package let name: String
+        package let function: ViewFunction
+        /// What it makes its value of; nil for `count()` and `list`.
+        let argument: ExpressionNode?
+        /// How many addresses `list` has at most.
+        package let limit: Int
+        package let path: StatePath
+        /// The members of a source that it reads.
+        package let reads: UInt64
+        /// What its change means to the computed values of the view.
+        package let bits: UInt64
+
+        /// Whether each source counts for it in a way of its own.
+        package var hasArgument: Bool { argument != nil }
+    }
+
+    /// The types whose stores it is made of, in written order.
+    package let sources: [String]
+    let sourcePlaces: [Place]
+    let key: ExpressionNode?
+    let condition: ExpressionNode?
+    /// By the bytes of their names.
+    package let values: [Value]
+    /// The members of a source that decide in which store of the view it counts, if in any.
+    package let keyReads: UInt64
+    /// All members of a source that anything reads.
+    package let allReads: UInt64
+    private let watched: WatchedMembers
+    /// What was written, for the check against the types that it reads.
+    let written: Written
+
+    /// The expressions as they stand in the file.
+    struct Written: Sendable {
+        var key: LocatedValue?
+        var condition: LocatedValue?
+        var values: [LocatedObject.Member] = []
+    }
+
+    /// An expression that is evaluated for each source.
+    struct Compiled {
+        let node: ExpressionNode
+        let reads: StateReads
+    }
+
+    /// A member of the view's states before it is known what else is read.
+    struct LoadedValue {
+        let name: String
+        let function: ViewFunction
+        let argument: Compiled?
+        let limit: Int
+    }
+
+    init(
+        sources: [(name: String, place: Place)], key: Compiled?, condition: Compiled?, values: [LoadedValue],
+        shape: JSONObject, bits: (String) -> UInt64, _ written: Written
+    ) {
+        self.sources = sources.map(\.name)
+        sourcePlaces = sources.map(\.place)
+        self.key = key?.node
+        self.condition = condition?.node
+        self.written = written
+        let ofKey = [key, condition].compactMap { $0?.reads }
+        let all = ofKey + values.compactMap { $0.argument?.reads }
+        let watched = WatchedMembers(all.flatMap(\.names))
+        self.watched = watched
+        keyReads = ofKey.reduce(0) { $0 | watched.mask($1) }
+        allReads = all.reduce(0) { $0 | watched.mask($1) }
+        self.values = values.map { value in
+            Value(
+                name: value.name, function: value.function, argument: value.argument?.node,
+                limit: value.limit,
+                path: StatePath([value.name], hint: shape.position(of: value.name).index, isOfType: true),
+                reads: value.argument.map { watched.mask($0.reads) } ?? 0, bits: bits(value.name))
+        }
+    }
+
+    /// What a change of a member of a source means to the expressions.
+    package func bits(of name: String) -> UInt64 { watched.bits(of: name) }
+
+    /// A change of anything.
+    package static let anything = UInt64.max
+}
+
+/// What a source counts as for one value of a view.
+package enum ViewContribution: Equatable, Sendable {
+    /// It is left out: the expression fails, or its value is of no kind that the function takes.
+    case none
+    case flag(Bool)
+    case integer(Int)
+    /// Finite, and never minus zero.
+    case double(Double)
+    case text(ExactText)
+
+    /// The number that it is.
+    package var number: Number? {
+        switch self {
+        case .integer(let number): .int(number)
+        case .double(let number): .double(number)
+        default: nil
+        }
+    }
+}
+
+/// A text that equals another one by its bytes, as everywhere on the bus; for Swift, others are equal, too.
+package struct ExactText: Hashable, Sendable {
+    package let text: String
+
+    package init(_ text: String) { self.text = text }
+
+    package static func == (left: ExactText, right: ExactText) -> Bool {
+        UTF8Order.equal(left.text, right.text)
+    }
+
+    package func hash(into hasher: inout Hasher) {
+        for byte in text.utf8 { hasher.combine(byte) }
+    }
+}
+
+/// Evaluates the expressions of a view on its sources. What fails, or costs more than a computed value may, is left out.
+package final class ViewReader {
+    private let rules: ViewRules
+    private var evaluation = Evaluation()
+
+    package init(_ rules: ViewRules) { self.rules = rules }
+
+    /// The name of the view's store in which a source counts; nil where it counts in none.
+    package func key(of state: UnsafePointer<JSONObject>) -> String? {
+        if let condition = rules.condition, value(of: condition, state) != .bool(true) { return nil }
+        guard let key = rules.key else { return ViewRules.onlyStore }
+        switch value(of: key, state) {
+        case .string(let text): return Names.isStoreName(text) ? text : nil
+        case .int(let number): return number < 0 ? nil : String(number)
+        case .bool(let flag): return flag ? "true" : "false"
+        default: return nil
+        }
+    }
+
+    /// What a source counts as for the value at an index.
+    package func contribution(
+        to index: Int, of state: UnsafePointer<JSONObject>
+    ) -> ViewContribution {
+        let value = rules.values[index]
+        guard let argument = value.argument else { return .none }
+        let found = self.value(of: argument, state)
+        switch (value.function.kinds, found) {
+        case (.bool, .bool(let flag)?): return .flag(flag)
+        case (.bool, _): return .flag(false)
+        case (.number, .int(let number)?): return .integer(number)
+        case (.number, .double(let number)?): return number.isFinite ? .double(number + 0) : .none
+        case (_, .string(let text)?) where value.function == .counts:
+            return text.utf8.count <= ViewRules.longestKey ? .text(ExactText(text)) : .none
+        case (_, .int(let number)?) where value.function == .counts: return .text(ExactText(String(number)))
+        case (_, .bool(let flag)?) where value.function == .counts:
+            return .text(ExactText(flag ? "true" : "false"))
+        default: return .none
+        }
+    }
+
+    private func value(of node: ExpressionNode, _ state: UnsafePointer<JSONObject>) -> JSON? {
+        evaluation.begin(.ofComputed, on: state)
+        do throws(EvaluationFailure) { return try node.value(&evaluation) } catch { return nil }
+    }
+}
+
+extension ViewRules {
+    /// The name of the store of a view without `by`.
+    package static let onlyStore = "all"
+    /// The longest text that `counts` tells apart, in bytes.
+    static let longestKey = 128
+}
