@@ -261,6 +261,13 @@ let package = Package(
                 "TestSupport",
             ],
             exclude: ["Requests/table.jsonl"]),
+        // What the bus works out from the stores there are.
+        .testTarget(
+            name: "ViewTests",
+            dependencies: [
+                "BusDefinitions", "BusEngine", "BusHistory", "BusJSON", "BusLogic", "BusMachine", "BusSource",
+                "TestModes", "TestSupport",
+            ]),
         // Who may do what, by rules that change.
         .testTarget(
             name: "AccessTests",
@@ -437,8 +444,8 @@ let floors = [
 
     "Tests/Core": ["BusJSONTests", "BusCELTests", "BusLogicTests", "ClusterTests"],
     "Tests/Daemon": [
-        "BusYAMLTests", "BusDefinitionsTests", "TypeTestingTests", "ContractTests", "AccessTests",
-        "HostileClientTests",
+        "BusYAMLTests", "BusDefinitionsTests", "TypeTestingTests", "ContractTests", "ViewTests",
+        "AccessTests", "HostileClientTests",
         "SimulationTests", "ModelTests",
         "TranscriptTests", "CostTests", "BusLogTests", "EtcdLogTests", "ClusterDaemonTests",
         "DurabilityTests", "SystemdTests", "BusServerTests", "FluxBusDaemonTests",

@@ -96,6 +96,7 @@ extension Commands {
 
     /// Without rules a store is dropped and reverted by its creator, and by operators, for whom their machine vouches.
     package func requireOwnership(of index: Int32, by caller: Caller) throws(RequestError) {
+        try machine.refuseView(of: index)
         if machine.access != nil || caller.isOperator || caller.principal.identity == nil { return }
         let creator = machine.stores.pointer(index).pointee.creator
         if creator >= 0, creator == caller.principal.number { return }

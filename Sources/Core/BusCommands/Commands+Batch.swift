@@ -87,6 +87,7 @@ extension Commands {
         by caller: Caller, _ host: any CommandHost
     ) throws(RequestError) -> Bool {
         let entry = try machine.requireType(parts.type)
+        try machine.refuseView(entry)
         let lease = try machine.requestedTimeToLive(creation.timeToLive, of: entry)
         if creation.ifMissing, machine.stores.find(type: entry.index, name: parts.name) != nil { return true }
         try machine.requireFree(creation.store, parts, entry)

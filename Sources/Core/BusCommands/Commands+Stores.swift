@@ -14,6 +14,7 @@ extension Commands {
         try require(.create, address, caller.grants, "create")
         guard try host.admit(.proposal(.store)) else { return nil }
         let entry = try machine.requireType(parts.type)
+        try machine.refuseView(entry)
         var wanted = isEarlier ? nil : try requestedState()
         let isEphemeral = try request.flag(.ephemeral, default: false)
         let ifMissing = try request.flag(.ifMissing, default: false)

@@ -20,7 +20,12 @@ struct HistoryFilter {
     /// Whether a commit concerns it: an action addressed to it, to its type, or to every type that has the action; stores
     /// created, dropped or replaced; or a definition of its type that came, changed or went.
     func wants(_ entry: JSONObject) -> Bool {
-        guard let subject else { return true }
+        subject.map { Self.isAbout(entry, $0) } ?? true
+    }
+
+    /// A commit concerns a view if it concerns one of its sources.
+    private static func isAbout(_ entry: JSONObject, _ subject: HistorySubject) -> Bool {
+        if subject.sources.contains(where: { isAbout(entry, $0) }) { return true }
         func concerns(_ action: JSON) -> Bool { Self.concerns(action, subject) }
         func matches(_ address: String) -> Bool { Self.matches(address, subject) }
         for definition in entry["definitions"]?.array ?? []

@@ -55,11 +55,21 @@ package struct BusLimits: Sendable, Equatable {
         return limits
     }
 
+    // MARK: - Views
+
+    /// What a store that a view reads takes in memory, and what each of the view's values adds, in bytes.
+    package static let viewRow = 48
+    package static let viewValue = 48
+    /// A commit takes these operations in advance for each view that reads a store which it writes, and for each value of the
+    /// view: what the view does about the write can't be refused later.
+    package static let operationsPerView = 10
+    package static let operationsPerViewValue = 4
+
     // MARK: - Rules
 
     /// The number of the rules by which entries are applied. It grows where they come to other states or refusals than the
-    /// rules before, and an entry is applied by the rules that it was made by. Rules 4 add words of definitions and
-    /// conditions of requests; no entry of rules 3 comes out differently by them.
+    /// rules before, and an entry is applied by the rules that it was made by. Rules 4 add words of definitions, views
+    /// and conditions of requests; no entry of rules 3 comes out differently by them.
     package static let rules = 4
 
     /// From these rules on, the bytes that expressions read are counted, and what the states of new stores spend.
@@ -136,6 +146,13 @@ package struct BusLimits: Sendable, Equatable {
 
     /// What a store takes of the memory beside its state.
     package static let storeOverhead = 128
+    /// What a store takes that a view reads, and for each of the view's values.
+    package static let viewRow = 48
+    package static let viewValue = 48
+    /// So many operations of a commit are taken for each view that reads a store which it writes, and for each of its values:
+    /// what the view does about it can't be refused later.
+    package static let operationsPerView = 10
+    package static let operationsPerViewValue = 4
     /// What the last change of a part of a store takes, which access rules show by itself.
     package static let partRevision = 64
     /// What a timer takes beside its payload.

@@ -39,6 +39,9 @@ public final class StateMachine {
     @exclusivity(unchecked) var commitOrder: [TypeEntry] = []
     @exclusivity(unchecked) package internal(set) var dropLog = DropLog()
 
+    /// What the bus works out from the stores there are.
+    @exclusivity(unchecked) var viewTable = ViewTable()
+
     /// What is due at a time.
     @exclusivity(unchecked) package internal(set) var timers = TimerTable()
 
@@ -139,7 +142,9 @@ public final class StateMachine {
     package var storeCount: Int { stores.count }
 
     /// What the stores count as, in bytes.
-    package var stateMemory: Int { stateBytes + stores.count * BusLimits.storeOverhead + timers.bytes }
+    package var stateMemory: Int {
+        stateBytes + stores.count * BusLimits.storeOverhead + timers.bytes + viewTable.bytes
+    }
 
     /// What the record of changes in parts counts as, in bytes.
     package var partsMemory: Int { (parts?.count ?? 0) * BusLimits.partRevision }
@@ -167,6 +172,8 @@ public final class StateMachine {
         swap(&typesByName, &other.typesByName)
         swap(&commitOrder, &other.commitOrder)
         swap(&dropLog, &other.dropLog)
+        swap(&viewTable, &other.viewTable)
+        updateViewFlags()
         swap(&keys, &other.keys)
         sessions.become(&other.sessions)
         swap(&timers, &other.timers)

@@ -18,6 +18,8 @@ package final class UndoLog {
         package var path: [String] {
             @inline(__always) _read { yield parts.pointee.segments }
         }
+        /// What a path of a type is known by, which is written to again and again; nil for any other.
+        package var pathOfType: UnsafeRawPointer? { parts.pointee.isOfType ? UnsafeRawPointer(parts) : nil }
         /// The index of the path's first segment at the write; only a guess by now.
         package var hint: Int { parts.pointee.hint }
 

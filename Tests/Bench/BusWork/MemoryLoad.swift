@@ -16,6 +16,9 @@ package final class MemoryLoad {
         package var idleSubscribers = 0
         /// Members of each state beside the one that changes, about 20 bytes each.
         package var members = 0
+        /// Views of the type: how many, and whether they read the member that changes.
+        package var views = 0
+        package var areViewsMeant = false
         /// Whether requests name the first store only.
         package var isInstance = false
         /// The format of changes: `merge`, `patch` or `state`.
@@ -74,7 +77,8 @@ package final class MemoryLoad {
 
     private static func types(of setting: Setting) throws -> [DeclaredType] {
         guard case .kind = setting.request else {
-            return [try DeclaredType(definition: definition(setting.members))]
+            return try [DeclaredType(definition: definition(setting.members))]
+                + (0..<setting.views).map { try DeclaredType(definition: view($0, setting.areViewsMeant)) }
         }
         return try RequestKind.definitions.map { try DeclaredType(definition: JSON(parsing: Array($0.utf8))) }
     }
@@ -90,6 +94,17 @@ package final class MemoryLoad {
                     "increment": ["count": ["var": "payload.by"]],
                 ]
             ],
+        ]
+    }
+
+    private static func view(_ number: Int, _ isMeant: Bool) -> JSON {
+        let member = isMeant ? "count" : "member0"
+        let values: JSON = [
+            "counters": "count()", "sum": .string("sum(\(member))"), "most": .string("max(\(member))"),
+        ]
+        return [
+            "type": .string("view\(number)"),
+            "view": ["of": "counter", "values": values],
         ]
     }
 

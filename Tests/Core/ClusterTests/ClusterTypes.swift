@@ -23,7 +23,21 @@ enum ClusterTypes {
         ],
     ]
 
-    static func load() throws -> [any StateType] { [try DeclaredType(definition: counter)] }
+    /// What the members work out alike.
+    private static let totals: JSON = [
+        "type": "totals",
+        "view": [
+            "of": "counter",
+            "values": [
+                "counters": "count()", "sum": "sum(count)", "times": "sum(at)", "latest": "argmax(at)",
+                "counts": "counts(count)",
+            ],
+        ],
+    ]
+
+    static func load() throws -> [any StateType] {
+        [try DeclaredType(definition: counter), try DeclaredType(definition: totals)]
+    }
 }
 
 /// The same definition with other code behind it, as in a build that is not the others'.

@@ -185,6 +185,7 @@ extension StateMachine {
         facts.pointee.budget.operations &-=
             BusLimits.operationsPerStore &+ BusLimits.operationsPerWrite &* (undoLog.records.count &- mark)
             &+ draft.work
+            &+ Unmanaged.passUnretained(step.pointee.type)._withUnsafeGuaranteedRef { $0.viewOperations }
         facts.pointee.budget.bytes &-= 16 &* draft.copied
         guard facts.pointee.budget.operations >= 0, facts.pointee.budget.bytes >= 0 else {
             throw withholding(budgetUsedUp(step.pointee.action, index), of: step, Rejection.Kind.budget.text)
@@ -277,7 +278,7 @@ extension StateMachine {
 
     /// Records which undo records belong to which store.
     @inline(__always)
-    private func noteWrite(
+    func noteWrite(
         _ index: Int32, _ record: UnsafeMutablePointer<StoreRecord>, _ records: Range<Int>
     ) {
         let known = record.pointee.write

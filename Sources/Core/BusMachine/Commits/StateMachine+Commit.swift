@@ -25,8 +25,17 @@ public protocol CommitObserver {
     func created(_ store: Int32)
     /// The commit drops a store, whose record is there until `ends` returns.
     func dropped(_ store: Int32)
+    /// Views gain stores, each of which is told as created.
+    func viewsGain(_ stores: [Int32])
+    /// They have gained and lost stores; the records of those that were lost are there until this returns.
+    func viewsHaveGained(_ stores: [Int32], lost: [Int32])
     /// All changes have been made.
     func ends(by principal: Principal, actions: Bool, key: KeyedRequest?, _ details: CommitDetails?)
+}
+
+extension CommitObserver {
+    public func viewsGain(_ stores: [Int32]) {}
+    public func viewsHaveGained(_ stores: [Int32], lost: [Int32]) {}
 }
 
 /// Nobody sees the commit, as when it is replayed.
@@ -54,18 +63,21 @@ extension StateMachine {
         by principal: Principal, actions: Bool, key: KeyedRequest?, _ details: CommitDetails?,
         to observer: some CommitObserver
     ) -> Bool {
+        if place.pointee.hasViews { deriveViews(details) }
         place.pointee.revision &+= 1
         place.pointee.sequenceBefore = place.pointee.sequence
         place.pointee.changed = 0
         observer.began(actions: actions, details)
         if let details {
             commit(allOf: details, to: observer)
-        } else if writeSet.count == 1 {
+        } else if writeSet.count == 1, !place.pointee.hasViewStores {
             observer.wrote(at: 0, commitWrite(at: 0), isAlone: true)
         } else {
             commitWrites(to: observer)
         }
+        if place.pointee.hasViewStores { commitViewStores(to: observer) }
         observer.ends(by: principal, actions: actions, key: key, details)
+        if place.pointee.hasViewStores { removeViewStores(observer) }
         if let details { removeDropped(of: details) }
         return endCommit()
     }
@@ -178,7 +190,8 @@ extension StateMachine {
     /// Marks the store as changed in this commit.
     @inline(__always)
     private func bump(_ index: Int32, _ record: UnsafeMutablePointer<StoreRecord>) {
-        changed &+= 1
+        // Those of views differ, too, and are not what was dispatched to.
+        if record.pointee.creator != StoreRecord.view { changed &+= 1 }
         sequence &+= 1
         record.pointee.revision = revision
         record.pointee.sequence = sequence

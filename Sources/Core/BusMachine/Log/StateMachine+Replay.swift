@@ -279,7 +279,7 @@ extension StateMachine {
             define(type)
         }
         for name in undefined {
-            guard typesByName[name]?.count ?? 0 == 0 else {
+            guard let entry = typesByName[name], entry.count == 0 || entry.view != nil else {
                 throw RequestError(.internal, "it takes away a type that has stores")
             }
             undefine(name)

@@ -56,6 +56,7 @@ extension StateMachine {
 
     func requireAction(_ name: UnsafeRawBufferPointer, of entry: TypeEntry) throws(RequestError) -> Int {
         if let index = entry.action(named: name) { return index }
+        try refuseView(entry)
         let text = String(decoding: name.prefix(80), as: UTF8.self)
         throw RequestError(
             .unknownAction,

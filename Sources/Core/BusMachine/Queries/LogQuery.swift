@@ -50,9 +50,11 @@ package struct HistorySubject: Sendable {
     package let store: String?
     /// The actions of the type, to which a dispatch to every type may have been one; nil where it is not known.
     package let actions: [String]?
+    /// The types that a view is made of, whose commits change it.
+    package let sources: [HistorySubject]
 
-    package init(type: String, store: String?, actions: [String]?) {
-        (self.type, self.store, self.actions) = (type, store, actions)
+    package init(type: String, store: String?, actions: [String]?, sources: [HistorySubject] = []) {
+        (self.type, self.store, self.actions, self.sources) = (type, store, actions, sources)
     }
 }
 

@@ -284,6 +284,7 @@ package final class StoreQuery {
                 writer.append(
                     decimal: selection.view?.revision(of: index, in: machine) ?? record.pointee.revision)
                 writer.append(record.pointee.owner >= 0 ? ",\"ephemeral\":true" : ",\"ephemeral\":false")
+                if record.pointee.creator == StoreRecord.view { writer.append(",\"view\":true") }
                 machine.appendLease(of: index, to: writer)
                 writer.append(UInt8(ascii: "}"))
                 if writer.count > room { return false }

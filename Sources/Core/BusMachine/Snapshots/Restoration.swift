@@ -14,6 +14,7 @@ package final class Restoration {
     private var definitions: [String: JSON] = [:]
     private var definitionsInOrder: [JSON] = []
     private var stores: [TransferRecord] = []
+    private var viewStamps: [String: StateMachine.ViewStamp] = [:]
     private var drops: [TransferRecord] = []
     private var timers: [TransferRecord] = []
     /// Types that kept the definition of the records.
@@ -41,6 +42,7 @@ package final class Restoration {
         case "identity": try takeIdentity(record)
         case "session": try takeSession(record)
         case "store": stores.append(record)
+        case "view": try takeView(record)
         case "drop": drops.append(record)
         case "timer": timers.append(record)
         case "key": try takeKey(record)
@@ -54,10 +56,18 @@ package final class Restoration {
     package struct Outcome {
         package let replaced: [(store: Int32, state: JSONObject)]
         package let kept: [String]
+        /// Views whose definitions have changed, and the names of those that are gone: they come into force by a commit, so that
+        /// it tells what that changes.
+        let views: [any StateType]
+        let goneViews: [String]
+
+        /// Whether nothing is to be committed.
+        package var isEmpty: Bool { replaced.isEmpty && views.isEmpty && goneViews.isEmpty }
     }
 
     /// Applies everything once all records are there.
     package func finish() throws(TransferFailure) -> Outcome {
+        let (views, goneViews) = try setViewsAside()
         // Where a log says which definitions hold, a new machine begins without any.
         if machine.types.isEmpty {
             for definition in definitionsInOrder { try define(definition) }
@@ -68,7 +78,8 @@ package final class Restoration {
         machine.keys.forgottenThrough = try bus.integer("keysForgotten")
         machine.sequence = try bus.integer("sequence")
         try takeDrops(forgottenThrough: bus.integer("dropsForgotten"))
-        return Outcome(replaced: replaced, kept: kept)
+        machine.restoreViews(viewStamps)
+        return Outcome(replaced: replaced, kept: kept, views: views, goneViews: goneViews)
     }
 
     // MARK: Types
@@ -79,6 +90,32 @@ package final class Restoration {
         }
         definitions[name] = definition
         definitionsInOrder.append(definition)
+    }
+
+    /// Gives a machine that has types already the views that the records were made with, and returns those that it had.
+    private func setViewsAside() throws(TransferFailure) -> (views: [any StateType], gone: [String]) {
+        if machine.types.isEmpty { return ([], []) }
+        var views: [any StateType] = []
+        for type in machine.liveTypes.map(\.type)
+        where type.isView && definitions[type.name] != type.definition {
+            let isOther = definitions[type.name].map { $0["view"] == nil } ?? false
+            if isOther { continue }
+            views.append(type)
+            machine.undefine(type.name)
+        }
+        var gone: [String] = []
+        for definition in definitionsInOrder where definition["view"] != nil {
+            let name = definition["type"]?.string ?? ""
+            if let known = machine.typesByName[name] {
+                if known.type.isView { continue }
+                // A type of this name takes its place.
+                views.append(known.type)
+            } else if !views.contains(where: { $0.name == name }) {
+                gone.append(name)
+            }
+            try define(definition)
+        }
+        return (views, gone)
     }
 
     private func define(_ definition: JSON) throws(TransferFailure) {
@@ -210,7 +247,7 @@ package final class Restoration {
     private func fitted(
         _ records: [TransferRecord], to type: (any StateType)?, old: JSON
     ) -> [JSONObject]? {
-        guard let type else { return nil }
+        guard let type, !type.isView else { return nil }
         let (named, namedNow) = (NamedMembers(of: old), NamedMembers(of: type.definition))
         var states: [JSONObject] = []
         for record in records {
@@ -248,13 +285,28 @@ package final class Restoration {
                 place: -1, size: Int32(size),
                 creator: Int32(truncatingIfNeeded: try record.anyInteger("creator")), write: -1))
         entry.add(index)
-        for pair in record.members["parts"]?.array ?? [] {
-            guard let rule = pair[0]?.int, let revision = pair[1]?.int else { throw record.missing("parts") }
-            machine.parts?.restore(index, rule: rule, revision: revision)
+        for part in try parts(of: record) {
+            machine.parts?.restore(index, rule: part.rule, revision: part.revision)
         }
         machine.stateBytes += size
         session?.ephemeralStores.insert(index)
         return index
+    }
+
+    private func parts(of record: TransferRecord) throws(TransferFailure) -> [(rule: Int, revision: Int)] {
+        var parts: [(rule: Int, revision: Int)] = []
+        for pair in record.members["parts"]?.array ?? [] {
+            guard let rule = pair[0]?.int, let revision = pair[1]?.int else { throw record.missing("parts") }
+            parts.append((rule, revision))
+        }
+        return parts
+    }
+
+    private func takeView(_ record: TransferRecord) throws(TransferFailure) {
+        let address = "\(try record.string("type"))/\(try record.string("name"))"
+        let (revision, sequence) = (try record.integer("revision"), try record.integer("sequence"))
+        guard revision <= machine.revision, sequence > 0 else { throw record.missing("revision") }
+        viewStamps[address] = .init(revision: revision, sequence: sequence, parts: try parts(of: record))
     }
 
     private func takeDrops(forgottenThrough: Int) throws(TransferFailure) {

@@ -79,13 +79,15 @@ extension StateMachine {
     private func writeStores(of entry: TypeEntry, to writer: RecordWriter) {
         for index in entry.members where index >= 0 {
             let store = stores.pointer(index)
-            writer.record("store") { record in
+            // The state of a view's store follows from the others, but not when it last changed.
+            let isOfView = store.pointee.creator == StoreRecord.view
+            writer.record(isOfView ? "view" : "store") { record in
                 record("type", .string(entry.name))
                 record("name", .string(store.pointee.name))
-                record("state", .object(store.pointee.state))
+                if !isOfView { record("state", .object(store.pointee.state)) }
                 record("revision", .int(store.pointee.revision))
                 record("sequence", .int(store.pointee.sequence))
-                record("creator", .int(Int(store.pointee.creator)))
+                if !isOfView { record("creator", .int(Int(store.pointee.creator))) }
                 if store.pointee.owner >= 0 { record("owner", .int(store.pointee.owner)) }
                 guard let seen = parts?.record(of: index), !seen.isEmpty else { return }
                 record("parts", .array(seen.map { [.int($0.rule), .int($0.revision)] }))
@@ -125,11 +127,11 @@ extension StateMachine {
 extension StateMachine {
     /// A digest that differs if the states of two buses do: every store's address, its state byte for byte, its own
     /// revision, and whether it is ephemeral; and every timer and lease. Creators, and the numbers of identities, are not
-    /// part of it.
+    /// part of it, nor are the stores of views, which follow from the others.
     package var stateDigest: String {
         let line = ByteWriter()
         let sum = ByteWriter()
-        for entry in typesInOrder {
+        for entry in typesInOrder where entry.view == nil {
             for index in entry.inOrder {
                 let record = stores.pointer(index)
                 line.clear()

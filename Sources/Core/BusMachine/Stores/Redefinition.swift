@@ -67,6 +67,7 @@ extension StateMachine {
         var misfits = Misfits()
         for entry in typesInOrder where !loaded.contains(where: { $0.name == entry.name }) {
             planned.undefined.append(entry.name)
+            if entry.view != nil { continue }
             let count = isWithEphemeral ? entry.count : stay(of: entry)
             if count > 0 {
                 misfits.add(
@@ -83,6 +84,17 @@ extension StateMachine {
             }
             if entry.type.definition == type.definition { continue }
             planned.definitions.append(type.definition)
+            // The stores of a view are not migrated but worked out.
+            if entry.view != nil { continue }
+            if type.isView {
+                if entry.count > 0 {
+                    misfits.add(
+                        entry.name,
+                        "\(entry.name) is a view now but has \(entry.count == 1 ? "1 store" : "\(entry.count) stores") of its own; drop them first, or give the view another name."
+                    )
+                }
+                continue
+            }
             plan(type, for: entry, isWithEphemeral, into: &planned, &growth, &misfits)
         }
         if stateMemory + growth > limits.memory {

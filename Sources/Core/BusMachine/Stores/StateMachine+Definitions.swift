@@ -8,6 +8,7 @@ extension StateMachine {
         let entry = TypeEntry(index: Int32(types.count), type: type, stores: stores)
         types.append(entry)
         typesByName[type.name] = entry
+        noteDefinition(of: type)
     }
 
     /// Orders types by name, but after those they wait for.
@@ -78,8 +79,20 @@ extension StateMachine {
         return planned.isEmpty ? nil : details
     }
 
+    /// Puts in force what was restored in another form, to be committed next.
+    package func redefine(by outcome: Restoration.Outcome) -> CommitDetails {
+        let details = CommitDetails()
+        details.replaced = outcome.replaced
+        for type in outcome.views { define(type) }
+        for name in outcome.goneViews { undefine(name) }
+        orderTypes()
+        plan.clear()
+        return details
+    }
+
     func define(_ type: any StateType) {
         if let known = types.first(where: { $0.name == type.name }) {
+            noteDefinition(of: type, before: known.type)
             known.redefine(type)
             typesByName[type.name] = known
         } else {
@@ -87,8 +100,9 @@ extension StateMachine {
         }
     }
 
-    /// Removes a type that has no stores.
+    /// Removes a type that has no stores, or is a view.
     func undefine(_ name: String) {
+        if let known = typesByName[name] { noteDefinition(of: known.type) }
         typesByName[name] = nil
         removeTimers(ofType: name)
     }

@@ -37,10 +37,11 @@ extension StateMachine {
         return state
     }
 
-    /// Throws if an address is taken.
+    /// Throws if an address is taken, or one of a view.
     package func requireFree(_ address: String, _ parts: AddressParts, _ entry: TypeEntry)
         throws(RequestError)
     {
+        try refuseView(entry)
         if stores.find(type: entry.index, name: parts.name) != nil {
             throw RequestError(.exists, "\(address) exists already; use it, or say `ifMissing`.")
         }

@@ -32,4 +32,6 @@ public struct StoreRecord {
     /// Creator of stores that the configuration lists.
     package static let configured: Int32 = -2
     package static let nobody: Int32 = -1
+    /// Creator of the stores of views.
+    package static let view: Int32 = -3
 }

@@ -34,6 +34,12 @@ public final class TypeEntry {
     /// Whether its actions read other stores of the type, as they were before the action.
     @exclusivity(unchecked) private(set) var readsItself = false
 
+    /// How its stores are worked out, where it is a view.
+    @exclusivity(unchecked) package private(set) var view: ViewRules?
+    /// The views that read it, and what they take of a commit's operations for each store that is written.
+    @exclusivity(unchecked) private(set) var viewReaders: ViewReaders?
+    @exclusivity(unchecked) private(set) var viewOperations = 0
+
     /// How many of its stores have a lease, which every dispatch renews that matches them: so none of them is left out.
     @exclusivity(unchecked) private var leases = 0
 
@@ -77,6 +83,7 @@ public final class TypeEntry {
         actions = NameTable(actionNames.enumerated().map { (name: $1, number: Int32($0)) })
         workPerStore = Array(repeating: 0, count: actionNames.count)
         encoded = nil
+        view = (type as? DeclaredType)?.view
         schemas = actionNames.indices.map { type.payloadSchema(of: $0) }
         definitions += 1
     }
@@ -88,6 +95,11 @@ public final class TypeEntry {
                 $0.operations <= BusLimits.storeOperations ? $0 : nil
             }
         }
+    }
+
+    func read(by readers: ViewReaders?, operations: Int) {
+        viewReaders = readers
+        viewOperations = operations
     }
 
     /// A lease begins (1) or ends (-1).

@@ -100,6 +100,16 @@ extension LiveCommits: CommitObserver {
     func created(_ store: Int32) { hub.publishState(of: store) }
     func dropped(_ store: Int32) { hub.publishDrop(of: store) }
 
+    func viewsGain(_ stores: [Int32]) {
+        clock.work += Work.create * stores.count
+        for index in stores { hub.groups.join(index) }
+    }
+
+    func viewsHaveGained(_ stores: [Int32], lost: [Int32]) {
+        clock.work += Work.drop * lost.count + reads.noteCreated(stores) + reads.noteDropped(lost)
+        for index in lost { hub.groups.leave(index) }
+    }
+
     @inline(__always)
     func ends(by principal: Principal, actions: Bool, key: KeyedRequest?, _ details: CommitDetails?) {
         hub.endPublication(by: principal, actions: actions)

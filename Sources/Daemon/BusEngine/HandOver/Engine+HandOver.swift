@@ -55,11 +55,8 @@ extension Engine {
         hub.groups.noteTypes()
         hub.noteRevision()
         for record in subscriptions { try hub.takeOver(record) }
-        if !outcome.replaced.isEmpty {
-            let details = CommitDetails()
-            details.replaced = outcome.replaced
-            machine.plan.clear()
-            commits.commit(by: .daemon, actions: false, details)
+        if !outcome.isEmpty {
+            commits.commit(by: .daemon, actions: false, machine.redefine(by: outcome))
         }
         if !isLogToCome {
             // Without a log the rules are those of the configuration, whatever the daemon before went by.

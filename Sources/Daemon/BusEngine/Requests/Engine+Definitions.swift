@@ -123,6 +123,7 @@ extension Engine {
         } catch {
             throw RequestError(.rejected, error.message)
         }
+        let views = machine.rehearsedViews(of: planned)
         let room = limits.daemon.line - id.count - Self.restOfRehearsal
         try replies.answerWithinLine(connection, id: id) { writer in
             writer.append(revision: machine.revision)
@@ -131,23 +132,28 @@ extension Engine {
                 jsonArray: planned.definitions.map { $0["type"] ?? .null }
                     + planned.undefined.map(JSON.string))
             writer.append(planned.migrations)
-            writer.append(",\"changed\":", decimal: planned.states.count)
+            let count = planned.states.count + views.count
+            writer.append(",\"changed\":", decimal: count)
             writer.append(",\"states\":{")
             var shown = 0
-            for (store, state) in planned.states {
+            func show(_ address: String, _ state: JSONObject) -> Bool {
                 let mark = writer.count
                 if shown > 0 { writer.append(UInt8(ascii: ",")) }
-                writer.append(quoted: machine.address(of: Int(store)))
+                writer.append(quoted: address)
                 writer.append(UInt8(ascii: ":"))
                 writer.append(jsonObject: state)
                 guard writer.count <= room else {
                     writer.truncate(to: mark)
-                    break
+                    return false
                 }
                 shown += 1
+                return true
+            }
+            if planned.states.allSatisfy({ show(machine.address(of: Int($0.store)), $0.state) }) {
+                _ = views.allSatisfy { show($0.address, $0.state) }
             }
             writer.append(UInt8(ascii: "}"))
-            if shown < planned.states.count { writer.append(",\"more\":true") }
+            if shown < count { writer.append(",\"more\":true") }
             return true
         }
     }

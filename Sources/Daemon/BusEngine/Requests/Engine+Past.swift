@@ -37,7 +37,9 @@ extension Engine {
 
     private func historySubject(_ type: String, _ store: String? = nil) -> HistorySubject {
         let known = machine.types.first { UTF8Order.equal($0.name, type) }
-        return HistorySubject(type: type, store: store, actions: known?.actionNames)
+        return HistorySubject(
+            type: type, store: store, actions: known?.actionNames,
+            sources: (known?.view?.sources ?? []).map { historySubject($0) })
     }
 
     /// Where the commits begin that a request wants to see; nil for the oldest that are kept.

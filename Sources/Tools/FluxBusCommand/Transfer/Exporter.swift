@@ -21,8 +21,8 @@ struct Exporter {
         }
         let header = Recording.Header(epoch: epoch, base: base, last: newest)
         try write(header)
-        try writeDefinitions(at: base)
-        try writeStates(at: base)
+        let views = try writeDefinitions(at: base)
+        try writeStates(at: base, but: views)
         // Where the commits themselves scroll by, nobody needs to be told.
         if output.isTerminal {
             try writeCommits(header, from: reader, nil)
@@ -43,16 +43,22 @@ struct Exporter {
                 + "\"until\":\(header.last)}\n")
     }
 
-    private func writeDefinitions(at base: Int) throws {
+    /// Returns the names of views.
+    private func writeDefinitions(at base: Int) throws -> Set<String> {
+        var views: Set<String> = []
         let reply = try session.ask(BusRequest("types", ["revision": .int(base)]), on: connection)
         for definition in reply["types"]?.array ?? [] {
             try output.write(line: .object(["definition": definition]))
+            if definition["view"] != nil { views.insert(definition["type"]?.string ?? "") }
         }
+        return views
     }
 
-    private func writeStates(at base: Int) throws {
+    /// The stores of views follow from the others.
+    private func writeStates(at base: Int, but views: Set<String>) throws {
         let states = StateReader(session, connection, .match("*/*"), revision: base)
         while let (address, state) = try states.next() {
+            if views.contains(String(address.prefix { $0 != "/" })) { continue }
             try output.write(line: .object(["store": .string(address), "state": state]))
         }
     }

@@ -39,6 +39,17 @@ struct EngineBench {
                 $0.isInstance = true
                 $0.subscribers = 1
             })
+        for (views, isMeant) in [(0, false), (10, false), (1, true)] {
+            let name = isMeant ? "a view reads what changes" : "\(views) views read other members"
+            tell(
+                try engine("one of 1000 stores, 1 subscriber, \(name)") {
+                    $0.stores = 1000
+                    $0.isInstance = true
+                    $0.subscribers = 1
+                    $0.members = 4
+                    ($0.views, $0.areViewsMeant) = (views, isMeant)
+                })
+        }
         tell(
             try engine("one store, 1 subscriber, with keys", rounds: 1563) {
                 $0.request = .keyedIncrement

@@ -1,0 +1,302 @@
+import BusJSON
+import BusLogic
+import BusProtocol
+import BusState
+
+/// Views: types whose stores the bus works out from all stores of others.
+///
+/// When all that a commit does to the others is known, and nothing can be refused any more, the writes to the views' stores are
+/// derived from it and join its write set: subscribers, slow readers and the order of changes treat them as any others.
+/// Entries of the log lack them: whoever applies the same entries derives the same writes.
+extension StateMachine {
+    /// Derives what the commit being made means to views.
+    @usableFromInline @inline(never)
+    func deriveViews(_ details: CommitDetails?) {
+        let table = viewTable
+        let made = table.isStale ? assembleViews(table) : []
+        gatherChanges(details, table)
+        if made.isEmpty, table.changes.isEmpty, table.dropped.isEmpty { return updateViewFlags() }
+        for (place, view) in table.views.enumerated() {
+            if made.contains(where: { $0 === view }) { fill(view) }
+            bringUpToDate(view, at: place, table)
+        }
+        table.changes.removeAll(keepingCapacity: true)
+        table.masks.removeAll(keepingCapacity: true)
+        updateViewFlags()
+    }
+
+    /// Says what commits have to look for.
+    func updateViewFlags() {
+        place.pointee.hasViews = viewTable.isNeeded
+        place.pointee.hasViewStores = !viewTable.created.isEmpty || !viewTable.dropped.isEmpty
+    }
+
+    /// A type comes, changes or goes.
+    func noteDefinition(of type: any StateType, before: (any StateType)? = nil) {
+        if viewTable.isStale || viewTable.views.isEmpty && !type.isView && before?.isView != true { return }
+        viewTable.isStale = true
+        place.pointee.hasViews = true
+    }
+
+    // MARK: Changes of sources
+
+    private func gatherChanges(_ details: CommitDetails?, _ table: ViewTable) {
+        let apart = details.map { Set($0.made + $0.gone + $0.replaced.map(\.store)) } ?? []
+        for place in writeSet.indices {
+            let store = writeSet[place].store
+            if !apart.isEmpty, apart.contains(store) { continue }
+            noteWrite(at: place, of: store, table)
+        }
+        guard let details else { return }
+        // What goes comes first: there may be a new store at its address.
+        for store in details.removed { note(store, .dropped, table) }
+        for (store, state) in details.replaced { note(store, .replaced(state), table) }
+        for store in details.created { note(store, .created, table) }
+    }
+
+    private func note(_ store: Int32, _ kind: SourceChange.Kind, _ table: ViewTable) {
+        let type = stores.pointer(store).pointee.type
+        if types[Int(type)].viewReaders == nil { return }
+        table.changes.append(SourceChange(store: store, type: type, kind: kind))
+    }
+
+    /// Notes a write of the write set, if a view reads what it wrote.
+    private func noteWrite(at place: Int, of store: Int32, _ table: ViewTable) {
+        let type = stores.pointer(store).pointee.type
+        // The machine holds its types, and nothing here changes them.
+        let reader = Unmanaged.passUnretained(types[Int(type)])._withUnsafeGuaranteedRef { $0.viewReaders }
+        guard let reader else { return }
+        let start = table.masks.count
+        for _ in reader.places { table.masks.append(0) }
+        var isRead = false
+        let write = writeSet[place]
+        for index in write.records {
+            reader.note(undoLog.record(index), to: &table.masks, from: start, &isRead)
+        }
+        var further = Int(write.further)
+        while further >= 0 {
+            for index in furtherRecords[further].records {
+                reader.note(undoLog.record(index), to: &table.masks, from: start, &isRead)
+            }
+            further = Int(furtherRecords[further].before)
+        }
+        if isRead {
+            table.changes.append(SourceChange(store: store, type: type, kind: .written(masks: start)))
+        } else {
+            table.masks.removeLast(table.masks.count - start)
+        }
+    }
+
+    // MARK: Views
+
+    private func bringUpToDate(_ view: ViewIndex, at place: Int, _ table: ViewTable) {
+        for change in table.changes where view.sources.contains(change.type) {
+            let state = stores.pointer(change.store).pointer(to: \.state)!
+            switch change.kind {
+            case .written(let masks):
+                let column = types[Int(change.type)].viewReaders!.places.firstIndex(of: place)!
+                let mask = table.masks[masks + column]
+                if mask != 0 { view.update(change.store, state, changed: mask) }
+            case .created: view.update(change.store, state, changed: ViewRules.anything)
+            case .replaced(let state):
+                withUnsafePointer(to: state) { view.update(change.store, $0, changed: ViewRules.anything) }
+            case .dropped: view.remove(change.store)
+            }
+        }
+        for group in view.takeDirty() { settle(group, of: view, table) }
+    }
+
+    /// Brings one store of a view up to date: it is made, written or dropped.
+    private func settle(_ group: ViewGroup, of view: ViewIndex, _ table: ViewTable) {
+        if group.count == 0 {
+            if group.store >= 0 { drop(group.store, table) }
+        } else if group.store < 0 {
+            group.changed = 0
+            group.store = group.name.utf8Span.span.withUnsafeBytes { name in
+                insert(name, of: view.entry, view.state(of: group), creator: StoreRecord.view, owner: nil)
+            }
+            table.created.append(group.store)
+            note(group.store, .created, table)
+        } else {
+            write(group, of: view)
+            let write = stores.pointer(group.store).pointee.write
+            if write >= 0 { noteWrite(at: Int(write), of: group.store, table) }
+        }
+    }
+
+    private func drop(_ store: Int32, _ table: ViewTable) {
+        table.dropped.append(store)
+        note(store, .dropped, table)
+    }
+
+    private func write(_ group: ViewGroup, of view: ViewIndex) {
+        let record = stores.pointer(group.store)
+        let mark = undoLog.records.count
+        var draft = Draft(&record.pointee.state, size: Int(record.pointee.size), undoLog: undoLog)
+        view.write(group, to: &draft, in: context)
+        guard undoLog.records.count > mark else { return }
+        noteWrite(group.store, record, mark..<undoLog.records.count)
+        stateBytes &+= draft.size &- Int(record.pointee.size)
+        record.pointee.size = Int32(truncatingIfNeeded: draft.size)
+    }
+
+    // MARK: Definitions
+
+    /// Puts the views together as the definitions in force say, and returns those that have to be worked out from all stores
+    /// there are. Any other goes on as it was.
+    private func assembleViews(_ table: ViewTable) -> [ViewIndex] {
+        table.isStale = false
+        let before = table.views
+        var made: [ViewIndex] = []
+        table.views = viewsInOrder(among: typesByName.mapValues(\.type)).map { type, rules in
+            let entry = typesByName[type.name]!
+            let sources = Set(rules.sources.compactMap { typesByName[$0]?.index })
+            let known = before.first { $0.entry === entry }
+            if let known, known.type.definition == type.definition, known.sources == sources { return known }
+            let view = ViewIndex(entry, type, rules, sources: sources, addressOrder)
+            made.append(view)
+            return view
+        }
+        for entry in types {
+            let places = table.views.indices.filter { table.views[$0].sources.contains(entry.index) }
+            entry.read(
+                by: places.isEmpty ? nil : ViewReaders(places, places.map { table.views[$0] }),
+                operations: places.reduce(0) { $0 + table.views[$1].operations })
+        }
+        // A definition that changes keeps those stores that it still has.
+        for view in made {
+            for store in view.entry.members where store >= 0 {
+                view.adopt(store, named: stores.pointer(store).pointee.name)
+            }
+        }
+        for view in before where !table.views.contains(where: { $0.entry === view.entry }) {
+            for store in view.entry.members where store >= 0 { drop(store, table) }
+        }
+        return made
+    }
+
+    private var addressOrder: AddressOrder {
+        // A machine may pass its stores and types on to another.
+        let (stores, names) = (stores, types.map(\.name))
+        return AddressOrder(
+            precedes: { left, right in
+                let (a, b) = (stores.pointer(left), stores.pointer(right))
+                if a.pointee.type != b.pointee.type {
+                    return UTF8Order.precedes(names[Int(a.pointee.type)], names[Int(b.pointee.type)])
+                }
+                return UTF8Order.precedes(a.pointee.name, b.pointee.name)
+            },
+            address: {
+                let record = stores.pointer($0)
+                return "\(names[Int(record.pointee.type)])/\(record.pointee.name)"
+            })
+    }
+
+    /// Works a view out from all stores of its sources.
+    private func fill(_ view: ViewIndex) {
+        for type in view.sources.sorted() {
+            for store in types[Int(type)].members where store >= 0 {
+                view.update(store, stores.pointer(store).pointer(to: \.state)!, changed: ViewRules.anything)
+            }
+        }
+    }
+
+    /// The views among types, each after those that it reads.
+    func viewsInOrder(
+        among types: [String: any StateType]
+    ) -> [(type: DeclaredType, rules: ViewRules)] {
+        var ordered: [(type: DeclaredType, rules: ViewRules)] = []
+        var placed: Set<String> = []
+        func place(_ name: String) {
+            guard let type = types[name] as? DeclaredType, let rules = type.view, placed.insert(name).inserted
+            else { return }
+            for source in rules.sources { place(source) }
+            ordered.append((type, rules))
+        }
+        for name in types.keys.sorted(by: UTF8Order.precedes) { place(name) }
+        return ordered
+    }
+
+    // MARK: The commit
+
+    /// Commits the stores that views gain and lose.
+    @usableFromInline @inline(never)
+    func commitViewStores(to observer: some CommitObserver) {
+        observer.viewsGain(viewTable.created)
+        for store in viewTable.created {
+            commitCreation(of: store)
+            observer.created(store)
+        }
+        for store in viewTable.dropped { observer.dropped(store) }
+    }
+
+    @usableFromInline @inline(never)
+    func removeViewStores(_ observer: some CommitObserver) {
+        observer.viewsHaveGained(viewTable.created, lost: viewTable.dropped)
+        for store in viewTable.dropped { remove(store) }
+        viewTable.created = []
+        viewTable.dropped = []
+        place.pointee.hasViewStores = false
+    }
+}
+
+extension StateMachine {
+    // MARK: Restoring
+
+    /// When a store of a view last changed, as a snapshot has it.
+    struct ViewStamp {
+        let revision: Int
+        let sequence: Int
+        let parts: [(rule: Int, revision: Int)]
+    }
+
+    /// Works out all views of a machine whose other stores have been restored. A store that has no stamp counts as changed in the
+    /// last commit.
+    func restoreViews(_ stamps: [String: ViewStamp]) {
+        guard viewTable.isNeeded else { return }
+        deriveViews(nil)
+        for store in viewTable.created {
+            let record = stores.pointer(store)
+            let stamp = stamps[address(of: Int(store))]
+            if stamp == nil { sequence += 1 }
+            record.pointee.revision = stamp?.revision ?? revision
+            record.pointee.sequence = stamp?.sequence ?? sequence
+            for part in stamp?.parts ?? [] { parts?.restore(store, rule: part.rule, revision: part.revision) }
+        }
+        for store in viewTable.created.sorted(by: {
+            stores.pointer($0).pointee.sequence < stores.pointer($1).pointee.sequence
+        }) {
+            types[Int(stores.pointer(store).pointee.type)].moveToNewest(store)
+        }
+        viewTable.created = []
+        updateViewFlags()
+    }
+
+    // MARK: Refusals
+
+    /// Throws where a type is a view, whose stores nobody makes, changes or drops.
+    package func refuseView(_ entry: TypeEntry) throws(RequestError) {
+        guard let rules = entry.view else { return }
+        throw RequestError(
+            .rejected,
+            "\(entry.name) is a view: its stores follow those of \(rules.sources.joined(separator: ", ")), and nobody else changes them; change these instead."
+        )
+    }
+
+    /// The same where a store is one of a view.
+    package func refuseView(of store: Int32) throws(RequestError) {
+        try refuseView(types[Int(stores.pointer(store).pointee.type)])
+    }
+}
+
+extension StateType {
+    /// Whether the bus works its states out from those of others.
+    package var isView: Bool { (self as? DeclaredType)?.view != nil }
+}
+
+extension ViewIndex {
+    /// What it takes of a commit's operations for each store that it reads.
+    var operations: Int {
+        BusLimits.operationsPerView + BusLimits.operationsPerViewValue * rules.values.count
+    }
+}

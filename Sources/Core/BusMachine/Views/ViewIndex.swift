@@ -1,0 +1,212 @@
+import BusJSON
+import BusLogic
+import BusState
+
+/// One store of a view while the machine works it out: which aggregates it has, and what has changed for it.
+final class ViewGroup {
+    let name: String
+    /// The store's record; -1 until it is made.
+    var store: Int32 = -1
+    /// How many sources count in it.
+    var count = 0
+    let aggregates: [ViewAggregate]
+    /// The values that may have changed since the state was written, a bit for each.
+    var changed: UInt64 = 0
+    /// Whether the whole state has to be written: it was made under another definition.
+    var isForeign = false
+    var isDirty = false
+
+    init(_ name: String, _ aggregates: [ViewAggregate]) {
+        self.name = name
+        self.aggregates = aggregates
+    }
+}
+
+/// A view with what each of its sources counts as, brought up to date source by source.
+///
+/// What a source counted as is kept, so that it can be taken away again without its earlier state: a source costs what its
+/// values cost, whatever the number of sources.
+final class ViewIndex {
+    let entry: TypeEntry
+    let type: DeclaredType
+    let rules: ViewRules
+    private let reader: ViewReader
+    private let order: AddressOrder
+    /// The index of each value's contribution among those of a source; -1 where each source counts alike.
+    private let columns: [Int]
+    private let stride: Int
+
+    /// The types that it reads, by number.
+    private(set) var sources: Set<Int32>
+
+    private(set) var groups: [String: ViewGroup] = [:]
+    /// Those that have changed.
+    private var dirty: [ViewGroup] = []
+
+    /// The row of each source, by its store's index; -1 where it counts in no store of the view.
+    private var rows: ContiguousArray<Int32> = []
+    private var groupOfRow: ContiguousArray<ViewGroup?> = []
+    private var contributions: ContiguousArray<ViewContribution> = []
+    private var freeRows: [Int32] = []
+
+    init(
+        _ entry: TypeEntry, _ type: DeclaredType, _ rules: ViewRules, sources: Set<Int32>,
+        _ order: AddressOrder
+    ) {
+        self.entry = entry
+        self.type = type
+        self.rules = rules
+        self.sources = sources
+        self.order = order
+        reader = ViewReader(rules)
+        var columns: [Int] = []
+        var stride = 0
+        for value in rules.values {
+            columns.append(value.hasArgument ? stride : -1)
+            stride += value.hasArgument ? 1 : 0
+        }
+        self.columns = columns
+        self.stride = stride
+    }
+
+    /// How many sources count in it, and what each of them takes, in bytes.
+    var rowCount: Int { groupOfRow.count - freeRows.count }
+    var bytes: Int { rowCount * (BusLimits.viewRow + BusLimits.viewValue * rules.values.count) }
+
+    /// A store of the view that is there already, from an earlier definition.
+    func adopt(_ store: Int32, named name: String) {
+        let group = group(named: name)
+        group.store = store
+        group.isForeign = true
+        note(group)
+    }
+
+    // MARK: Sources
+
+    /// A source may have changed in the members that these bits mean.
+    func update(_ store: Int32, _ state: UnsafePointer<JSONObject>, changed: UInt64) {
+        let row = row(of: store)
+        guard row >= 0 else {
+            if changed & rules.keyReads == 0, changed != ViewRules.anything { return }
+            if let key = reader.key(of: state) { add(store, to: key, state) }
+            return
+        }
+        let group = groupOfRow[row]!
+        if changed & rules.keyReads != 0 {
+            let key = reader.key(of: state)
+            if key != group.name {
+                remove(store)
+                if let key { add(store, to: key, state) }
+                return
+            }
+        }
+        for index in rules.values.indices
+        where columns[index] >= 0 && rules.values[index].reads & changed != 0 {
+            let place = row * stride + columns[index]
+            let now = reader.contribution(to: index, of: state)
+            let before = contributions[place]
+            if now == before { continue }
+            group.aggregates[index].remove(before, of: store)
+            group.aggregates[index].add(now, of: store)
+            contributions[place] = now
+            note(group, 1 << UInt64(index))
+        }
+    }
+
+    private func add(_ store: Int32, to key: String, _ state: UnsafePointer<JSONObject>) {
+        let group = group(named: key)
+        let row = takeRow(for: store)
+        groupOfRow[row] = group
+        group.count += 1
+        for index in rules.values.indices {
+            var contribution = ViewContribution.none
+            if columns[index] >= 0 {
+                contribution = reader.contribution(to: index, of: state)
+                contributions[row * stride + columns[index]] = contribution
+            }
+            group.aggregates[index].add(contribution, of: store)
+        }
+        note(group, .max)
+    }
+
+    /// A source goes, or counts no more.
+    func remove(_ store: Int32) {
+        let row = row(of: store)
+        if row < 0 { return }
+        let group = groupOfRow[row]!
+        group.count -= 1
+        for index in rules.values.indices {
+            var contribution = ViewContribution.none
+            if columns[index] >= 0 {
+                contribution = contributions[row * stride + columns[index]]
+                contributions[row * stride + columns[index]] = .none
+            }
+            group.aggregates[index].remove(contribution, of: store)
+        }
+        groupOfRow[row] = nil
+        rows[Int(store)] = -1
+        freeRows.append(Int32(row))
+        note(group, .max)
+    }
+
+    private func row(of store: Int32) -> Int { Int(store) < rows.count ? Int(rows[Int(store)]) : -1 }
+
+    private func takeRow(for store: Int32) -> Int {
+        while rows.count <= Int(store) { rows.append(-1) }
+        if let free = freeRows.popLast() {
+            rows[Int(store)] = free
+            return Int(free)
+        }
+        rows[Int(store)] = Int32(groupOfRow.count)
+        groupOfRow.append(nil)
+        for _ in 0..<stride { contributions.append(.none) }
+        return groupOfRow.count - 1
+    }
+
+    private func group(named name: String) -> ViewGroup {
+        if let group = groups[name] { return group }
+        let group = ViewGroup(name, rules.values.map { ViewAggregate.make($0, order) })
+        groups[name] = group
+        return group
+    }
+
+    private func note(_ group: ViewGroup, _ changed: UInt64 = 0) {
+        group.changed |= changed
+        if group.isDirty { return }
+        group.isDirty = true
+        dirty.append(group)
+    }
+
+    // MARK: Its own stores
+
+    /// The stores of the view that may have changed, in the order of their names; they are up to date from now on.
+    func takeDirty() -> [ViewGroup] {
+        if dirty.isEmpty { return [] }
+        let taken = dirty.count == 1 ? dirty : dirty.sorted { UTF8Order.precedes($0.name, $1.name) }
+        dirty = []
+        for group in taken {
+            group.isDirty = false
+            if group.count == 0 { groups[group.name] = nil }
+        }
+        return taken
+    }
+
+    /// The whole state of a store.
+    func state(of group: ViewGroup) -> JSONObject { type.viewState(group.aggregates.map(\.value)) }
+
+    /// Brings the state of a store up to date.
+    func write(_ group: ViewGroup, to draft: inout Draft, in context: CommitContext) {
+        defer { group.changed = 0 }
+        if group.isForeign {
+            group.isForeign = false
+            return draft.become(state(of: group))
+        }
+        var written: UInt64 = 0
+        for index in rules.values.indices where group.changed & (1 << UInt64(index)) != 0 {
+            let count = draft.noted
+            group.aggregates[index].write(rules.values[index].path, to: &draft)
+            if draft.noted > count { written |= rules.values[index].bits }
+        }
+        if written != 0 { type.refreshComputed(&draft, written, in: context) }
+    }
+}
