@@ -364,7 +364,7 @@ let package = Package(
         .testTarget(
             name: "TypeCodeTests",
             dependencies: [
-                "BusJSON", "TestFiles", "TestServer", "TypeCode", "example-counter", "fluxbus",
+                "BusJSON", "BusLogic", "TestFiles", "TestServer", "TypeCode", "example-counter", "fluxbus",
             ],
             exclude: ["Programs"]),
         // The web server before a bus of this process, against browsers by hand; and the program itself.

@@ -42,7 +42,7 @@ struct ViewMistakeTests {
         ("values: { n: count(level + 1) }", 3, "count needs true or false"),
         ("where: level\nvalues: { n: count() }", 3, "where needs true or false, and level is an integer."),
         ("by: log\nvalues: { n: count() }", 3, "by needs"),
-        ("values: { n: sum(payload.x) }", 3, "payload is not there in a view, which reads the states of lamp"),
+        ("values: { n: sum(payload.x) }", 3, "payload is not there in a view, which reads"),
         ("values: { n: 'sum(stores[\"lamp/a\"].level)' }", 3, "stores is not there in a view"),
         ("values: { n: max(size(log)) , m: max(size(lgo)) }", 3, "did you mean `log`?"),
     ])

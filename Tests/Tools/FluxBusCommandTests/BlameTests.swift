@@ -43,6 +43,21 @@ struct BlameTests {
         bus.stop()
     }
 
+    @Test func aValueOfAViewIsTheCommitThatChangedASource() throws {
+        let bus = try RememberingBus(
+            definitions: ["view: all\nof: counter\nvalues: { sum: sum(count), most: argmax(count) }"])
+        try bus.ask(#"{"op":"create","store":"counter/a"}"#, uid: 1)
+        try bus.ask(#"{"op":"create","store":"counter/b"}"#, uid: 2)
+        try count(bus, by: 5, uid: 3)
+        try bus.ask(#"{"op":"dispatch","store":"counter/b","action":"increment"}"#, uid: 4)
+        try bus.ask(#"{"op":"create","store":"door/d"}"#, uid: 5)
+        let address = try bus.listen()
+        let found = try lines(CommandRun(["blame", "all/all"], bus: address))
+        #expect(found.map { $0["by"]?["uid"] } == [3, 4], "\(found)")
+        #expect(found.last?["old"] == 5 && found.last?["new"] == 6)
+        bus.stop()
+    }
+
     @Test func aValueThatCameBackIsBlamedOnWhatBroughtItBack() throws {
         let bus = try bus()
         try passTime(bus, commits: 300)

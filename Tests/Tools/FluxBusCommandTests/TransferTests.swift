@@ -111,6 +111,21 @@ struct TransferTests {
         #expect(run.lines.last?.hasPrefix("imported ") ?? false)
     }
 
+    /// An import makes the stores of views by making those that they follow.
+    @Test func theStoresOfViewsAreNotExported() throws {
+        let views = ["view: all\nof: counter\nvalues: { sum: sum(count) }"]
+        let source = try RememberingBus(definitions: views)
+        try source.ask(#"{"op":"create","store":"counter/a","state":{"count":7}}"#)
+        try source.ask(#"{"op":"dispatch","type":"counter","action":"increment"}"#)
+        let file = try export(source, ["--since", "1"])
+        #expect(!file.contains("all/all") && file.contains(#""view":"#))
+        let target = try RememberingBus(definitions: views, epoch: Self.otherEpoch)
+        let run = try run(file, into: target)
+        #expect(run.status == .success, "\(run.output)\(run.messages)")
+        #expect(try target.now() == source.now())
+        #expect(try target.now()["all/all"] == ["sum": 8])
+    }
+
     @Test(arguments: [true, false]) func anImportCutOffAnywhereIsRepeatedWithoutDoubling(_ keepsLog: Bool)
         throws
     {

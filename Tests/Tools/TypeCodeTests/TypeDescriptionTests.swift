@@ -1,4 +1,5 @@
 import BusJSON
+import BusLogic
 import Testing
 import TypeCode
 
@@ -78,6 +79,30 @@ import TypeCode
         #expect(payload.map(\.isOptional) == [false, true, true, true, true])
         #expect(payload.map(\.mayBeAbsent) == [false, true, true, false, true])
         #expect(payload.map(\.schema.isNullable) == [false, false, false, false, true])
+    }
+
+    /// A view is a type without actions; its definition says what its functions give.
+    @Test func aViewHasTheMembersThatItsFunctionsGive() throws {
+        let source: JSON = [
+            "type": "climate",
+            "view": [
+                "of": "room",
+                "values": [
+                    "any": "any(on)", "average": "avg(t)", "coldest": "argmin(t)", "modes": "counts(mode)",
+                    "names": "list(store, 5)", "rooms": "count()",
+                ],
+            ],
+            "computed": ["isCold": "average < 17"],
+        ]
+        let type = try description(DeclaredType(definition: source).definition)
+        #expect(type.members.map(\.name) == ["any", "average", "coldest", "modes", "names", "rooms"])
+        #expect(
+            type.members.map(\.schema.shape)
+                == [.boolean, .number, .string, .map(Schema("integer")), .array(Schema("string")), .integer])
+        #expect(type.members.map(\.schema.isNullable) == [false, true, true, true, false, false])
+        #expect(type.members.allSatisfy { !$0.isOptional })
+        #expect(type.computed == ["isCold"] && type.actions.isEmpty)
+        #expect(TypeLanguage.typescript.code(for: type).contains("coldest: string | null"))
     }
 
     @Test func namesThatAreNamesKeepThem() throws {
