@@ -146,13 +146,6 @@ package struct BusLimits: Sendable, Equatable {
 
     /// What a store takes of the memory beside its state.
     package static let storeOverhead = 128
-    /// What a store takes that a view reads, and for each of the view's values.
-    package static let viewRow = 48
-    package static let viewValue = 48
-    /// So many operations of a commit are taken for each view that reads a store which it writes, and for each of its values:
-    /// what the view does about it can't be refused later.
-    package static let operationsPerView = 10
-    package static let operationsPerViewValue = 4
     /// What the last change of a part of a store takes, which access rules show by itself.
     package static let partRevision = 64
     /// What a timer takes beside its payload.
