@@ -1,4 +1,4 @@
-/// What names a proposal for ever: the n-th of one member's incarnation.
+/// The name of a proposal, which no other ever has: its number within one incarnation of a member.
 package struct ProposalName: Hashable, Sendable {
     package let member: String
     /// The place at which the member joined.
@@ -27,7 +27,7 @@ package struct ProposalName: Hashable, Sendable {
     }
 }
 
-/// What came of a proposal, as far as it is known.
+/// The outcome of a proposal, as far as it is known.
 package enum ProposalOutcome: Equatable, Sendable {
     /// It is in the log, by this call.
     case acknowledged(place: Int)

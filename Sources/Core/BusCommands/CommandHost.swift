@@ -60,7 +60,7 @@ package enum CommandStage {
     case firing
 }
 
-/// What a command that is proposed will take, so that the member that is asked can refuse it for lack of room.
+/// The room that a proposed command will need, so that the member that is asked can refuse it if there is none.
 package enum Claim {
     case none
     /// Its actions have to fit into events.

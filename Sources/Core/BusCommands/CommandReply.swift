@@ -33,7 +33,7 @@ package struct CommandReply: Equatable, Sendable {
     package var due: Int?
     /// Nothing is committed: what would have changed is applied, and has to be rolled back.
     package var isRehearsal = false
-    /// How the caller wants to be told what has changed, and that, where it was committed.
+    /// How the caller wants to be told of the changes, and the changes, if they were committed.
     package var form: ToldForm?
     package var told: Told?
     /// Of a session that was named: whether there was something left in it.

@@ -125,8 +125,8 @@ extension Commands {
         return reply
     }
 
-    /// What the caller sees of the stores that a batch is about besides its actions; nil where it sees all that the plan
-    /// reaches.
+    /// How many of the plan's stores the caller sees, and how many of those that a batch creates or drops; nil if it sees all
+    /// stores that the plan reaches.
     private func seen(_ batch: BatchStores?, by caller: Caller) -> (matched: Int, changed: Int)? {
         guard let writes = machine.seenWrites(by: caller.grants, without: batch), let grants = caller.grants
         else { return nil }

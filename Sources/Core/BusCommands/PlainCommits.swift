@@ -5,7 +5,7 @@ import BusProtocol
 /// Commits without subscribers.
 package final class PlainCommits: CommitSink {
     private let machine: StateMachine
-    /// What commits and notes came to.
+    /// The bytes of all commits and notes; see `CommitSink.takeOutput`.
     package let trace = ByteWriter()
 
     package init(_ machine: StateMachine) { self.machine = machine }

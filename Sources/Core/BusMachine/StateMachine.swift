@@ -30,7 +30,7 @@ public final class StateMachine {
             typeNames = nil
         }
     }
-    /// The same for bytes of a line; made again after a change.
+    /// The types by the bytes of their names in a line; made again after a change.
     @exclusivity(unchecked) private var typeNames: NameTable?
     /// Counts the changes after which names of types and stores may mean something else: types added or
     /// removed, and stores dropped.
@@ -42,7 +42,7 @@ public final class StateMachine {
     /// What the bus works out from the stores there are.
     @exclusivity(unchecked) var viewTable = ViewTable()
 
-    /// What is due at a time.
+    /// Timers and leases.
     @exclusivity(unchecked) package internal(set) var timers = TimerTable()
 
     /// Who may do what, as checked before a commit is made; and the commit since when. Nil: everybody may do all but

@@ -44,7 +44,7 @@ extension ClusterMember {
         lackReplica(least: replica.link.place)
     }
 
-    /// What says how the bus begins.
+    /// The proposal that says how the bus begins.
     var beginning: ClusterEntry {
         let beginning = BusBeginning(
             epoch: replica.machine.epoch, revision: replica.machine.revision,

@@ -77,7 +77,7 @@ extension ClusterMember {
         }
     }
 
-    /// What was not heard of is sent again: the same, so that it counts once.
+    /// Sends a proposal again of whose outcome nothing was heard: unchanged, so that it counts once.
     private func sendAgainIfDue() {
         guard var sent = queue.sent, sent.sentAt == nil, sent.isAnswered, sent.place == nil else { return }
         (sent.sentAt, sent.isAnswered) = (now, false)

@@ -1,6 +1,6 @@
 import BusMachine
 
-/// What the log delivers: compared with what is here, then applied.
+/// Entries that the log delivers are compared with those known here, then applied.
 extension ClusterMember {
     /// Takes what the log has told, in order.
     package func receive(_ events: [OrderedLogEvent], now: Int) {
@@ -187,7 +187,7 @@ extension ClusterMember {
         self.search = search
     }
 
-    /// What was proposed or applied is no longer certain to be in the log.
+    /// Proposals and applied entries are no longer certain to be in the log.
     private func discardAnswers() {
         let left = queue.takeAll()
         fail(unanswered.map(\.ticket) + left.unknown, .unknown)

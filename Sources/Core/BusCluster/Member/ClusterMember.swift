@@ -11,7 +11,7 @@ package final class ClusterMember {
     enum Phase: Equatable {
         /// Links that are here already are read again; up to this one the log has the same.
         case comparing(ChainLink)
-        /// What comes is applied.
+        /// Entries that come are applied.
         case following
         /// Another replica is needed.
         case waiting
@@ -21,7 +21,7 @@ package final class ClusterMember {
     package let name: String
     package internal(set) var replica: Replica
     let omitted: OmittedRules
-    /// What it tells the others of itself.
+    /// Its report to the other members.
     let about: MemberReport.About
     var outputs: [MemberOutput] = []
     var phase = Phase.waiting
@@ -60,7 +60,7 @@ package final class ClusterMember {
     var lastProposal = Int.min / 2
     /// A heartbeat is due at once: somebody waits for what this member knows.
     var isEvidenceWanted = false
-    /// What it has seen of a log that lacks it now, to be shown to all.
+    /// Evidence of entries that the log lacks now, to be shown to all members.
     package internal(set) var proof: Evidence? {
         didSet { if proof != oldValue { outputs.append(.rememberProof(proof)) } }
     }
@@ -82,7 +82,7 @@ package final class ClusterMember {
     var others = OtherMembers()
     /// The place that was trimmed last, and the bytes of proposals behind it.
     var untrimmed = (behind: 0, bytes: 0)
-    /// What the others were told last to be stored, and whether they are to know more at once.
+    /// The last place that the others were told to be stored here, and whether they have to be told of more at once.
     var reported = (stored: 0, isDue: false)
 
     /// - Parameters:

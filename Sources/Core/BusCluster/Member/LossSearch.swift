@@ -1,11 +1,11 @@
-/// Looks for a place that a log still has, where it lacks all that a member has compared: in steps that grow, since each reads
-/// the member's copy again. Any such place will do: what the log has behind it is applied from there.
+/// Looks for a place that a log still has, after it was found to lack all places that a member has compared. The steps grow, since
+/// each reads the member's copy again. Any such place will do: entries of the log are applied from there.
 package struct LossSearch {
-    /// Behind it the log has nothing that the member has.
+    /// The log has nothing behind this place that the member has.
     private var most = Int.max
     private var step = 256
     private static let mostStep = 1 << 40
-    /// Up to there too little is left of the log to be compared; nil: as far as is known all is there.
+    /// The log is trimmed up to this place, so nothing before it can be compared; nil: as far as is known it is not.
     private var trimmed: Int?
     private var wanted = 0
 
@@ -19,7 +19,7 @@ package struct LossSearch {
         return lack()
     }
 
-    /// What was to be compared is no longer there: it was too far back. Nil: there is nothing between.
+    /// The log no longer has the place that was to be compared. Returns where to look next; nil if nothing is left between.
     package mutating func goOn(trimmedThrough place: Int) -> ReplicaLack? {
         let low = max(trimmed ?? 0, place, wanted)
         trimmed = low

@@ -3,7 +3,7 @@ struct MemberBarriers {
     /// The barrier behind which everything that was in the log when reading began is here; 0: behind it.
     private(set) var ofReading = 0
     private var last = 0
-    /// What waits for each barrier.
+    /// The tickets that wait for each barrier.
     private var waiting: [(number: Int, ticket: Int, since: Int)] = []
     /// Barriers that were reached, and wait until what was applied before them is durable.
     private var reached: [(place: Int, ticket: Int, since: Int)] = []
@@ -30,7 +30,7 @@ struct MemberBarriers {
         return [ofReading] + waiting.map(\.number)
     }
 
-    /// What was applied is no longer certain to be in the log: those that were reached are asked for again when reading begins.
+    /// Applied entries are no longer certain to be in the log: barriers that were reached are asked for again when reading begins.
     mutating func forgetReached() {
         waiting += reached.map { (0, $0.ticket, $0.since) }
         reached = []

@@ -1,6 +1,6 @@
 /// What a member tells the others beside the log: how far it has a durable copy, and where they get one.
 package struct MemberReport: Equatable, Sendable {
-    /// What stays the same as long as the member runs.
+    /// The facts that stay the same as long as the member runs.
     package struct About: Equatable, Sendable {
         /// The version of its program.
         package let version: String
@@ -39,7 +39,7 @@ package struct MemberReport: Equatable, Sendable {
         return writer.bytes
     }
 
-    /// What somebody says to have; nil where it can't be read.
+    /// Reads a report; nil if it can't be read.
     package init?(_ bytes: [UInt8]) {
         var reader = CompactReader(bytes)
         // A later version may say more, and an earlier one says less.

@@ -29,10 +29,10 @@ package struct ClusterEntry: Equatable, Sendable {
         self.command = command
     }
 
-    /// What surrounds the entries of a proposal takes at most so many bytes.
+    /// The most bytes that a proposal takes besides its entries.
     package static let overhead = 256
 
-    /// What the member itself asks for is asked by the daemon.
+    /// The daemon as a principal: of entries that the member itself asks for.
     package static let daemon = Array("{\"daemon\":true}".utf8)
 
     /// At least what it takes in a proposal, in bytes.

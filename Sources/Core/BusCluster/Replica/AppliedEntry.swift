@@ -21,7 +21,7 @@ package struct AppliedEntry: Sendable {
         case same
         /// The log holds something else, or less.
         case otherInput
-        /// The same was carried out in another way.
+        /// The same entries had another outcome.
         case otherOutput
     }
 

@@ -16,7 +16,7 @@ package final class Replica {
     var memory = SenderMemory()
     /// The operations that the present entry of a proposal has taken.
     var spent = 0
-    /// What roles may do, as long as the rules are those.
+    /// What each role may do, kept while the rules stay the same.
     var knownGrants: [[String]: Grants] = [:]
     var knownRules: AccessRules?
     package let sink: any CommitSink
@@ -32,7 +32,7 @@ package final class Replica {
     /// The epochs before this one, oldest first.
     package internal(set) var earlierEpochs: [String] = []
     var sessions = ReplicaSessions()
-    /// Who has asked for the last entry: mostly the next one's, too.
+    /// The principal of the last entry: mostly that of the next one, too.
     var lastAsker: (text: [UInt8], member: String, principal: Principal)?
     /// Whether the bus has its states: a new one has none before somebody says in the log how it begins.
     package internal(set) var hasBegun: Bool

@@ -8,7 +8,7 @@ struct SessionKey: Hashable {
 
 /// Which sessions of the state machine belong to whom, and which wait for their clients.
 struct ReplicaSessions {
-    /// What somebody holds who is connected to a member.
+    /// The session of a client that is connected to a member.
     struct Held: Equatable {
         /// Its session of the state machine, once there was something to leave in it.
         var session: SessionID?

@@ -35,7 +35,7 @@ extension StateMachine {
         }
     }
 
-    /// How many of them the commit that was just made has changed, for whoever has these grants.
+    /// How many of these stores the last commit has changed, as far as somebody with these grants sees them.
     package func changed(of seen: [Int32], seenBy grants: Grants?) -> Int {
         seen.count { revision(of: $0, seenBy: grants) == revision }
     }

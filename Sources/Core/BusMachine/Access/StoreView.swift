@@ -1,12 +1,12 @@
 import BusLogic
 import BusState
 
-/// What a client may see of stores: of those that are, or of those that were.
+/// How much a client may see of stores, present or past.
 package struct StoreView: Sendable {
     private let grants: Grants
     private let isPast: Bool
 
-    /// Nil where that is everything.
+    /// Nil if the client sees everything.
     package init?(_ grants: Grants?, isPast: Bool) {
         guard let grants, !(isPast ? grants.knowsEverything : grants.readsEverything) else { return nil }
         self.grants = grants

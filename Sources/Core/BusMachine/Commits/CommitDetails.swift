@@ -39,7 +39,7 @@ public final class CommitDetails {
 
     /// Stores whose records are there for the last time, or for this commit alone.
     package var gone: [Int32] { batch.map { $0.removed + $0.passing } ?? dropped }
-    /// The same, of stores that were there before.
+    /// Those of them that were there before the commit.
     package var removed: [Int32] { batch?.removed ?? dropped }
     /// Stores whose records are there for the first time.
     package var made: [Int32] { batch.map { $0.created + $0.passing } ?? created }

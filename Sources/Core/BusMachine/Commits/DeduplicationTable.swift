@@ -175,7 +175,7 @@ package struct DeduplicationTable: ~Copyable {
 
     // MARK: The index
 
-    /// So many entries and their count make a cache line.
+    /// As many entries as fill a cache line together with their count.
     private static let entries = 15
     private static let lineWords = 16
     /// Bits of an entry for the place; the others are of the hash.
@@ -299,7 +299,7 @@ package struct DeduplicationTable: ~Copyable {
         digest(of: bytes, after: .init(first: seedA, second: seedB, tail: 0, count: 0))
     }
 
-    /// The same where the beginning was digested before, whose tail the bytes begin with.
+    /// A digest whose beginning was computed before; the bytes begin with the tail of that beginning.
     package static func digest(
         of bytes: UnsafeRawBufferPointer, after head: ResolvedDispatch.DigestHead
     ) -> Digest {

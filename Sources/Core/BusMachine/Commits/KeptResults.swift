@@ -1,7 +1,7 @@
 import BusJSON
 
-/// What commits with keys returned, so that repetitions are answered as the first were. Where it is more than there is room
-/// for, the oldest goes first: its repetition is answered without.
+/// The results of keyed commits, so that repeated requests are answered as the first ones were. If there is no room for more,
+/// the oldest result is forgotten: a repetition of its request is answered without it.
 package struct KeptResults {
     private var byRevision: [Int: JSONObject] = [:]
     /// Their revisions, ascending, from `first` on; some were forgotten.

@@ -107,7 +107,7 @@ extension StateMachine {
         try applyStoreSteps(before: .max, facts)
     }
 
-    /// What access rules ask comes first: who may not dispatch learns nothing by a condition.
+    /// The access rules are asked first, so that a client that may not dispatch learns nothing by its condition.
     private func apply(
         _ step: UnsafePointer<DispatchPlan.Step>, to store: Int32, where allowing: [Expression],
         _ wanted: JSON?, _ facts: CommitContext.Place
@@ -219,7 +219,7 @@ extension StateMachine {
         if let value = context.facts.pointee.result { try keep(value, of: step, index) }
     }
 
-    /// What was applied before has returned something.
+    /// Forgets what the plan before has returned.
     @inline(never)
     private func forgetReturned() {
         plan.forgetReturned()

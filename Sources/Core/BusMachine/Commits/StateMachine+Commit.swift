@@ -143,7 +143,7 @@ extension StateMachine {
     @usableFromInline
     func list(storesOf details: CommitDetails) { if let batch = details.batch { list(batch) } }
 
-    /// What the commit has written to stores that it drops, as a will may have, or that it makes is not published.
+    /// Writes to stores that the commit drops (as a will may) or creates are not published.
     @usableFromInline
     func skipWrites(toStoresOf details: CommitDetails) {
         for store in details.made + details.gone {

@@ -19,7 +19,7 @@ extension StateMachine {
         return try keyed(request, key, by: principal, after: after, epoch: epoch)
     }
 
-    /// The same for a request that has a key and says no more about it.
+    /// The key of a request that is known to have one, with its digest.
     @inline(__always)
     package func keyed(
         _ request: RequestReader, _ key: UnsafeRawBufferPointer, by principal: Principal, after: Int? = nil,
@@ -135,7 +135,7 @@ extension StateMachine {
         if let returned = returned() { keys.keep(returned, of: revision) }
     }
 
-    /// The same for a request that was found not to be the same as an earlier one.
+    /// Remembers the result of a request whose key was found to be new.
     @inline(__always)
     package func remember(new key: KeyedRequest, matched: Int, changed: Int) {
         keys.add(

@@ -6,7 +6,7 @@ import BusLogic
     import Darwin
 #endif
 
-/// What reads the entries of the log, and what is known of them.
+/// The reader of the log's entries, and the principals and types that it knows.
 final class LogReading {
     let entries = EntryReader()
     @exclusivity(unchecked) var principals = KnownPrincipals()

@@ -35,8 +35,8 @@ public final class DispatchPlan {
     public let actions = Stack<Action>()
     public let steps = Stack<Step>()
 
-    /// What must hold of a store before a step is applied to it: of each step its conditions, one of which suffices; none
-    /// where it needs none. Empty where no step needs any.
+    /// For each step the conditions of which one must hold for a store before the step is applied to it; no conditions for a
+    /// step that needs none. Empty if no step needs any.
     package private(set) var conditions: [[Expression]] = [] { didSet { noteCare() } }
 
     /// What a client wants a store to be like before a step is applied to it.
@@ -47,9 +47,9 @@ public final class DispatchPlan {
 
     /// In the order of their steps.
     private(set) var guards: [Guard] = [] { didSet { noteCare() } }
-    /// What they have together, in bytes.
+    /// Their length together, in bytes.
     package private(set) var guardBytes = 0
-    /// Who wants it, as far as that decides what it sees of the stores; nil: all.
+    /// How much of the stores their client sees; nil: everything.
     private(set) var guardian: Grants?
 
     /// Steps are not applied one after the other without a look at the stores.
@@ -76,11 +76,11 @@ public final class DispatchPlan {
 
     /// In their order.
     package internal(set) var storeSteps: [StoreStep] = [] { didSet { noteCare() } }
-    /// How many of them are applied, or rather their addresses are as after so many of them.
+    /// How many of them are applied: addresses are as after these.
     var storeStepsDone = 0
 
     package let conditionCache = ConditionCache()
-    /// What conditions took that were looked at outside of a commit's budget, since that was asked last.
+    /// The operations of conditions that were evaluated outside of a commit's budget, since this was last asked.
     var operationsOfConditions = 0
 
     package func takeOperationsOfConditions() -> Int {
@@ -101,7 +101,7 @@ public final class DispatchPlan {
     /// Whether they return anything.
     @exclusivity(unchecked) @usableFromInline private(set) var hasReturned = false
 
-    /// What that takes, in bytes.
+    /// Their size, in bytes.
     @exclusivity(unchecked) package private(set) var returnedBytes = 0
 
     package func note(_ returned: Returned, _ bytes: Int) {

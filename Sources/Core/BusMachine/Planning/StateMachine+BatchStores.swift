@@ -37,7 +37,7 @@ extension StateMachine {
         plan.storeStepsDone += 1
     }
 
-    /// All is planned, or can't be: addresses are as before the batch.
+    /// Ends planning, whether or not it succeeded: addresses are as before the batch.
     package func endPlanning() {
         for step in plan.storeSteps[..<plan.storeStepsDone].reversed() {
             if step.isCreation { stores.hide(step.store) } else { stores.reveal(step.store) }
@@ -45,7 +45,7 @@ extension StateMachine {
         plan.storeStepsDone = 0
     }
 
-    /// Frees what was made for stores of a plan that is not committed, and is not applied.
+    /// Frees the records of stores that were planned, if the plan is neither applied nor committed.
     package func releaseStores() {
         precondition(plan.storeStepsDone == 0, "What was applied is rolled back first.")
         for step in plan.storeSteps where step.isCreation { stores.free(step.store) }
@@ -118,7 +118,7 @@ extension StateMachine {
 
     // MARK: Committing
 
-    /// What the applied plan has come to for stores; nil where it neither creates nor drops any.
+    /// The stores that the applied plan has created and dropped; nil if there are none.
     package func appliedStores() -> BatchStores? {
         if plan.storeSteps.isEmpty { return nil }
         var batch = BatchStores(steps: plan.storeSteps)
@@ -191,7 +191,7 @@ extension StateMachine {
     }
 }
 
-/// What a batch has done to stores besides its actions on them.
+/// The stores that a batch has created and dropped.
 package struct BatchStores {
     let steps: [DispatchPlan.StoreStep]
     /// Stores that are new, in the order in which they were made.

@@ -113,7 +113,7 @@ extension StateMachine {
 }
 
 extension StateMachine: StoreReader {
-    /// Who makes the commit that is being applied.
+    /// The principal of the commit that is being applied.
     package var who: JSON { applying?.takeUnretainedValue().who ?? Principal.daemon.who }
 
     package func address(of store: Int) -> String {

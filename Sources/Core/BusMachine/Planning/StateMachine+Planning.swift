@@ -24,7 +24,7 @@ extension StateMachine {
         }
     }
 
-    /// The same for a batch.
+    /// Gives the payloads of a batch back to it, and clears the plan.
     func end(_ batch: RequestBatch) {
         if plan.steps.count == batch.count {
             for place in (0..<batch.count).reversed() {

@@ -177,6 +177,6 @@ package struct ClientCertificate: Sendable, Equatable {
         self.names = names
     }
 
-    /// What it is called where one name has to do.
+    /// The name to show where only one can be shown.
     package var name: String { subject.isEmpty ? names.first ?? "" : subject }
 }

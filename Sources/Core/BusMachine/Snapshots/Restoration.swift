@@ -219,7 +219,7 @@ package final class Restoration {
         return replaced
     }
 
-    /// What other definitions do to the timers of their types is done at once, as nothing of it can be refused.
+    /// Turns the timers of types whose definitions differ, at once: none of it can be refused.
     private func turnTimers() {
         for (definition, stores) in redefined {
             guard let old = try? machine.compile(definition), let name = definition["type"]?.string,

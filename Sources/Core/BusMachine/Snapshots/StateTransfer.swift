@@ -28,7 +28,7 @@ package enum StateTransfer {
     /// The form of hand-overs. In form 1 connections were sessions, and had wills.
     package static let form = 2
 
-    /// The same bytes with the correct count and digest, where they were altered on purpose.
+    /// The bytes with the correct count and digest, for those who altered them on purpose.
     package static func sealed(_ bytes: UnsafeRawBufferPointer, records: Int) -> [UInt8] {
         let writer = ByteWriter(capacity: bytes.count + 128)
         writer.append(bytes)

@@ -232,7 +232,7 @@ extension StateMachine {
 }
 
 extension StateMachine {
-    /// What a type sets, by its own rules, on behalf of who asked for what it does.
+    /// A timer that a type sets by its own rules, on behalf of the principal that made the commit.
     func timer(
         _ name: String, of owner: TimerOwner, _ setting: TimerChange.Setting, by principal: Principal
     ) -> BusTimer {

@@ -2,16 +2,16 @@ import BusJSON
 import BusLogic
 import BusProtocol
 
-/// Timers that types have of themselves. Each is set in the commit by which its condition begins to hold for a store, and taken
-/// away in the one by which it ends, as an action would: what stands between is not looked at again, and nothing is kept beside
-/// the timer. The log has none of this, as whatever brings about the states again does the same.
+/// Timers that types have of themselves. A timer is set by the commit after which its condition begins to hold for a store, and
+/// taken away by the commit after which it no longer holds. Only the states before and after a commit count, and nothing is
+/// kept beside the timer. The log need not tell of these timers: whoever replays the states sets them again.
 extension StateMachine {
     /// Turns the timers of the stores that the plan has been applied to.
     @inline(never)
     func settleTimers(by principal: Principal) throws(RequestError) {
         let turning = context.turning
         forgetTurning()
-        // First those that were only made, then in the order in which actions have reached them.
+        // Stores that were only created come first, then those that actions have reached, in that order.
         var made: [Int: Int] = [:]
         for (place, step) in plan.storeSteps.enumerated() where step.isCreation {
             made[Int(step.store)] = place - plan.storeSteps.count
@@ -88,7 +88,7 @@ extension StateMachine {
         }
     }
 
-    /// What the timers that begin to hold on a state are set to.
+    /// The settings of the timers whose conditions begin to hold on a state.
     private func begun(
         _ type: any StateType, from before: UInt64, on state: JSONObject
     ) throws(TimerRefusal) -> [(name: String, setting: TimerChange.Setting)] {
@@ -106,7 +106,7 @@ extension StateMachine {
         let record = stores.pointer(store)
         let type = types[Int(record.pointee.type)].type
         if type.ownTimers.isEmpty { return }
-        // Whether it can have them was looked at before the store was made.
+        // This was checked before the store was made.
         for (name, setting) in (try? begun(type, from: 0, on: record.pointee.state)) ?? [] {
             add(timer(name, of: .store(store), setting, by: principal))
         }
@@ -141,7 +141,7 @@ extension StateMachine {
         }
     }
 
-    /// What another definition does to the timers of a store that has a state by the one before and another one by this.
+    /// The changes of a store's timers when its type gets another definition, under which its state is `state`.
     func timerChanges(
         of store: Int32, from old: any StateType, to type: any StateType, on state: JSONObject
     ) throws(TimerRefusal) -> [TimerChange] {
@@ -179,7 +179,7 @@ extension StateMachine {
 
     /// Turns the timers of one store, which still has its state under the old definition.
     func turnTimers(of store: Int32, from old: any StateType, to type: any StateType, on state: JSONObject) {
-        // That they can be set was found out when the definition was planned.
+        // The plan of the definition has found that they can be set.
         for change in (try? timerChanges(of: store, from: old, to: type, on: state)) ?? [] {
             takeTimer(change.name, of: .store(store))
             guard let setting = change.setting else { continue }

@@ -71,7 +71,7 @@ package struct TimerTable {
     /// The timer in a slot; nil where there is none.
     package func timer(inSlot slot: Int) -> BusTimer? { slots[slot] }
 
-    /// What is set while somebody goes through the slots, who may have passed its slot.
+    /// Timers that were set while somebody goes through the slots, and that may stand in slots already passed.
     private(set) var setMeanwhile: [BusTimer] = []
     private(set) var readers = 0
 

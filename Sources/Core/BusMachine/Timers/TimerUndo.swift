@@ -24,7 +24,7 @@ struct TimerUndo {
     /// What the commit of a revision did.
     func records(of revision: Int) -> [Record] { self.revision == revision ? records : [] }
 
-    /// The same; it is forgotten.
+    /// Returns what the commit of a revision did, and forgets it.
     mutating func take(of revision: Int) -> [Record] {
         defer { forget() }
         return records(of: revision)
