@@ -19,6 +19,7 @@ extension StateMachine {
         /// Whether commits may mean something to views; whether the one being made gives stores to them, or takes some away.
         @usableFromInline var hasViews = false
         @usableFromInline var hasViewStores = false
+        var viewTable = ViewTable()
         @usableFromInline var types: [TypeEntry] = []
         @usableFromInline var stores: StoreTable
 
@@ -82,6 +83,12 @@ extension StateMachine {
     public internal(set) var timersSet: Int {
         @inlinable get { place.pointee.timersSet }
         set { place.pointee.timersSet = newValue }
+    }
+
+    /// What the bus works out from the stores there are.
+    var viewTable: ViewTable {
+        get { place.pointee.viewTable }
+        set { place.pointee.viewTable = newValue }
     }
 
     /// Whether the plan reaches more than one store.

@@ -39,9 +39,6 @@ public final class StateMachine {
     @exclusivity(unchecked) var commitOrder: [TypeEntry] = []
     @exclusivity(unchecked) package internal(set) var dropLog = DropLog()
 
-    /// What the bus works out from the stores there are.
-    @exclusivity(unchecked) var viewTable = ViewTable()
-
     /// Timers and leases.
     @exclusivity(unchecked) package internal(set) var timers = TimerTable()
 

@@ -278,12 +278,12 @@ import Testing
         "BusLogic": [
             "CommitContext", "ComputedValues", "DeclaredType", "DeclaredType+Commit", "Evaluation",
             "ExpressionNode", "Migrations", "Operands", "PrecomputedWrites", "ReadNodes", "Scalar",
-            "WriteStep",
+            "ViewRules", "WriteStep",
         ],
         "BusMachine": [
             "DeduplicationTable", "DispatchPlan", "SlotIndex", "StateMachine", "StateMachine+Apply",
             "StateMachine+Commit", "StateMachine+Names", "StateMachine+Place", "StateMachine+Planning",
-            "StoreTable", "TypeEntry",
+            "StateMachine+Views", "StoreTable", "TypeEntry", "ViewIndex", "ViewTable",
         ],
         "BusProtocol": [
             "RequestBatch", "RequestReader", "RequestReader+Template", "RequestTemplate", "SenderMemory",

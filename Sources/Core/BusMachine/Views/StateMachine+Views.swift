@@ -18,7 +18,7 @@ extension StateMachine {
         if made.isEmpty, table.changes.isEmpty, table.dropped.isEmpty { return updateViewFlags() }
         for (place, view) in table.views.enumerated() {
             if made.contains(where: { $0 === view }) { fill(view) }
-            bringUpToDate(view, at: place, table)
+            refresh(view, at: place, table)
         }
         table.changes.removeAll(keepingCapacity: true)
         table.masks.removeAll(keepingCapacity: true)
@@ -89,7 +89,7 @@ extension StateMachine {
 
     // MARK: Views
 
-    private func bringUpToDate(_ view: ViewIndex, at place: Int, _ table: ViewTable) {
+    private func refresh(_ view: ViewIndex, at place: Int, _ table: ViewTable) {
         for change in table.changes where view.sources.contains(change.type) {
             let state = stores.pointer(change.store).pointer(to: \.state)!
             switch change.kind {
