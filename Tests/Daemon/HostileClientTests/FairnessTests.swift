@@ -11,14 +11,12 @@ import Testing
     /// What a turn may do: its own bound, and one thing that can't be interrupted.
     static let turn = DaemonLimits().turnWork + 3_000_000
 
-    /// What a turn may do for what a shared log brings: the operations of a proposal, of 15 ns each, and one commit that begins
-    /// just before their end.
+    /// What a turn may do for what a shared log brings: the operations of a proposal, of 15 ns each, and one more commit.
     static let hearing = ClusterLimits.operations * 15 + 3_000_000
     /// The turns that a dispatch takes through a shared log: it waits for the proposal that is on its way, and for its own.
     static var log: Int { BusMode.current == .shared ? 2 : 0 }
 
-    private static let gate = InModes.aloneOnly(
-        because: "On a shared bus a long commit waits for its turn in the log, and for no gate besides.")
+    private static let gate = InModes.aloneOnly(because: "A shared log has no gate for long commits.")
 
     /// One kind of hostile client.
     struct Attack: Sendable, CustomTestStringConvertible {
@@ -98,7 +96,7 @@ import Testing
         for _ in 0..<count {
             try arena.attack(attack.line, preparing: attack.preparing, isReading: attack.isReading)
         }
-        // What entries of a shared log take is known of those who have asked before.
+        // What entries take is known of those who have asked before.
         if BusMode.current == .shared { try arena.run(turns: 20) }
         try arena.run(turns: 60)
         #expect(arena.longestTurn <= Self.turn)
@@ -144,7 +142,7 @@ import Testing
         let arena = try Arena()
         try arena.makeStores(attack.stores)
         for _ in 0..<40 { try arena.attack(attack.line, uid: 2000) }
-        // As many as it takes to have always more to do, also while a shared log has what they asked for.
+        // As many as it takes to have always more to do.
         for _ in 0..<(BusMode.current == .shared ? 20 : 4) {
             try arena.attack(#"{"op":"dispatch","store":"counter/innocent","action":"increment"}"#, uid: 3000)
         }
@@ -161,7 +159,7 @@ import Testing
         let line = #"{"op":"dispatch","type":"item","action":"add"}"#
         for _ in 0..<20 { try arena.attack(line, uid: 2000) }
         try arena.attack(line, uid: 3000)
-        // A shared log brings one in each turn, because nothing gates it.
+        // A shared log has no gate: it brings one in each turn.
         try arena.run(turns: BusMode.current == .shared ? 200 : 12_000)
         let work = try (arena.work(of: 2000), arena.work(of: 3000))
         #expect(work.0 > 8 * DaemonLimits.longRequest)
