@@ -5,7 +5,7 @@
 /// and asks for least. So a connection that asks for little is served at once, however many others ask for much; one
 /// that caused a long commit waits until the others have had as much; and one that is alone never waits.
 @frozen
-package struct FairQueue<Element> {
+public struct FairQueue<Element> {
     @usableFromInline
     struct Entry {
         /// Where it begins on the clock.
@@ -28,23 +28,23 @@ package struct FairQueue<Element> {
 
     /// Where the clock stands: the latest start of those served. Nothing begins before it, or before the next that waits, so
     /// waiting or being absent saves nothing up.
-    @inlinable package var clock: Int { time }
+    @inlinable public var clock: Int { time }
     @usableFromInline var time = 0
 
     @inlinable
-    package init() {}
+    public init() {}
 
-    @inlinable package var isEmpty: Bool { heap.isEmpty }
-    @inlinable package var count: Int { heap.count }
+    @inlinable public var isEmpty: Bool { heap.isEmpty }
+    @inlinable public var count: Int { heap.count }
 
     /// Where the next one will probably end, and what it will probably take; nil where none waits.
-    @inlinable package var firstEnd: Int? { heap.first?.end }
-    @inlinable package var firstWork: Int? { heap.first.map { $0.end &- $0.start } }
-    @inlinable package var first: Element? { heap.first?.element }
+    @inlinable public var firstEnd: Int? { heap.first?.end }
+    @inlinable public var firstWork: Int? { heap.first.map { $0.end &- $0.start } }
+    @inlinable public var first: Element? { heap.first?.element }
 
     /// Adds an element to the queue; `work`: its cost, where that is known.
     @inlinable
-    package mutating func add(_ element: Element, _ share: inout Share, expecting work: Int? = nil) {
+    public mutating func add(_ element: Element, _ share: inout Share, expecting work: Int? = nil) {
         // Those that wait may have begun before the clock: it shows the latest start, and the next one is as far as they are.
         share.begin(at: min(clock, heap.first?.start ?? clock))
         order &+= 1
@@ -68,7 +68,7 @@ package struct FairQueue<Element> {
 
     /// Takes the next element.
     @inlinable
-    package mutating func takeFirst() -> Element? {
+    public mutating func takeFirst() -> Element? {
         guard let last = heap.popLast() else { return nil }
         guard let first = heap.first else {
             time = max(time, last.start)
@@ -90,14 +90,14 @@ package struct FairQueue<Element> {
 
     /// An element is served without having waited, because no other waits.
     @inlinable @inline(__always)
-    package mutating func serveAtOnce(_ share: inout Share) {
+    public mutating func serveAtOnce(_ share: inout Share) {
         share.begin(at: clock)
         time = share.done
     }
 
     /// Removes the elements for which `isLeaving` is true, in no order.
     @inlinable
-    package mutating func removeAll(where isLeaving: (Element) -> Bool) -> [Element] {
+    public mutating func removeAll(where isLeaving: (Element) -> Bool) -> [Element] {
         let all = heap
         heap.removeAll()
         var left: [Element] = []
@@ -119,31 +119,36 @@ package struct FairQueue<Element> {
 
 /// How far a connection has come on the clock of work, and what it is likely to take next; see `FairQueue`.
 @frozen
-package struct Share {
+public struct Share {
     /// The work that was done for it, and the time on the clock for which it asked for none.
-    @usableFromInline package internal(set) var done = 0
+    @inlinable public var done: Int { position }
     /// The likely work of its next service: the most that one took lately, because one small request must
     /// not make room for a large one.
-    @usableFromInline package internal(set) var expected: Int
+    @inlinable public var expected: Int { most }
+    @usableFromInline var position = 0
+    @usableFromInline var most: Int
 
-    package init(expecting work: Int) { expected = work }
+    @inlinable
+    public init(expecting work: Int) { most = work }
 
     /// It begins to wait, or is served, at a time on the clock: time not used before is not saved up.
     @inlinable
-    package mutating func begin(at clock: Int) { done = max(done, clock) }
+    public mutating func begin(at clock: Int) { position = max(position, clock) }
 
     /// Charges work done on its behalf that another connection caused; it is set back by that no further than `limit`.
     @inlinable @inline(__always)
-    package mutating func owe(_ work: Int, upTo limit: Int) { done = max(done, min(done &+ work, limit)) }
+    public mutating func owe(_ work: Int, upTo limit: Int) {
+        position = max(position, min(position &+ work, limit))
+    }
 
     /// It was served; the next time may take more or less.
     @inlinable @inline(__always)
-    package mutating func advance(by work: Int) { done &+= work }
+    public mutating func advance(by work: Int) { position &+= work }
 
     /// It was served.
     @inlinable @inline(__always)
-    package mutating func charge(_ work: Int) {
-        done &+= work
-        expected = max(work, expected &- expected &>> 4)
+    public mutating func charge(_ work: Int) {
+        position &+= work
+        most = max(work, most &- most &>> 4)
     }
 }
