@@ -96,6 +96,8 @@ export interface RequestOptions {
 }
 
 export interface DispatchOptions extends RequestOptions, Conditions {
+	/** With a type: only to the stores for which it holds. */
+	where?: Condition;
 	/** The reply tells what has changed. */
 	return?: "changes" | "states";
 	/** A key of one's own, at most 128 bytes; without it every dispatch has a fresh one. */
@@ -115,11 +117,15 @@ export interface CreateOptions extends RequestOptions {
 }
 
 export interface ReadOptions extends RequestOptions {
+	/** Only stores for which it holds. */
+	where?: Condition;
 	/** JSON Pointers: all else is left out. */
 	select?: readonly string[];
 }
 
 export interface MirrorOptions {
+	/** Only stores for which it holds now. */
+	where?: Condition;
 	/** JSON Pointers: all else is left out. */
 	select?: readonly string[];
 	/** Whether changes tell their cause (false). */

@@ -270,7 +270,9 @@ export class Bus {
 	/** Leaves actions for the end of this client: the bus dispatches them, however it ends. */
 	async will(actions) { await this.request("will", {actions: Array.from(actions, actionOf)}); }
 	/** A mirror of all stores that match, once it has their states. */
-	mirror(target, {select, cause} = {}) { return this.#subscribe(Mirror, {...patternOf(target), select, cause}); }
+	mirror(target, {where, select, cause} = {}) {
+		return this.#subscribe(Mirror, {...patternOf(target), where, select, cause});
+	}
 	/** Actions as they are committed, and gaps where some may be missing, to be iterated over with `for await`. */
 	actions(target) { return this.#subscribe(Actions, {...patternOf(target), actions: true}); }
 	/** Makes the next attempt at once. */

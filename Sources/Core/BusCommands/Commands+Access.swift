@@ -14,9 +14,11 @@ extension Commands {
             guard request.present.contains(.action), isStore || request.present.contains(.type) else {
                 return
             }
-            return try authorize(
-                String(decoding: request.action, as: UTF8.self), isStore: isStore,
-                String(decoding: isStore ? request.store : request.type, as: UTF8.self), grants)
+            let action = String(decoding: request.action, as: UTF8.self)
+            let target = String(decoding: isStore ? request.store : request.type, as: UTF8.self)
+            try authorize(action, isStore: isStore, target, grants)
+            if let filter = request.value(.where) { try require(filter, of: target, action, grants) }
+            return
         }
         guard takesSteps else { return try authorize(actions, grants) }
         for (index, element) in actions.enumerated() {
@@ -49,6 +51,27 @@ extension Commands {
     func authorize(_ element: BatchElement, _ grants: Grants) throws(RequestError) {
         if !element.precondition.isEmpty { try require(.read, element.target, grants, "read") }
         try authorize(element.action, isStore: element.isStore, element.target, grants)
+        if let filter = element.precondition.filter {
+            try require(filter, of: element.target, element.action, grants)
+        }
+    }
+
+    /// What an expression that chooses stores comes to is answered, and stands in the log for all to apply alike: who asks may
+    /// read what it reads of all stores of the types that are meant.
+    private func require(
+        _ filter: JSON, of target: String, _ action: String, _ grants: Grants
+    ) throws(RequestError) {
+        if grants.readsEverything { return }
+        let reads = try machine.filter(filter).reads
+        let types = machine.liveTypes.filter {
+            target == "*" ? $0.hasAction(named: action) : $0.name == target
+        }
+        for type in types {
+            guard let member = grants.hiddenRead(of: reads, ofAll: type.name) else { continue }
+            let what = member.isEmpty ? "all" : member
+            throw Self.forbidden(
+                "choose by `where`, as you may not read \(what) of all stores, among", type.name)
+        }
     }
 
     private func authorize(

@@ -10,7 +10,15 @@ extension Commands {
         var isAcknowledged = try request.flag(.ack, default: true)
         let isLater = request.present.contains(.in) || request.present.contains(.at)
         // A mistake in these needs no state to be found.
-        if request.present.contains(.if) { _ = try machine.requestedPrecondition(in: request) }
+        if isLater, request.present.contains(.where) {
+            throw .invalid(
+                "where",
+                "A dispatch that comes later has no `where`; dispatch when it is due, or give the action a `when`."
+            )
+        }
+        if request.present.containsAny(of: MemberSet(.if, .where)) {
+            _ = try machine.requestedPrecondition(in: request)
+        }
         let form = try requestedForm(isLater: isLater)
         let batch = try batchOfStores()
         guard try host.admit(.proposal(claim(of: batch, isLater: isLater))) else { return nil }

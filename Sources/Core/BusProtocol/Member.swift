@@ -6,7 +6,7 @@ public enum Member: UInt8, CaseIterable, Sendable {
         `in`, initial
     case key, leave, limit, linger, match, offset, `protocol`, reason, `return`, revision, select, session,
         since, state, sub, time, timer, token
-    case ttl, until, version
+    case ttl, until, version, `where`
 
     package var name: String { Self.names[Int(rawValue)] }
 
@@ -89,7 +89,8 @@ package enum Operation: Hashable, CaseIterable, Sendable {
 
     private static let members: [Operation: MemberSet] = [
         .command(.dispatch): MemberSet(
-            .type, .store, .action, .payload, .actions, .if, .ifRevision, .key, .after, .epoch, .dryRun,
+            .type, .store, .action, .payload, .actions, .where, .if, .ifRevision, .key, .after, .epoch,
+            .dryRun,
             .return,
             .ack, .in, .at, .timer),
         .command(.create): MemberSet(
@@ -99,11 +100,11 @@ package enum Operation: Hashable, CaseIterable, Sendable {
         .command(.will): MemberSet(.actions),
         .local(.hello): MemberSet(.protocol, .client, .token, .session, .linger),
         .local(.get): MemberSet(
-            .store, .type, .match, .select, .revision, .time, .limit, .after, .fresh),
-        .local(.stores): MemberSet(.match, .limit, .after),
+            .store, .type, .match, .where, .select, .revision, .time, .limit, .after, .fresh),
+        .local(.stores): MemberSet(.match, .where, .limit, .after),
         .local(.types): MemberSet(.type, .revision, .time),
         .local(.subscribe): MemberSet(
-            .store, .type, .match, .select, .format, .initial, .since, .epoch, .cause, .actions),
+            .store, .type, .match, .where, .select, .format, .initial, .since, .epoch, .cause, .actions),
         .local(.unsubscribe): MemberSet(.sub),
         .local(.history): MemberSet(.since, .time, .until, .limit, .type, .store),
         .local(.revert): MemberSet(.store, .revision, .if, .ifRevision),

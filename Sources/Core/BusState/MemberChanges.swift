@@ -32,6 +32,12 @@ package final class MemberChanges {
     @inline(__always)
     package var isEmpty: Bool { changes.isEmpty }
 
+    /// Calls with the name of each member of the state that has changed.
+    @inline(__always)
+    package func forEachMember(_ body: (String) -> Void) {
+        for change in changes.elements { body(change.record.pointee.parts.pointee.keys.pointee.name) }
+    }
+
     /// Collects all writes to a state. False where they can't be expressed so: one went through an array, or one went to
     /// the place of another or below it.
     package func gather(

@@ -144,5 +144,14 @@ package struct DaemonLimits: Sendable, Equatable {
     /// whose values take more room in memory than on the line.
     package static let groupBytes = 1024
     package static let membershipBytes = 64
+    /// What an expression of a subscription takes for each of its bytes, compiled.
+    package static let compiledByte = 50
+    /// The stores that are remembered to have left what subscriptions with an expression want, for one that lags; and what
+    /// each takes. One that has missed more begins anew.
+    package static let departures = 1024
+    package static let departureBytes = 96
+    /// A subscription with an expression goes on where it was if no more stores than this have changed since: which of them
+    /// were wanted then is not known, so those that are not wanted now are told as dropped.
+    package static let resumedChanges = 1024
     package static let willFactor = 8
 }

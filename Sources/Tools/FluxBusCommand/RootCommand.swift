@@ -111,6 +111,7 @@ enum CommandWords {
         "after": "--after", "at": "--at", "epoch": "--epoch", "ifMissing": "--if-missing",
         "ifRevision": "--if-revision", "in": "--in", "key": "--key", "reason": "--reason",
         "select": "--select", "since": "--since", "timer": "--timer", "ttl": "--ttl",
+        "where": "--where",
     ]
 
     static func sentence(_ message: String) -> String {

@@ -116,7 +116,9 @@ actor Driver {
             try await bus.request(request)
         case "will": try await bus.setWill(Self.requests(command["actions"]))
         case "mirror":
-            let subscription = try await bus.subscribe(to: .type(target))
+            var options = Bus.SubscriptionOptions()
+            options.condition = command["where"]
+            let subscription = try await bus.subscribe(to: .type(target), options: options)
             let watched = Watched()
             mirrors[name] = watched
             Task { await watched.follow(subscription) }

@@ -31,6 +31,11 @@ package enum SampleRequests {
         #"{"op":"dispatch","id":31,"actions":[{"op":"create","store":"note/d","state":{"count":2},"ttl":60,"ifMissing":true},{"store":"note/d","action":"add","if":{"<":[{"var":"count"},3]},"ifRevision":0},{"op":"drop","store":"note/b","if":"count >= 0","ifRevision":4},{"op":"dispatch","type":"note","action":"add"}],"return":"states","key":"k4"}"#,
         #"{"op":"drop","id":32,"store":"note/a","if":"count > 100","ifRevision":2}"#,
         #"{"op":"revert","id":33,"store":"note/a","revision":1,"if":{"==":[{"var":"count"},1]}}"#,
+        #"{"op":"get","id":34,"match":"n*/*","where":"count < 3 || has(value.a)"}"#,
+        #"{"op":"stores","id":35,"where":{"<":[{"var":"state.count"},3]},"limit":2}"#,
+        #"{"op":"dispatch","id":36,"type":"note","action":"add","where":"count < 3 && store != 'note/b'"}"#,
+        #"{"op":"dispatch","id":37,"actions":[{"type":"note","action":"add","where":"meta.time > 0"},{"type":"*","action":"add","where":{"var":"count"}}]}"#,
+        #"{"op":"subscribe","id":38,"type":"note","where":"count > 1","select":["/value"]}"#,
         #"{"op":"stats","id":16}"#, #"{"op":"ping","id":17}"#, #"{"op":"reload","id":18}"#,
     ]
 }

@@ -25,8 +25,25 @@ import Testing
         bus.stop()
     }
 
+    @Test func filterIsTextOrJsonLogic() throws {
+        let bus = try bus()
+        for arguments in [
+            ["dispatch", "counter", "add", "--where", "count > 3"],
+            ["get", "counter", "--where", #"{">": [{"var": "count"}, 3]}"#],
+            ["ls", "--where", "count > 3"],
+        ] { #expect(try CommandRun(arguments, bus: bus.address).status == .success) }
+        #expect(
+            bus.received == [
+                #"{"op":"dispatch","id":1,"type":"counter","action":"add","where":"count > 3"}"#,
+                #"{"op":"get","id":1,"type":"counter","where":{">":[{"var":"count"},3]}}"#,
+                #"{"op":"stores","id":1,"where":"count > 3"}"#,
+            ])
+        bus.stop()
+    }
+
     @Test(
         arguments: [
+            ["dispatch", "counter/a", "add", "--where", "true"], ["dispatch", "-", "--where", "true"],
             ["dispatch", "counter", "add", "--if", "true"], ["dispatch", "-", "--if", "true"],
             ["dispatch", "counter/a", "add", "--atomic"], ["dispatch", "-", "--key", "k"],
             ["dispatch", "--atomic", "-", "--in", "5m"],

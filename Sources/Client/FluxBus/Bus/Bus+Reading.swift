@@ -14,14 +14,15 @@ extension Bus {
         return (state, page.revision)
     }
 
-    /// One page of states by address. `next` of a page is the `after` of the following page; nil at the end.
+    /// One page of states by address, of the stores for which `condition` holds (a text, or an object of JsonLogic). `next` of a page is the `after` of the following page; nil at the end.
     public nonisolated(nonsending) func get(
-        _ pattern: StorePattern, select: [String]? = nil, at revision: Int? = nil, limit: Int? = nil,
-        after: String? = nil, timeout: TimeLimit = .standard
+        _ pattern: StorePattern, where condition: JSON? = nil, select: [String]? = nil,
+        at revision: Int? = nil, limit: Int? = nil, after: String? = nil, timeout: TimeLimit = .standard
     ) async throws(BusError) -> StatePage {
         var request = BusRequest("get")
         let member = pattern.member
         request.set(member.name, member.value)
+        request.set("where", condition)
         request.set("select", select.map { .array($0.map(JSON.string)) })
         request.set("revision", revision.map(JSON.int))
         request.set("limit", limit.map(JSON.int))
@@ -39,20 +40,21 @@ extension Bus {
     /// for try await page in bus.pages(of: .type("counter")) { … }
     /// ```
     public func pages(
-        of pattern: StorePattern, select: [String]? = nil, limit: Int? = nil
+        of pattern: StorePattern, where condition: JSON? = nil, select: [String]? = nil, limit: Int? = nil
     ) -> StatePages {
-        StatePages(bus: self, pattern: pattern, select: select, limit: limit)
+        StatePages(bus: self, pattern: pattern, condition: condition, select: select, limit: limit)
     }
 
     /// The existing stores, with their own revisions; `next` is the `after` of the following page.
     public nonisolated(nonsending) func stores(
-        matching glob: String? = nil, limit: Int? = nil, after: String? = nil, timeout: TimeLimit = .standard
+        matching glob: String? = nil, where condition: JSON? = nil, limit: Int? = nil, after: String? = nil,
+        timeout: TimeLimit = .standard
     ) async throws(BusError) -> (stores: [StoreEntry], next: String?) {
         let reply = try await request(
             BusRequest(
                 "stores",
                 [
-                    "match": glob.map(JSON.string), "limit": limit.map(JSON.int),
+                    "match": glob.map(JSON.string), "where": condition, "limit": limit.map(JSON.int),
                     "after": after.map(JSON.string),
                 ]),
             timeout: timeout)

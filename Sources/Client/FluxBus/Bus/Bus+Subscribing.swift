@@ -5,6 +5,9 @@ import Synchronization
 extension Bus {
     /// The options of a subscription.
     public struct SubscriptionOptions: Sendable {
+        /// Only stores for which this expression holds now: a text, or an object of JsonLogic. One that comes to match arrives as
+        /// a state, one that ceases to as dropped.
+        public var condition: JSON?
         /// Keeps only what these JSON Pointers name.
         public var select: [String]?
         public var format = BusMirror.Format.merge
@@ -84,6 +87,7 @@ extension Bus {
         var request = BusRequest("subscribe")
         let member = pattern.member
         request.set(member.name, member.value)
+        request.set("where", options.condition)
         request.set("select", options.select.map { .array($0.map(JSON.string)) })
         if options.format != .merge { request.set("format", .string(options.format.rawValue)) }
         if options.wantsCause { request.set("cause", true) }

@@ -12,16 +12,18 @@ package enum RequestBody: Sendable {
         let payload: JSONObject
         let ifRevision: Int?
         let condition: JSON?
+        let filter: JSON?
 
         package init(
             action: String, target: DispatchTarget, payload: JSONObject = [:], ifRevision: Int? = nil,
-            condition: JSON? = nil
+            condition: JSON? = nil, filter: JSON? = nil
         ) {
             self.action = action
             self.target = target
             self.payload = payload
             self.ifRevision = ifRevision
             self.condition = condition
+            self.filter = filter
         }
 
         fileprivate func writeOpen(to writer: ByteWriter, id: Int) {
@@ -43,6 +45,9 @@ package enum RequestBody: Sendable {
             if let condition {
                 writer.append(",\"if\":", json: condition)
             }
+            if let filter {
+                writer.append(",\"where\":", json: filter)
+            }
         }
 
         fileprivate var encodedSize: Int {
@@ -52,6 +57,7 @@ package enum RequestBody: Sendable {
                 case .everything: 1
                 }
             return 80 + name + action.utf8.count + payload.encodedSize + (condition?.encodedSize ?? 0)
+                + (filter?.encodedSize ?? 0)
         }
     }
 
@@ -77,7 +83,8 @@ package enum RequestBody: Sendable {
     /// How many levels the line nests.
     var depth: Int {
         switch self {
-        case .dispatch(let body): 1 + max(JSON.object(body.payload).depth, body.condition?.depth ?? 0)
+        case .dispatch(let body):
+            1 + max(JSON.object(body.payload).depth, body.condition?.depth ?? 0, body.filter?.depth ?? 0)
         case .request(let request): 1 + (request.members.map(\.value.depth).max() ?? 0)
         }
     }

@@ -4,6 +4,7 @@ import BusJSON
 public struct StatePages: AsyncSequence, Sendable {
     let bus: Bus
     let pattern: StorePattern
+    let condition: JSON?
     let select: [String]?
     let limit: Int?
 
@@ -25,7 +26,7 @@ public struct StatePages: AsyncSequence, Sendable {
         ) async throws(BusError) -> StatePage? {
             guard !isOver else { return nil }
             let page = try await pages.bus.get(
-                pages.pattern, select: pages.select, limit: pages.limit, after: after)
+                pages.pattern, where: pages.condition, select: pages.select, limit: pages.limit, after: after)
             after = page.next
             isOver = page.next == nil
             return page

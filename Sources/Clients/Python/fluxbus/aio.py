@@ -182,19 +182,20 @@ class Bus(Link):
 
     def dispatch(
         self, target: str, action: str, payload: Mapping[str, Any] | None = None, *, if_revision: int | None = None,
-        condition: Condition | None = None, returning: str | None = None, key: str | None = None,
-        delay: Duration | None = None, at: float | None = None, timer: str | None = None,
+        condition: Condition | None = None, where: Condition | None = None, returning: str | None = None,
+        key: str | None = None, delay: Duration | None = None, at: float | None = None, timer: str | None = None,
         dry_run: bool = False, timeout: float | None = None,
     ) -> asyncio.Future[JSON]:
         """Commits an action now, or `delay` from now or `at` a time, and gives the reply. It is sent at once.
 
         With a `condition`, for one store, it is a `conflict` unless that expression holds for the store's state. With
+        `where`, for a type, it goes to the stores for which that expression holds. With
         `returning="changes"` or `"states"` the reply tells what has changed.
         Where the action `returns` something, the reply has it as `result`, or by the stores' addresses as `results`.
         """
         options = {
-            "if_revision": if_revision, "condition": condition, "returning": returning, "key": key, "delay": delay,
-            "at": at, "timer": timer,
+            "if_revision": if_revision, "condition": condition, "where": where, "returning": returning, "key": key,
+            "delay": delay, "at": at, "timer": timer,
         }
         body = action_of(target, action, payload)
         return self._ask(request_of("dispatch", body, {**options, "dry_run": dry_run or None}), timeout)
@@ -231,12 +232,15 @@ class Bus(Link):
         reply = await self._ask(request_of("get", {"store": address}, {"select": select}))
         return dict(reply["states"][address])
 
-    async def states(self, target: str, *, select: Sequence[str] | None = None) -> dict[str, JSON]:
-        """All states that match, page by page."""
+    async def states(
+        self, target: str, *, where: Condition | None = None, select: Sequence[str] | None = None
+    ) -> dict[str, JSON]:
+        """All states that match, and for which an expression holds, page by page."""
         states: dict[str, JSON] = {}
         page: JSON = {"next": None}
         while "next" in page:
-            page = await self._ask(request_of("get", pattern_of(target), {"select": select, "after": page["next"]}))
+            members = {"where": where, "select": select, "after": page["next"]}
+            page = await self._ask(request_of("get", pattern_of(target), members))
             states.update(page["states"])
         return states
 
@@ -245,10 +249,11 @@ class Bus(Link):
         await self._ask({"op": "will", "actions": [action_of(*part) for part in actions]})
 
     async def mirror(
-        self, target: str, *, select: Sequence[str] | None = None, timeout: float | None = None
+        self, target: str, *, where: Condition | None = None, select: Sequence[str] | None = None,
+        timeout: float | None = None,
     ) -> Mirror:
-        """A mirror of all stores that match, once it has their states."""
-        body = request_of("subscribe", pattern_of(target), {"select": select})
+        """A mirror of all stores that match, and for which an expression holds now, once it has their states."""
+        body = request_of("subscribe", pattern_of(target), {"where": where, "select": select})
         mirror = Mirror(body, self._session.unsubscribe)
         await self._begin(mirror, timeout)
         return mirror

@@ -94,6 +94,28 @@ package final class Grants: Sendable {
         }
     }
 
+    /// The member that a client's expression about stores of a pattern reads and that is shown of none of them; nil where each
+    /// is shown of some. What is not shown of a store is not there for the expression.
+    package func hiddenRead(of reads: StateReads, _ pattern: AddressPattern, isPast: Bool) -> String? {
+        if isPast ? knowsEverything : readsEverything { return nil }
+        let covering = (isPast ? historians : readers).filter { rule in
+            rule.match.contains { $0.meets(pattern) }
+        }
+        return reads.names.first { name in
+            if ["state", "store", "meta"].contains(name) { return false }
+            return !covering.contains { $0.shows(some: name) }
+        }
+    }
+
+    /// The member that a client's expression reads and that is not shown of all stores of a type, whatever they will be
+    /// called; nil where there is none.
+    package func hiddenRead(of reads: StateReads, ofAll type: String) -> String? {
+        if showsAll(ofType: type) { return nil }
+        if reads.everything { return "" }
+        let covering = readers.filter { $0.covers(all: type) }
+        return reads.names.first { name in !covering.contains { $0.shows(all: name) } }
+    }
+
     // MARK: The past
 
     /// What is shown of a past state of a store.
@@ -159,6 +181,19 @@ package final class Grants: Sendable {
 extension Grants: Hashable {
     package static func == (one: Grants, other: Grants) -> Bool { one === other }
     package func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
+}
+
+extension AccessRule {
+    /// Whether it shows something of a member of a state, or all of it.
+    fileprivate func shows(some member: String) -> Bool {
+        guard let parts else { return true }
+        return parts.pointers.contains { $0.first.map { UTF8Order.equal($0, member) } ?? true }
+    }
+
+    fileprivate func shows(all member: String) -> Bool {
+        guard let parts else { return true }
+        return parts.pointers.contains { $0.isEmpty || $0.count == 1 && UTF8Order.equal($0[0], member) }
+    }
 }
 
 extension AddressPattern {

@@ -12,10 +12,13 @@ package struct Expression: Sendable {
     private let node: ExpressionNode
     /// The members of the data that an expression in text reads; of one in JsonLogic none.
     package let reads: Set<String>
+    /// What one about a store reads of its state.
+    package let stateReads: StateReads
 
-    private init(_ node: ExpressionNode, reads: Set<String> = []) {
+    private init(_ node: ExpressionNode, reads: Set<String> = [], of state: StateReads = StateReads()) {
         self.node = node
         self.reads = reads
+        stateReads = state
     }
 
     /// Compiles an expression; `name` is what messages call its source.
@@ -42,15 +45,16 @@ package struct Expression: Sendable {
         case store
     }
 
-    /// Compiles a client's condition on a store: an expression in text, or in JsonLogic where it is an object.
-    package static func compile(condition: JSON) throws(SourceError) -> Expression {
+    /// Compiles a client's condition on a store, the member `name` of its request: an expression in text, or in JsonLogic where
+    /// it is an object.
+    package static func compile(condition: JSON, name: String) throws(SourceError) -> Expression {
         if case .string(let text) = condition {
             return try compile(text: text, isCondition: true, names: .store)
         }
         var compiler = ExpressionCompiler()
-        return Expression(
-            try compiler.compile(
-                LocatedValue(condition, name: "if"), in: ExpressionScope(data: .element, names: .store)))
+        let node = try compiler.compile(
+            LocatedValue(condition, name: name), in: ExpressionScope(data: .element, names: .store))
+        return Expression(node, of: compiler.reads)
     }
 
     /// Compiles an expression in text, of the Common Expression Language. `isCondition`: it has to be true or false.
@@ -64,7 +68,7 @@ package struct Expression: Sendable {
         var compiler = TextCompiler(ExpressionCompiler(), in: scope, at: place)
         let node = try compiler.compile(text, isCondition: isCondition).node
         if !isLenient, let doubt = compiler.doubts.first { throw doubt }
-        return Expression(node, reads: compiler.reads)
+        return Expression(node, reads: compiler.reads, of: compiler.base.reads)
     }
 
     /// Its value, where that is the same whatever the data.

@@ -83,6 +83,7 @@ extension ExpressionCompiler {
             return try read(keys, nil, in: scope, at: operation.place)
         }
         climbs = true
+        noteAll(in: scope)
         let isReduction = if case .reduction = scope.data { true } else { false }
         return FrameReadNode(
             keys.map { ReadKey($0) }, level: scope.outer.count, isReduction: isReduction)

@@ -59,6 +59,7 @@ extension ExpressionCompiler {
     ) throws(SourceError) -> ReadNode {
         switch scope.data {
         case .element:
+            if scope.isStore { note(read: keys) }
             let around = Self.around(keys, in: scope, fallback)
             return ElementReadNode(keys.map { ReadKey($0) }, fallback: around ?? fallback)
         case .state:
@@ -208,7 +209,7 @@ extension ExpressionCompiler {
     }
 
     mutating func noteAll(in scope: ExpressionScope) {
-        if scope.isState { note(read: nil) }
+        if scope.isState || scope.isStore { note(read: nil) }
     }
 
     /// What `missing` looks at; unlike `var` it may ask for what is never there.
@@ -228,6 +229,7 @@ extension ExpressionCompiler {
             let keys = text.isEmpty ? [] : Evaluation.keys(of: text).map(\.name)
             review?.note(read: keys, in: scope, at: place)
             if scope.isState { note(read: keys.first) }
+            if scope.isStore { note(read: keys) }
         }
     }
 }

@@ -172,6 +172,9 @@ struct ExpressionCompiler {
         if let name { reads.insert(name) } else { reads.everything = true }
     }
 
+    /// The same of a client's expression about a store.
+    mutating func note(read keys: [String]) { reads.insert(keys) }
+
     /// The value itself instead of an operation whose operands are all constant. What can't be worked out, or
     /// not cheaply, is left to fail when it is evaluated.
     static func folded(_ node: ExpressionNode, _ operands: [ExpressionNode]) -> ExpressionNode {

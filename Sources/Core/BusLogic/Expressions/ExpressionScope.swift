@@ -23,6 +23,10 @@ struct ExpressionScope {
     var waitFor: [String] { if case .action(let waitFor) = data { waitFor } else { [] } }
     var isAction: Bool { if case .action = data { true } else { false } }
     var isState: Bool { if case .state = data { true } else { false } }
+    /// Whether its data is the state of a store that a client's expression is about.
+    var isStore: Bool {
+        if case .element = data, case .store = names { outer.isEmpty } else { false }
+    }
     /// Whether its data is the same in every scope inside it.
     var isOutermost: Bool {
         switch data {
@@ -44,15 +48,17 @@ struct ExpressionScope {
 }
 
 /// Which members of the state an expression reads.
-struct StateReads {
-    private(set) var names: [String] = []
+package struct StateReads: Sendable {
+    package private(set) var names: [String] = []
     /// It may read any: a path is computed, or the whole state is looked at.
-    var everything = false
+    package internal(set) var everything = false
+    /// Of a client's expression: it may read the store's address, or the time and the revision.
+    package internal(set) var (address, meta) = (false, false)
 
     init(_ names: [String] = []) { self.names = names }
 
     /// Names are compared by their bytes, as everywhere on the bus.
-    func contains(_ name: String) -> Bool { names.contains { UTF8Order.equal($0, name) } }
+    package func contains(_ name: String) -> Bool { names.contains { UTF8Order.equal($0, name) } }
 
     mutating func insert(_ name: String) {
         if !contains(name) { names.append(name) }
@@ -61,5 +67,19 @@ struct StateReads {
     mutating func formUnion(_ other: StateReads) {
         for name in other.names { insert(name) }
         if other.everything { everything = true }
+    }
+
+    /// A client's expression reads a place of what it knows: `state` is the whole state, and members have their own names.
+    mutating func insert(_ keys: [String]) {
+        switch keys.first {
+        case nil: everything = true
+        case "state"?:
+            insert("state")
+            if keys.count > 1 { insert(keys[1]) } else { everything = true }
+        case let root?:
+            insert(root)
+            if root == Evaluation.namesOfStore[0] { address = true }
+            if root == Evaluation.namesOfStore[1] { meta = true }
+        }
     }
 }

@@ -80,10 +80,11 @@ extension StateMachine {
         }
     }
 
-    /// Applies the plan, each step to each store only where access rules and its client allow it.
+    /// Applies the plan, each step to each store only where it is meant, and where access rules and its client allow it.
     private func applyWithCare(_ facts: CommitContext.Place) throws(RequestError) {
         try compileBudget(plan.guardBytes, &facts.pointee.budget)
-        var guards = plan.guards[...]
+        var (guards, choices) = (plan.guards[...], plan.choices[...])
+        let meta = choices.isEmpty ? JSON.null : metaOfCommit
         for (number, action) in plan.actions.elements.enumerated() {
             try applyStoreSteps(before: number, facts)
             if facts.pointee.keepsPrior { context.forgetPrior() }
@@ -91,11 +92,15 @@ extension StateMachine {
                 let step = UnsafePointer(plan.steps.elements.baseAddress! + place)
                 let allowing = plan.conditions.isEmpty ? [] : plan.conditions[place]
                 let wanted = guards.first?.step == place ? guards.removeFirst().condition : nil
+                let filter = choices.first?.step == place ? choices.removeFirst().filter : nil
                 do throws(RequestError) {
                     if step.pointee.store >= 0 {
                         try apply(step, to: step.pointee.store, where: allowing, wanted, facts)
                     } else {
                         for store in step.pointee.type.members where store >= 0 {
+                            if let filter, try !matches(store, filter, meta, &facts.pointee.budget) {
+                                continue
+                            }
                             try apply(step, to: store, where: allowing, wanted, facts)
                         }
                     }

@@ -27,7 +27,7 @@ extension StateMachine {
         }
     }
 
-    /// `"type":…,"action":…,"payload":…`, or with `store`; and what it returns.
+    /// `"type":…,"action":…,"payload":…`, or with `store`, or with `where` behind the type; and what it returns.
     package func append(
         _ action: DispatchPlan.Action, isReturnedShown: Bool = true, to writer: ByteWriter
     ) {
@@ -38,6 +38,9 @@ extension StateMachine {
             writer.append("\"store\":", quoted: address(of: Int(step.store)))
         } else {
             writer.append("\"type\":", quoted: step.type.name)
+        }
+        if let filter = plan.filter(ofStep: action.steps.lowerBound) {
+            writer.append(",\"where\":", json: filter.source)
         }
         writer.append(",\"action\":", quoted: step.type.actionName(step.action))
         writer.append(",\"payload\":", jsonObject: action.payloadForEveryType ?? step.payload)

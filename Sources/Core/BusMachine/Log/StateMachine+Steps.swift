@@ -34,7 +34,8 @@ extension StateMachine {
                     throw RequestError(.internal, "it counts actions that it has not")
                 }
                 for action in actions.prefix(count) {
-                    try planElement(try BatchElement(action.asRequested, place: "actions"))
+                    try planElement(
+                        try BatchElement(action.asRequested, place: "actions", mayChoose: true))
                 }
                 actions = actions.dropFirst(count)
                 continue

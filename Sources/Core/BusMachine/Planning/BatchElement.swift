@@ -10,15 +10,19 @@ package struct BatchElement {
     /// What its client wants its store to be like.
     package let precondition: Precondition
 
-    /// `inDispatch`: it belongs to a dispatch, so it may say what its store must be like.
-    package init(_ element: JSON, place: String, inDispatch: Bool = false) throws(RequestError) {
+    /// - Parameters:
+    ///   - inDispatch: It belongs to a dispatch, so it may say what its store must be like.
+    ///   - mayChoose: It may say which stores of a type are meant: as one of a dispatch may, and one of the log.
+    package init(
+        _ element: JSON, place: String, inDispatch: Bool = false, mayChoose: Bool? = nil
+    ) throws(RequestError) {
         guard case .object(let object) = element else {
             throw .invalid(place, "\(place) must be an object with type or store, action and payload.")
         }
         var (type, store, action, payload): (String?, String?, String?, JSONObject) = (
             nil, nil, nil, JSONObject()
         )
-        var (revision, condition): (Int?, JSON?) = (nil, nil)
+        var (revision, condition, filter): (Int?, JSON?, JSON?) = (nil, nil, nil)
         for member in object.members {
             // Only a mistake needs this text.
             var name: String { "\(place).\(member.key.shortened(to: 80))" }
@@ -36,6 +40,9 @@ package struct BatchElement {
             case ("if", let value) where inDispatch:
                 try StateMachine.requireForm(of: value)
                 condition = value
+            case ("where", let value) where mayChoose ?? inDispatch:
+                try StateMachine.requireForm(of: value, as: .where)
+                filter = value
             default: throw .invalid(name, "`\(name)` is not a member of an action; leave it out.")
             }
         }
@@ -45,11 +52,12 @@ package struct BatchElement {
         }
         if store == nil, revision != nil { throw Precondition.withoutStore(.ifRevision, in: "\(place).") }
         if store == nil, condition != nil { throw Precondition.withoutStore(.if, in: "\(place).") }
+        if store != nil, filter != nil { throw Precondition.filterOfStore(in: "\(place).") }
         isStore = store != nil
         target = store ?? type ?? ""
         self.action = action
         self.payload = payload
-        precondition = Precondition(revision: revision, condition: condition)
+        precondition = Precondition(revision: revision, condition: condition, filter: filter)
     }
 }
 

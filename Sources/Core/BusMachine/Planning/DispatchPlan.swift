@@ -45,6 +45,15 @@ public final class DispatchPlan {
         let condition: JSON
     }
 
+    /// Which stores of its type a step is applied to.
+    struct Choice {
+        let step: Int
+        let filter: StoreFilter
+    }
+
+    /// In the order of their steps; a step without one is applied to all.
+    private(set) var choices: [Choice] = [] { didSet { noteCare() } }
+
     /// In the order of their steps.
     private(set) var guards: [Guard] = [] { didSet { noteCare() } }
     /// Their length together, in bytes.
@@ -55,7 +64,9 @@ public final class DispatchPlan {
     /// Steps are not applied one after the other without a look at the stores.
     @exclusivity(unchecked) @usableFromInline private(set) var needsCare = false
 
-    private func noteCare() { needsCare = !conditions.isEmpty || !guards.isEmpty || !storeSteps.isEmpty }
+    private func noteCare() {
+        needsCare = !conditions.isEmpty || !guards.isEmpty || !storeSteps.isEmpty || !choices.isEmpty
+    }
 
     /// A store that a batch creates or drops.
     package struct StoreStep {
@@ -129,7 +140,7 @@ public final class DispatchPlan {
     @usableFromInline func dropCare() {
         precondition(storeStepsDone == 0, "What a plan has done to stores is committed or rolled back.")
         (conditions, storeSteps) = ([], [])
-        (guards, guardBytes, guardian) = ([], 0, nil)
+        (guards, guardBytes, guardian, choices) = ([], 0, nil, [])
     }
 
     /// Makes the last step depend on a client's condition on its store. Throws where that would be too much of them.
@@ -138,15 +149,32 @@ public final class DispatchPlan {
         guards.append(Guard(step: steps.count - 1, condition: condition))
     }
 
+    /// Has the steps from one on reach only the stores that a client has chosen.
+    func choose(by filter: StoreFilter, from first: Int) throws(RequestError) {
+        try count(filter.source, as: .where)
+        for step in first..<steps.count { choices.append(Choice(step: step, filter: filter)) }
+    }
+
+    /// Which stores of its type a step is applied to; nil: all, or one.
+    func filter(ofStep step: Int) -> StoreFilter? {
+        if !needsCare { return nil }
+        return choices.first { $0.step == step }?.filter
+    }
+
+    /// Remembers who wants a store to be like something before it is dropped.
     func count(_ condition: JSON, seenBy grants: Grants?) throws(RequestError) {
+        try count(condition)
+        guardian = grants
+    }
+
+    private func count(_ condition: JSON, as member: Member = .if) throws(RequestError) {
         guardBytes += condition.encodedSize
         guard guardBytes <= BusLimits.conditions else {
             throw RequestError(
                 .tooLarge,
                 "The conditions of a dispatch have at most \(BusLimits.conditions) bytes together; send several dispatches."
-            ).with("member", "if")
+            ).with("member", .string(member.name))
         }
-        guardian = grants
     }
 
     /// Makes steps depend on conditions: of each step those that are at its place here.

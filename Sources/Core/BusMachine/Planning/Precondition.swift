@@ -3,21 +3,30 @@ import BusLogic
 import BusProtocol
 import BusState
 
-/// What a client wants a store to be like before its request changes it.
+/// What a client wants a store to be like before its request changes it, or which stores are meant.
 package struct Precondition: Sendable {
     /// The revision that the store has.
     package let revision: Int?
     /// An expression that holds for it: a text, or an object of JsonLogic.
     package let condition: JSON?
+    /// `where`, beside a type.
+    package let filter: JSON?
 
-    package init(revision: Int? = nil, condition: JSON? = nil) {
-        (self.revision, self.condition) = (revision, condition)
+    package init(revision: Int? = nil, condition: JSON? = nil, filter: JSON? = nil) {
+        (self.revision, self.condition, self.filter) = (revision, condition, filter)
     }
 
     package var isEmpty: Bool { revision == nil && condition == nil }
 
     /// The members of a request that say it.
     package static let members = MemberSet(.if, .ifRevision)
+
+    /// The refusal of `where` where a store is the target.
+    static func filterOfStore(in element: String = "") -> RequestError {
+        let name = element + Member.where.name
+        return .invalid(
+            name, "`\(name)` goes with `type`: it says which stores are meant; `if` is a condition on one.")
+    }
 
     /// The refusal of one of them where a type is the target; `element`: which of a batch that is.
     static func withoutStore(_ member: Member, in element: String = "") -> RequestError {
@@ -43,16 +52,17 @@ package final class ConditionCache {
         return compiled
     }
 
-    func expression(_ condition: JSON) throws(RequestError) -> Expression {
+    /// The condition that a member of a request is.
+    func expression(_ condition: JSON, as member: Member = .if) throws(RequestError) -> Expression {
         // By its bytes: equal texts may have others.
         let source = Array(condition.encoded.utf8)
         if let known = known[source] { return known }
         compiled += source.count
         let expression: Expression
         do {
-            expression = try Expression.compile(condition: condition)
+            expression = try Expression.compile(condition: condition, name: member.name)
         } catch {
-            throw .invalid("if", "`if` can't be understood: \(error.message)")
+            throw .invalid(member.name, "`\(member.name)` can't be understood: \(error.message)")
         }
         if bytes + source.count > Self.most { (known, bytes) = ([:], 0) }
         known[source] = expression
@@ -69,27 +79,31 @@ extension StateMachine {
             try Self.requireForm(of: condition)
             _ = try plan.conditionCache.expression(condition)
         }
-        return Precondition(revision: try request.integer(.ifRevision), condition: condition)
+        return Precondition(
+            revision: try request.integer(.ifRevision), condition: condition,
+            filter: try requestedFilter(in: request)?.source)
     }
 
     /// Throws where a condition is neither a text nor an object, or longer than a condition may be.
-    static func requireForm(of condition: JSON) throws(RequestError) {
+    static func requireForm(of condition: JSON, as member: Member = .if) throws(RequestError) {
+        let name = member.name
         switch condition {
         case .string, .object: break
         default:
             throw .invalid(
-                "if", "`if` must be an expression: text such as \"count < 3\", or an object of JsonLogic.")
+                name,
+                "`\(name)` must be an expression: text such as \"count < 3\", or an object of JsonLogic.")
         }
         guard condition.encodedSize <= BusLimits.condition else {
             throw RequestError(
                 .tooLarge,
-                "`if` has at most \(BusLimits.condition) bytes; shorten it, or let the type have a computed value for it."
-            ).with("member", "if")
+                "`\(name)` has at most \(BusLimits.condition) bytes; shorten it, or let the type have a computed value for it."
+            ).with("member", .string(name))
         }
         guard condition.nests(atMost: BusLimits.depthOfCondition) else {
             throw RequestError(
-                .tooLarge, "`if` nests more than \(BusLimits.depthOfCondition) levels deep; shorten it."
-            ).with("member", "if")
+                .tooLarge, "`\(name)` nests more than \(BusLimits.depthOfCondition) levels deep; shorten it."
+            ).with("member", .string(name))
         }
     }
 
@@ -122,34 +136,23 @@ extension StateMachine {
         _ condition: JSON, of store: Int32, seenBy grants: Grants?, _ budget: inout Budget
     ) throws(RequestError) {
         let expression = try plan.conditionCache.expression(condition)
-        let address = address(of: Int(store))
         let reason: String
         do throws(EvaluationFailure) {
-            let meta: JSON = ["time": .double(Double(time) / 1000), "revision": .int(revision + 1)]
             let state = seen(store, by: grants)
-            let holds = try budget.spendAsOneStore { (budget) throws(EvaluationFailure) in
-                try expression.holds(on: state, of: address, meta, spending: &budget)
-            }
-            if holds { return }
-            reason = "does not hold on \(address)"
+            if try holds(expression, on: store, state, metaOfCommit, &budget) { return }
+            reason = "does not hold on \(address(of: Int(store)))"
         } catch .operations, .bytes, .reading, .tooDeep {
-            throw RequestError(.rejected, "`if` takes more on \(address) than one store may; shorten it.")
-                .with("store", .string(address))
+            throw tooExpensive(.if, on: store)
         } catch {
-            reason = "has no value on \(address): \(error)"
+            reason = "has no value on \(address(of: Int(store))): \(error)"
         }
         throw RequestError(.conflict, "`if` \(reason); read it again and decide anew.")
-            .with("store", .string(address)).with("revision", .int(revision(of: store, seenBy: grants)))
+            .with("store", .string(address(of: Int(store))))
+            .with("revision", .int(revision(of: store, seenBy: grants)))
     }
 
     /// A store's state as far as somebody sees it, as if there were nothing else.
     private func seen(_ store: Int32, by grants: Grants?) -> JSONObject {
-        let state = stores.pointer(store).pointee.state
-        guard let grants else { return state }
-        switch visibility(of: store, to: grants) {
-        case .nothing: return [:]
-        case .parts(let selection): return selection.project(state)
-        case .whole: return state
-        }
+        state(of: store, seenAs: grants.map { visibility(of: store, to: $0) } ?? .whole)
     }
 }

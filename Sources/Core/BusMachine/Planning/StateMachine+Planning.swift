@@ -102,7 +102,7 @@ extension StateMachine {
     /// Throws unless a request can be a batch of so many elements.
     package func requireBatch(of count: Int, in request: RequestReader) throws(RequestError) {
         if request.present.containsAny(of: Self.insideActions) {
-            for member in [Member.type, .store, .action, .payload, .if, .ifRevision]
+            for member in [Member.type, .store, .action, .payload, .where, .if, .ifRevision]
             where request.present.contains(member) {
                 throw .invalid(member.name, "`\(member.name)` belongs inside `actions` here; leave it out.")
             }
@@ -111,7 +111,8 @@ extension StateMachine {
         try requireRoom(for: count)
     }
 
-    private static let insideActions = MemberSet(.type, .store, .action, .payload, .if, .ifRevision)
+    private static let insideActions = MemberSet(
+        .type, .store, .action, .payload, .where, .if, .ifRevision)
 
     private func requireRoom(for count: Int) throws(RequestError) {
         guard count <= limits.batch else {
@@ -196,7 +197,9 @@ extension StateMachine {
         let payload = request.present.contains(.payload) ? request.payload : JSONObject()
         guard hasStore || wanted.revision == nil else { throw Precondition.withoutStore(.ifRevision) }
         guard hasStore || wanted.condition == nil else { throw Precondition.withoutStore(.if) }
+        guard !hasStore || wanted.filter == nil else { throw Precondition.filterOfStore() }
         try planNames(hasStore, hasStore ? request.store : request.type, request.action, payload)
+        if let filter = wanted.filter { try plan.choose(by: try self.filter(filter), from: 0) }
         if hasStore { try demand(wanted, seenBy: grants) }
     }
 
@@ -204,14 +207,19 @@ extension StateMachine {
     package func plan(_ actions: [JSON]) throws(RequestError) {
         plan.clear()
         for (index, action) in actions.enumerated() {
-            try planElement(try BatchElement(action.asRequested, place: "actions[\(index)]"))
+            try planElement(
+                try BatchElement(action.asRequested, place: "actions[\(index)]", mayChoose: true))
         }
     }
 
     /// Plans one action of a batch or a will.
     func planElement(_ element: BatchElement, _ index: Int = -1) throws(RequestError) {
+        let first = plan.steps.count
         try element.withNames { (target, action) throws(RequestError) in
             try planNames(element.isStore, target, action, element.payload, index)
+        }
+        if let filter = element.precondition.filter {
+            try plan.choose(by: try self.filter(filter), from: first)
         }
     }
 

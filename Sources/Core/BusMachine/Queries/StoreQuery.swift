@@ -21,12 +21,15 @@ package struct StoreSelection: Sendable {
     package let required: String?
     /// What of it the client may see; nil: everything.
     package let view: StoreView?
+    /// Which of the stores are meant; nil: all.
+    package let filter: StoreFilter?
 
     package init(
         _ answer: Answer, of pattern: AddressPattern, after: String?, limit: Int, required: String? = nil,
-        view: StoreView?
+        view: StoreView?, where filter: StoreFilter?
     ) {
         self.view = view
+        self.filter = filter
         self.answer = answer
         self.pattern = pattern
         self.after = after
@@ -49,12 +52,16 @@ package final class StoreQuery {
         case ordered
         /// Looked at a store, with a pattern of this many bytes.
         case looked(Int)
+        /// Held a store against an expression, which took this many operations.
+        case tested(Int)
     }
 
     private let machine: StateMachine
     private let selection: StoreSelection
     /// The prefix of all names that match.
     private let prefix: String
+    /// What an expression sees as `meta`: of the moment at which the search begins.
+    private let meta: JSON
     /// How many bytes an answer may have: a query that has found more need not search on.
     private let room: Int
 
@@ -68,6 +75,8 @@ package final class StoreQuery {
     private var bytes = 0
     /// There are more than were requested.
     private var hasMore = false
+    /// Stores that have changed since the search began, where an expression says which are meant.
+    private var changed: Set<Int32> = []
 
     /// Throws if a store, or a type that is named without wildcards, does not exist.
     package init(
@@ -76,6 +85,7 @@ package final class StoreQuery {
         self.selection = selection
         self.machine = machine
         self.room = room
+        meta = ["time": .double(Double(machine.time) / 1000), "revision": .int(machine.revision)]
         prefix = String(decoding: selection.pattern.name.literalPrefix, as: UTF8.self)
         if let required = selection.required {
             guard machine.find(required) != nil else { throw machine.absence(of: required) }
@@ -84,8 +94,8 @@ package final class StoreQuery {
         }
     }
 
-    /// How many stores have been found so far.
-    package var count: Int { found.count }
+    /// How many stores have been found so far, and what is kept of those that have changed meanwhile, in as much room.
+    package var count: Int { found.count + 4 * changed.count }
 
     /// Starts again, because all stores have been replaced.
     package func restart() {
@@ -95,6 +105,7 @@ package final class StoreQuery {
         found = []
         bytes = 0
         hasMore = false
+        changed = []
     }
 
     // MARK: Search
@@ -102,9 +113,22 @@ package final class StoreQuery {
     /// Searches for stores while `mayGoOn`, which is called with each step; true when all that match, or as many
     /// as were requested, are found.
     package func advance(_ mayGoOn: (Step) -> Bool) -> Bool {
+        while true {
+            guard search(mayGoOn) else { return false }
+            guard let store = changed.popFirst() else { return true }
+            // However little is allowed, one is looked at.
+            if lookAgain(at: store, mayGoOn) { continue }
+            return false
+        }
+    }
+
+    private func search(_ mayGoOn: (Step) -> Bool) -> Bool {
         if let address = selection.pattern.literalAddress {
             if let after = selection.after, !UTF8Order.precedes(after, address) { return true }
-            if let index = machine.find(address), shows(index) { take(index) }
+            if found.isEmpty, let index = machine.find(address), shows(index), isMeant(index, mayGoOn).isMeant
+            {
+                take(index)
+            }
             return true
         }
         if types.isEmpty {
@@ -123,6 +147,14 @@ package final class StoreQuery {
             lastName = nil
         }
         return true
+    }
+
+    /// Whether the expression says that a store is meant, and whether the search may go on.
+    private func isMeant(_ index: Int32, _ mayGoOn: (Step) -> Bool) -> (isMeant: Bool, mayGoOn: Bool) {
+        guard let filter = selection.filter else { return (true, true) }
+        var operations = 0
+        let isMeant = machine.matches(index, filter, seenAs: visibility(of: index), meta, &operations)
+        return (isMeant, mayGoOn(.tested(operations)))
     }
 
     /// Searches the stores of one type; false if it must not continue to the end.
@@ -147,6 +179,9 @@ package final class StoreQuery {
             guard isBehind(name, entry), selection.pattern.name.isAny || selection.pattern.name.matches(name),
                 shows(index)
             else { return true }
+            let (isMeant, isAllowed) = isMeant(index, mayGoOn)
+            if !isAllowed { mayLook = false }
+            if !isMeant { return true }
             if found.count == selection.limit || bytes > room {
                 hasMore = true
                 return false
@@ -178,17 +213,17 @@ package final class StoreQuery {
     }
 
     private func shows(_ index: Int32) -> Bool {
-        guard let view = selection.view else { return true }
-        if case .nothing = view.visibility(of: index, in: machine) { return false }
+        if case .nothing = visibility(of: index) { return false }
         return true
+    }
+
+    private func visibility(of index: Int32) -> Grants.Visibility {
+        selection.view?.visibility(of: index, in: machine) ?? .whole
     }
 
     /// What of a store's state is in the answer.
     private func shown(_ index: Int32, _ selected: Selection?) -> JSONObject {
-        var state = machine.stores.pointer(index).pointee.state
-        if case .parts(let parts)? = selection.view?.visibility(of: index, in: machine) {
-            state = parts.project(state)
-        }
+        let state = machine.state(of: index, seenAs: visibility(of: index))
         return selected?.project(state) ?? state
     }
 
@@ -204,7 +239,7 @@ package final class StoreQuery {
             machine.types[Int(record.pointee.type)].name.utf8.count + record.pointee.name.utf8.count + 5
         guard case .states(nil) = selection.answer else { return address }
         // The size of what is not shown must not decide where a page ends.
-        if case .parts? = selection.view?.visibility(of: index, in: machine) { return address }
+        if case .parts = visibility(of: index) { return address }
         return address + Int(record.pointee.size)
     }
 
@@ -221,6 +256,15 @@ package final class StoreQuery {
         if place == type {
             guard let lastName, UTF8Order.precedes(record.pointee.name, lastName) else { return 1 }
         }
+        if selection.filter != nil {
+            changed.insert(index)
+            return 1
+        }
+        return 1 + insert(index)
+    }
+
+    /// Puts a store that has been passed in its place. Returns how many stores were looked at.
+    private func insert(_ index: Int32) -> Int {
         let address = machine.address(of: Int(index))
         let position =
             found.firstIndex { UTF8Order.precedes(address, machine.address(of: Int($0))) } ?? found.count
@@ -228,7 +272,39 @@ package final class StoreQuery {
         found.insert(index, at: position)
         bytes += size(of: index)
         if found.count > selection.limit { dropLast() }
-        return 1 + looked
+        return looked
+    }
+
+    /// Whether what has been found depends on the states of stores.
+    package var followsChanges: Bool { selection.filter != nil }
+
+    /// A store has changed: whether it is meant is looked at again when all others are found.
+    package func noteChanged(_ index: Int32) { changed.insert(index) }
+
+    /// Looks again at a store that has changed; false if the search may not go on.
+    private func lookAgain(at index: Int32, _ mayGoOn: (Step) -> Bool) -> Bool {
+        let record = machine.stores.pointer(index)
+        let entry = machine.types[Int(record.pointee.type)]
+        guard isBehind(record.pointee.name, entry), selection.pattern.type.matches(entry.name),
+            selection.pattern.name.matches(record.pointee.name), shows(index)
+        else { return mayGoOn(.looked(selection.pattern.name.pattern.count)) }
+        let (isMeant, isAllowed) = isMeant(index, mayGoOn)
+        if found.contains(index) {
+            if !isMeant { remove(index) }
+        } else if hasMore, !isBeforeLast(index) {
+            // It may have been the one that follows.
+            lookAgain()
+        } else if isMeant {
+            _ = insert(index)
+        }
+        return isAllowed
+    }
+
+    /// Whether a store comes before the last one that was found: where more follow, those behind it come with the next page.
+    private func isBeforeLast(_ index: Int32) -> Bool {
+        found.last.map {
+            UTF8Order.precedes(machine.address(of: Int(index)), machine.address(of: Int($0)))
+        } ?? true
     }
 
     /// There are now more than were requested: the last one comes with the next page.
@@ -242,6 +318,11 @@ package final class StoreQuery {
 
     /// A store is dropped, whose record is still there: a query that has found it removes it.
     package func noteDropped(_ index: Int32) {
+        changed.remove(index)
+        remove(index)
+    }
+
+    private func remove(_ index: Int32) {
         guard let place = found.firstIndex(of: index) else { return }
         bytes -= size(of: index)
         found.remove(at: place)

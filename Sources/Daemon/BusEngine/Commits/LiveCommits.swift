@@ -85,6 +85,7 @@ extension LiveCommits: CommitObserver {
         if actions { machine.countActions() }
         if let details { noteStores(of: details) }
         hub.beginPublication()
+        if let batch = details?.batch { hub.publishReplaced(batch.replaced) }
     }
 
     @inline(__always)
@@ -117,6 +118,7 @@ extension LiveCommits: CommitObserver {
         if let trace = hub.trace {
             machine.traceCommit(by: principal, actions: actions, key: key, details, to: trace)
         }
+        if reads.followChanges { noteChanged(details) }
         // Delivery reads the records of dropped stores, so they go last.
         if let details { forgetStores(of: details) }
     }
@@ -125,6 +127,13 @@ extension LiveCommits: CommitObserver {
     private func noteStores(of details: CommitDetails) {
         clock.work += Work.create * details.made.count + Work.drop * details.gone.count
         for index in details.made { hub.groups.join(index) }
+    }
+
+    /// What pending reads have looked at may be another now.
+    private func noteChanged(_ details: CommitDetails?) {
+        clock.work +=
+            reads.noteChanged(machine.writeSet.elements.lazy.map(\.store))
+            + reads.noteChanged((details?.replaced ?? []).lazy.map(\.store))
     }
 
     private func forgetStores(of details: CommitDetails) {

@@ -14,6 +14,7 @@ extension Subscription {
             if let selected = wanted.selected {
                 record("pointers", .array(selected.map { .array($0.map(JSON.string)) }))
             }
+            if let chosen = wanted.chosen { record("where", chosen.source) }
             record("format", .string(wanted.format.rawValue))
             record("cause", .bool(wanted.cause))
             record("actions", .bool(wanted.actions))
@@ -29,7 +30,7 @@ extension SubscriptionHub {
         guard let connection = connections.find(try record.integer("connection")) else {
             throw record.missing("connection")
         }
-        let wanted = try SubscriptionFilter(record)
+        let wanted = try SubscriptionFilter(record, in: machine)
         let group = group(wanted.granted(to: connection.access.grants), for: connection.user)
         _ = groups.search(for: group) { true }
         let subscription = Subscription(
@@ -51,15 +52,19 @@ extension SubscriptionHub {
 }
 
 extension SubscriptionFilter {
-    fileprivate init(_ record: TransferRecord) throws(TransferFailure) {
+    fileprivate init(_ record: TransferRecord, in machine: StateMachine) throws(TransferFailure) {
         let text = Array("\(try record.string("type"))/\(try record.string("name"))".utf8)
         guard let pattern = text.withUnsafeBytes({ AddressPattern($0) }) else { throw record.missing("type") }
         guard let format = Format(rawValue: try record.string("format")) else {
             throw record.missing("format")
         }
         let pointers = record.members["pointers"]?.array?.map { ($0.array ?? []).compactMap(\.string) }
+        var chosen: StoreFilter?
+        if let source = record.members["where"] {
+            do { chosen = try machine.filter(source) } catch { throw record.missing("where") }
+        }
         self.init(
-            pattern: pattern, pointers: pointers, format: format, cause: record.flag("cause"),
+            pattern: pattern, where: chosen, pointers: pointers, format: format, cause: record.flag("cause"),
             actions: record.flag("actions"))
     }
 }

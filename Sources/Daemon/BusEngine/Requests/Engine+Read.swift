@@ -1,3 +1,4 @@
+import BusCommands
 import BusJSON
 import BusLogic
 import BusMachine
@@ -26,11 +27,12 @@ extension Engine {
             request.present.contains(.store) ? String(decoding: request.store, as: UTF8.self) : nil
         if past == nil, required == nil { try machine.requireTypes(of: pattern) }
         let selected = try request.selection(clock)
+        let filter = try requestedFilter(of: pattern, grants, isPast: past != nil)
         let limit = try request.integer(.limit, least: 1) ?? 1000
         let after = try requestedAfter()
         let selection = StoreSelection(
             .states(selected), of: pattern, after: after, limit: limit, required: required,
-            view: StoreView(grants, isPast: past != nil))
+            view: StoreView(grants, isPast: past != nil), where: filter)
         if let past { return ask(.stores(past, selection), connection) }
         try read(selection, connection)
     }
@@ -68,8 +70,25 @@ extension Engine {
         let pattern = try request.pattern(in: machine) ?? AddressPattern(type: "*")
         let limit = try request.integer(.limit, least: 1) ?? 1000
         let after = try requestedAfter()
-        let view = StoreView(connection.access.grants, isPast: false)
-        try read(StoreSelection(.list, of: pattern, after: after, limit: limit, view: view), connection)
+        let grants = connection.access.grants
+        let filter = try requestedFilter(of: pattern, grants, isPast: false)
+        let selection = StoreSelection(
+            .list, of: pattern, after: after, limit: limit, view: StoreView(grants, isPast: false),
+            where: filter)
+        try read(selection, connection)
+    }
+
+    /// The `where` of a request that reads; nil without one. It may read only what its client may, of some store at least: what
+    /// is not shown of a store is not there for it.
+    func requestedFilter(
+        of pattern: AddressPattern, _ grants: Grants?, isPast: Bool
+    ) throws(RequestError) -> StoreFilter? {
+        guard let filter = try machine.requestedFilter(in: request) else { return nil }
+        clock.work += Work.conditionByte * machine.plan.conditionCache.takeCompiledBytes()
+        if let hidden = grants?.hiddenRead(of: filter.reads, pattern, isPast: isPast) {
+            throw Commands.forbidden("read \(hidden.shortened(to: 80)) of", pattern.text)
+        }
+        return filter
     }
 
     private func requestedAfter() throws(RequestError) -> String? {

@@ -17,6 +17,13 @@ extension Engine {
             throw Commands.forbidden("subscribe to actions of", pattern.text)
         }
         try machine.requireTypes(of: pattern)
+        let chosen = try requestedFilter(of: pattern, grants, isPast: false)
+        if chosen?.reads.meta == true {
+            throw .invalid(
+                "where",
+                "A subscription follows changes of stores, and `meta` changes without them; write state.meta for a member of that name."
+            )
+        }
         let pointers = try request.selection(clock)?.pointers
         let format = try requestedFormat()
         let initial = try request.flag(.initial, default: true)
@@ -34,7 +41,8 @@ extension Engine {
                 since == nil ? "since" : "epoch", "`since` and `epoch` go together; give both or neither.")
         }
         let wanted = SubscriptionFilter(
-            pattern: pattern, pointers: pointers, format: format, cause: cause, actions: actions)
+            pattern: pattern, where: chosen, pointers: pointers, format: format, cause: cause,
+            actions: actions)
         let filter = wanted.granted(to: grants)
         try admission.require(filter, connection)
         let group = hub.group(filter, for: connection.user)
@@ -58,6 +66,8 @@ extension Engine {
         let isOurs = epoch == machine.epoch
         if filter.actions {
             guard let since, !isOurs || since != machine.revision else { return .live }
+            // The log does not tell what stores were like.
+            if filter.chosen != nil { return .gap }
             // A subscriber that asks for past actions that are no longer known gets a gap event.
             return log.isOn && isOurs && since < machine.revision ? .past(after: since) : .gap
         }

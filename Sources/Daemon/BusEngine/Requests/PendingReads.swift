@@ -19,15 +19,19 @@ final class PendingReads {
     private var active: [PendingRead] = []
     /// The bytes they count as.
     private(set) var bytes = 0
+    /// How many depend on the states of stores that they have looked at; mostly none.
+    @exclusivity(unchecked) private var following = 0
 
     func add(_ read: PendingRead) {
         active.append(read)
+        if read.query.followsChanges { following += 1 }
         count(read)
     }
 
     /// A read is done, or its client no longer waits for it.
     func remove(_ read: PendingRead) {
         active.removeAll { $0 === read }
+        if read.query.followsChanges { following -= 1 }
         bytes -= read.heldBytes
         read.heldBytes = 0
     }
@@ -51,6 +55,18 @@ final class PendingReads {
         var work = 0
         for read in active { for index in stores { work += read.query.forget(index) } }
         return work
+    }
+
+    /// Whether some depend on the states of stores.
+    @inline(__always)
+    var followChanges: Bool { following > 0 }
+
+    /// A commit changes stores. Returns the work of noting them.
+    func noteChanged(_ stores: some Collection<Int32>) -> Int {
+        for read in active where read.query.followsChanges {
+            for store in stores { read.query.note(changed: store) }
+        }
+        return following * stores.count * Work.look
     }
 
     /// The bytes of all that continue, counted from nothing.

@@ -13,6 +13,10 @@ protocol SlicedQuery: AnyObject {
     func restart()
     /// A store was created. Returns the work of adding it.
     func add(_ store: Int32) -> Int
+    /// Whether it depends on the states of stores that it has looked at.
+    var followsChanges: Bool { get }
+    /// A store has changed.
+    func note(changed store: Int32)
     /// A store is dropped, whose record is still there. Returns the work of forgetting it.
     func forget(_ store: Int32) -> Int
 }
@@ -24,6 +28,7 @@ extension StoreQuery: SlicedQuery {
             case .types(let count): mayGoOn(count * Work.look)
             case .ordered: mayGoOn(Work.ordering)
             case .looked(let bytes): mayGoOn(Work.look + bytes)
+            case .tested(let operations): mayGoOn(Work.operation * operations)
             }
         }
     }
@@ -31,6 +36,8 @@ extension StoreQuery: SlicedQuery {
     func appendAnswer(to writer: ByteWriter, room: Int) -> Bool { appendAnswer(to: writer) }
 
     func add(_ store: Int32) -> Int { noteCreated(store) * Work.look }
+
+    func note(changed store: Int32) { noteChanged(store) }
 
     func forget(_ store: Int32) -> Int {
         defer { noteDropped(store) }
@@ -51,4 +58,6 @@ extension TimerList: SlicedQuery {
     // A store's timers go with it, and what is set is found as others are.
     func add(_ store: Int32) -> Int { 0 }
     func forget(_ store: Int32) -> Int { 0 }
+    var followsChanges: Bool { false }
+    func note(changed store: Int32) {}
 }

@@ -39,6 +39,8 @@ enum Work {
     static let drop = 1400
     /// A store that is passed over by a read, or tested against a pattern.
     static let look = 60
+    /// A store that is held against the expression of a subscription, beside the operations.
+    static let test = 100
     /// A store that is put in its place in the order of names.
     static let ordering = 500
     /// A store that becomes a member of a subscriber group, or leaves it.

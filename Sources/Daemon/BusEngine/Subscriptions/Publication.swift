@@ -24,6 +24,10 @@ final class Publication {
     /// the other, and where each ends.
     let actions = ByteWriter(capacity: 256)
     @exclusivity(unchecked) var actionEnds: [Int] = []
+    /// Counts the changes that were held against expressions.
+    @exclusivity(unchecked) var tested = 0
+    /// Stores that groups which want actions no longer want after this commit.
+    @exclusivity(unchecked) var leaving: [(group: SubscriberGroup, store: Int32)] = []
     /// Subscriptions of connections that have several, to be served in the order of their numbers.
     @exclusivity(unchecked) var ordered: [Subscription] = []
 

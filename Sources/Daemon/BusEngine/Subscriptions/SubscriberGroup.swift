@@ -1,9 +1,17 @@
+import BusMachine
 import BusState
 
 /// What several subscriptions have in common: the stores, the selection and the format. A change is encoded
 /// once per group and commit; its subscribers share the bytes.
 final class SubscriberGroup {
     let key: SubscriptionFilter
+    /// The expression that chooses its stores; nil where all that match are wanted. Then `members` are those for which it
+    /// holds now.
+    let test: StoreTest?
+    /// Those that were members, for subscribers that lag.
+    @exclusivity(unchecked) private(set) var departures: DropLog
+    /// Of one that wants actions: how many members it has of each type.
+    private var membersOfTypes: [Int32: Int] = [:]
     private let selection: Selection?
     /// Where the access rules decide: what its subscribers see and want of each of its stores. Stores that are not in it
     /// are seen as a whole.
@@ -52,17 +60,20 @@ final class SubscriberGroup {
     @exclusivity(unchecked) var multicast: MulticastGroup?
 
     init(
-        key: SubscriptionFilter, selection: Selection?, number: Int, revision: Int, now: Int, maker: User
+        key: SubscriptionFilter, _ test: StoreTest?, selection: Selection?, number: Int, revision: Int,
+        now: Int, maker: User
     ) {
         self.key = key
+        self.test = test
+        departures = DropLog(forgottenThrough: revision, limit: DaemonLimits.departures)
         self.maker = maker
         self.number = number
         self.selection = selection
         seesParts = !key.actions && key.view?.showsParts ?? false
         hasSelection = selection != nil || key.view != nil && !key.actions
-        isPlain = !hasSelection && key.format == .merge && !key.cause && !key.actions
+        isPlain = !hasSelection && test == nil && key.format == .merge && !key.cause && !key.actions
         wantsWholeTypes =
-            key.pattern.name.isAny
+            key.pattern.name.isAny && test == nil
             && (key.view == nil || key.actions && key.view!.knowsHistory(of: key.pattern))
         lastNotified = revision
         lastNotifiedAt = now
@@ -93,6 +104,40 @@ final class SubscriberGroup {
     func removeAll() {
         members = []
         partsSeen = [:]
+        membersOfTypes = [:]
+    }
+
+    // MARK: Members by value
+
+    /// Whether it is about a store, whatever that is like.
+    func isAbout(_ name: String, ofType type: String) -> Bool {
+        key.pattern.type.matches(type) && key.pattern.name.matches(name) && key.shows(name, ofType: type)
+    }
+
+    /// It has a member more or less of a type.
+    func countMember(ofType type: Int32, _ sign: Int) {
+        if key.actions, test != nil { membersOfTypes[type, default: 0] += sign }
+    }
+
+    /// Whether an action to all stores of a type may be about one of its members.
+    func hasMembers(ofType type: Int32) -> Bool { search != nil || membersOfTypes[type] ?? 0 > 0 }
+
+    /// A store is no member from here on. Returns how many more are remembered now. Where nobody lags, only those of one
+    /// commit are: somebody may begin to lag in its midst.
+    func noteDeparture(of name: String, ofType type: Int32, at revision: Int) -> Int {
+        let before = departures.known
+        if !hasLaggingSubscribers, let newest = departures.newest, newest < revision {
+            forgetDepartures(through: revision - 1)
+        }
+        departures.note(.init(revision: revision, type: type, name: name))
+        return departures.known - before
+    }
+
+    /// Returns how many were remembered.
+    @discardableResult
+    func forgetDepartures(through revision: Int) -> Int {
+        defer { departures = DropLog(forgottenThrough: revision, limit: DaemonLimits.departures) }
+        return departures.known
     }
 
     func add(_ subscription: Subscription) {

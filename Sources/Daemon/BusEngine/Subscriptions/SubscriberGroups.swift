@@ -19,6 +19,10 @@ final class SubscriberGroups {
     let byStore = StoreGroups()
     private var exact: [String: [SubscriberGroup]] = [:]
     private var globs = GlobIndex()
+    /// How groups that choose stores by what they are like find them.
+    @exclusivity(unchecked) private(set) var tests = StoreTests()
+    /// How many departures all of these remember.
+    private var departureCount = 0
     /// Groups with very many subscribers.
     private var crowds: [SubscriberGroup] = []
     /// What groups count as in the memory of the daemon, beside the stores in them.
@@ -42,13 +46,16 @@ final class SubscriberGroups {
 
     var count: Int { all.count }
     /// What they make the daemon hold.
-    var memory: Int { bytes + byStore.count * DaemonLimits.membershipBytes }
+    var memory: Int {
+        bytes + byStore.count * DaemonLimits.membershipBytes + departureCount * DaemonLimits.departureBytes
+    }
 
     /// Figures that are kept as they change, beside what they come to when they are counted from nothing.
     var recount: [MemoryCount] {
         [
             MemoryCount("groups", bytes, all.values.reduce(0) { $0 + $1.key.memory }),
             MemoryCount("memberships", byStore.count, byStore.recount),
+            MemoryCount("departures", departureCount, all.values.reduce(0) { $0 + $1.departures.known }),
         ]
     }
 
@@ -62,7 +69,12 @@ final class SubscriberGroups {
     /// How many groups want the store, or all stores of a type, that a filter names, and how many of them a user made.
     func alike(_ filter: SubscriptionFilter, of user: User) -> (all: Int, own: Int) {
         var found: [SubscriberGroup] = []
-        if let address = filter.pattern.literalAddress {
+        if filter.chosen != nil {
+            for type in machine.types where filter.pattern.type.matches(type.name) {
+                let groups = tests.groups(ofType: type.index)
+                if groups.count > found.count { found = groups }
+            }
+        } else if let address = filter.pattern.literalAddress {
             found = exact[address] ?? []
         } else if filter.pattern.name.isAny {
             for type in machine.types where filter.pattern.type.matches(type.name) {
@@ -75,6 +87,7 @@ final class SubscriberGroups {
 
     /// The machine has more types: groups that want whole types are added to those that match.
     func noteTypes() {
+        tests.noteTypes(machine.types[byType.count...])
         while byType.count < machine.types.count {
             let name = machine.types[byType.count].name
             byType.append(
@@ -88,13 +101,17 @@ final class SubscriberGroups {
     func make(_ filter: SubscriptionFilter, for user: User) -> SubscriberGroup {
         made += 1
         let group = SubscriberGroup(
-            key: filter, selection: filter.actions ? nil : filter.selected.map { Selection($0) },
+            key: filter, tests.test(for: filter),
+            selection: filter.actions ? nil : filter.selected.map { Selection($0) },
             number: made, revision: machine.revision, now: clock.now, maker: user)
         user.shapes += 1
         all[filter] = group
         bytes += filter.memory
         if filter.actions { actionCount += 1 }
-        if group.wantsWholeTypes {
+        if group.test != nil {
+            tests.add(group, machine.types)
+            beginSearch(for: group)
+        } else if group.wantsWholeTypes {
             for entry in machine.types where filter.pattern.type.matches(entry.name) {
                 byType[Int(entry.index)].append(group)
             }
@@ -124,6 +141,11 @@ final class SubscriberGroups {
         group.maker.shapes -= 1
         bytes -= group.key.memory
         if group.key.actions { actionCount -= 1 }
+        departureCount -= group.forgetDepartures(through: machine.revision)
+        if group.test != nil {
+            tests.remove(group, machine.types)
+            return desert(group)
+        }
         if group.wantsWholeTypes {
             for index in byType.indices { byType[index].removeAll { $0 === group } }
             return
@@ -145,14 +167,16 @@ final class SubscriberGroups {
     func rejoin() {
         byStore.removeAll()
         byType = []
+        tests.forgetTypes()
         deserted = []
+        noteTypes()
         for group in inOrder {
             group.removeAll()
+            departureCount -= group.forgetDepartures(through: machine.revision)
             if group.wantsWholeTypes { continue }
             beginSearch(for: group)
             _ = search(for: group) { true }
         }
-        noteTypes()
     }
 
     // MARK: Crowds
@@ -198,7 +222,7 @@ final class SubscriberGroups {
         group.search = MemberSearch(
             types: matching.map(\.index),
             prefix: String(decoding: pattern.name.literalPrefix, as: UTF8.self))
-        if group.key.actions { searchingActions.append(group) }
+        if group.key.actions, group.test == nil { searchingActions.append(group) }
     }
 
     /// Searches for stores that a group wants while `mayGoOn`; true when all are found.
@@ -267,20 +291,58 @@ final class SubscriberGroups {
 
     // MARK: Members
 
+    /// A group is about a store: it becomes a member, where the rules and the group's expression allow.
     func join(_ index: Int32, in group: SubscriberGroup) {
         if group.key.view != nil {
             let record = machine.stores.pointer(index)
             let (name, type) = (record.pointee.name, machine.types[Int(record.pointee.type)].name)
             guard group.key.shows(name, ofType: type) else { return }
-            if !group.key.actions { group.see(group.key.selection(of: name, ofType: type), of: index) }
+        }
+        if let test = group.test, !test.holds(for: index, in: machine, &clock.work) { return }
+        add(index, to: group)
+    }
+
+    /// A store becomes a member of a group.
+    func add(_ index: Int32, to group: SubscriberGroup) {
+        let record = machine.stores.pointer(index)
+        if group.key.view != nil, !group.key.actions {
+            let (name, type) = (record.pointee.name, machine.types[Int(record.pointee.type)].name)
+            group.see(group.key.selection(of: name, ofType: type), of: index)
         }
         guard group.join(index) else { return }
+        group.countMember(ofType: record.pointee.type, 1)
         clock.work += Work.membership
         byStore.add(group, to: index)
     }
 
+    /// A store ceases to be a member of a group.
+    func remove(_ index: Int32, from group: SubscriberGroup) {
+        guard !group.isDeserted, group.members.contains(index) else { return }
+        group.leave(index)
+        group.countMember(ofType: machine.stores.pointer(index).pointee.type, -1)
+        clock.work += Work.membership
+        byStore.remove(group, from: index)
+    }
+
+    /// Remembers that a store is no longer what a group wants, for its subscribers that lag.
+    func noteDeparture(of index: Int32, from group: SubscriberGroup) {
+        if group.isDeserted || group.key.actions { return }
+        let record = machine.stores.pointer(index)
+        departureCount += group.noteDeparture(
+            of: record.pointee.name, ofType: record.pointee.type, at: machine.revision)
+    }
+
+    /// Nobody needs to know any longer what a group's members were.
+    func forgetDepartures(of group: SubscriberGroup) {
+        if group.departures.known > 0 { departureCount -= group.forgetDepartures(through: machine.revision) }
+    }
+
     /// Adds a new store to the groups that want it.
     func join(_ index: Int32) {
+        let typeIndex = machine.stores.pointer(index).pointee.type
+        if tests.watch(Int(typeIndex)) {
+            for group in tests.groups(ofType: typeIndex) { test(index, for: group) }
+        }
         if exact.isEmpty, globs.isEmpty { return }
         let address = machine.address(of: Int(index))
         let record = machine.stores.pointer(index)
@@ -296,10 +358,21 @@ final class SubscriberGroups {
             }
     }
 
+    private func test(_ index: Int32, for group: SubscriberGroup) {
+        let record = machine.stores.pointer(index)
+        if group.isAbout(record.pointee.name, ofType: machine.types[Int(record.pointee.type)].name) {
+            join(index, in: group)
+        }
+    }
+
     /// A store is dropped, after its drop has been encoded: it leaves its groups.
     func leave(_ index: Int32) {
         let left = byStore.removeAll(from: index)
-        for group in left { group.leave(index) }
+        let type = machine.stores.pointer(index).pointee.type
+        for group in left {
+            group.leave(index)
+            group.countMember(ofType: type, -1)
+        }
         clock.work += left.count * Work.membership
     }
 

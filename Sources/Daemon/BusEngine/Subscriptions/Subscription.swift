@@ -79,6 +79,9 @@ struct CatchUp {
     var hint: Int32 = -1
     /// The next drop to look at, counted from the first there ever was; nil before the first.
     var nextDrop: Int?
+    /// Of one that chooses stores and goes on where it was: what has changed or was dropped since. What of it is not wanted now
+    /// may have been then.
+    var changed: [String] = []
     /// How many stores had been dropped when the next part was begun or continued.
     var dropsSeen = 0
     /// Everything has been delivered, and it waits until it may take live changes again.
@@ -102,6 +105,7 @@ struct CatchUp {
         (reset, isOpen, dropsAfter, nextDrop) = (true, false, revision, nil)
         (floor, self.ceiling, type, cursor, hint) = (0, ceiling, 0, 0, -1)
         (told, through, address) = (nil, nil, nil)
+        changed = []
         part?.clear()
     }
 

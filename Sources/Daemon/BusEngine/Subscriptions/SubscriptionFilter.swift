@@ -8,6 +8,8 @@ struct SubscriptionFilter: Hashable {
     enum Format: String, CaseIterable { case merge, patch, state }
 
     let pattern: AddressPattern
+    /// Which of the stores are wanted, by what they are like; nil: all.
+    let chosen: StoreFilter?
     /// The selection, each token as its bytes: as strings, tokens with different bytes could be equal.
     let pointers: [[[UInt8]]]?
     let format: Format
@@ -18,8 +20,12 @@ struct SubscriptionFilter: Hashable {
     var view: Grants?
 
     /// Action subscriptions carry no state, so format, selection and cause are ignored.
-    init(pattern: AddressPattern, pointers: [[String]]?, format: Format, cause: Bool, actions: Bool) {
+    init(
+        pattern: AddressPattern, where chosen: StoreFilter?, pointers: [[String]]?, format: Format,
+        cause: Bool, actions: Bool
+    ) {
         self.pattern = pattern
+        self.chosen = chosen
         self.pointers = actions ? nil : pointers?.map { $0.map { Array($0.utf8) } }
         self.format = actions ? .merge : format
         self.cause = actions ? false : cause
@@ -58,7 +64,8 @@ struct SubscriptionFilter: Hashable {
 
     /// What a group with this filter counts as in memory, before any store is in it.
     var memory: Int {
-        (pointers ?? []).reduce(DaemonLimits.groupBytes) { sum, tokens in
+        let expression = chosen.map { DaemonLimits.compiledByte * $0.source.encodedSize } ?? 0
+        return (pointers ?? []).reduce(DaemonLimits.groupBytes + expression) { sum, tokens in
             tokens.reduce(sum + 64) { $0 + 128 + 3 * $1.count }
         }
     }

@@ -79,14 +79,29 @@ extension SubscriptionHub {
                 where group.key.pattern.type.matches(step.type.name)
                     && group.key.pattern.name.matches(record.pointee.name)
                 { insert(group, step) }
+                for group in groups.tests.actionGroups where isChosen(step, by: group) { insert(group, step) }
             } else {
                 // It is about every store of the type that there may be, as the log does not know which there were.
                 for group in groups.partialActions where group.key.pattern.type.matches(step.type.name) {
                     insert(group, step)
                 }
+                for group in groups.tests.actionGroups
+                where group.key.pattern.type.matches(step.type.name)
+                    && group.hasMembers(ofType: step.type.index)
+                { insert(group, step) }
             }
         }
         return wanting
+    }
+
+    /// Whether an action is about a store that a group chooses, or did before the commit, while that may not be among its
+    /// members because it has not found all of them.
+    private func isChosen(_ step: DispatchPlan.Step, by group: SubscriberGroup) -> Bool {
+        guard group.search != nil, let test = group.test else { return false }
+        let name = machine.stores.pointer(step.store).pointee.name
+        guard group.isAbout(name, ofType: step.type.name) else { return false }
+        return publication.leaving.contains { $0.group === group && $0.store == step.store }
+            || test.holds(for: step.store, in: machine, &clock.work)
     }
 
     /// Whether somebody is shown an action: what is addressed to a type may be about any store of it, and what is addressed

@@ -29,7 +29,10 @@ extension SubscriptionHub {
         // A multicast group that was formed without it would deliver none of the next events to it.
         endMulticast(of: subscription.group)
         subscription.group.goLive(subscription)
-        if !subscription.group.hasLaggingSubscribers { endNoting(subscription.group) }
+        if !subscription.group.hasLaggingSubscribers {
+            endNoting(subscription.group)
+            groups.forgetDepartures(of: subscription.group)
+        }
         subscription.connection.endLagging()
     }
 
@@ -68,19 +71,20 @@ extension SubscriptionHub {
         var catchUp = subscription.catchUp!
         catchUp.isResting = false
         clock.work += Work.part
-        if !machine.dropLog.reaches(back: catchUp.dropsAfter) {
+        let drops = drops(of: subscription.group)
+        if !drops.reaches(back: catchUp.dropsAfter) {
             // The drops since are forgotten: a reset, which starts from nothing, says the same.
             catchUp.restart(dropsAfter: machine.revision, ceiling: machine.sequence)
         }
         let part = catchUp.part ?? ItemList()
-        if !part.isEmpty, catchUp.dropsSeen < machine.dropLog.count {
+        if !part.isEmpty, catchUp.dropsSeen < drops.count {
             // One of the stores in it may have been dropped since: its drop must not be on the same line.
             keep(nil, in: &catchUp, of: subscription.connection)
             write(subscription, &catchUp, part, dropped: ItemList(), more: true)
             subscription.catchUp = catchUp
             return
         }
-        catchUp.dropsSeen = machine.dropLog.count
+        catchUp.dropsSeen = drops.count
         let progress =
             subscription.group.seesParts
             ? gatherSeen(into: part, for: subscription, &catchUp)
@@ -95,7 +99,7 @@ extension SubscriptionHub {
             subscription.catchUp = catchUp
         case .isComplete:
             let dropped = gatherDrops(for: subscription.group, &catchUp)
-            if catchUp.nextDrop! < machine.dropLog.count {
+            if catchUp.nextDrop! < drops.count {
                 // A dropped store may be created again before the next slice, so what is known now is delivered now.
                 write(subscription, &catchUp, part, dropped: dropped, more: true)
                 subscription.catchUp = catchUp
@@ -234,26 +238,45 @@ extension SubscriptionHub {
     private func gatherDrops(for group: SubscriberGroup, _ catchUp: inout CatchUp) -> ItemList {
         let list = ItemList()
         var told: Set<String> = []
-        var number = catchUp.nextDrop ?? machine.dropLog.number(after: catchUp.dropsAfter)
-        defer { catchUp.nextDrop = number }
-        let first = number
-        while number < machine.dropLog.count {
-            if clock.isSliceUsedUp, number > first { break }
-            clock.work += Work.rememberedDrop
-            let drop = machine.dropLog[number]
-            number += 1
-            let type = machine.types[Int(drop.type)].name
-            guard group.key.pattern.type.matches(type), group.key.pattern.name.matches(drop.name),
-                group.key.shows(drop.name, ofType: type)
-            else { continue }
-            let address = "\(type)/\(drop.name)"
-            guard machine.state(at: address) == nil, told.insert(address).inserted else { continue }
+        let drops = drops(of: group)
+        func append(_ address: String) {
+            guard !isThere(address, for: group), told.insert(address).inserted else { return }
             let start = list.bytes.count
             list.bytes.append(UInt8(ascii: ","))
             list.bytes.append(quoted: address)
             list.itemEnded(startingAt: start, limit: partLimit)
         }
+        if catchUp.nextDrop == nil {
+            clock.work += catchUp.changed.count * Work.rememberedDrop
+            for address in catchUp.changed { append(address) }
+            catchUp.changed = []
+        }
+        var number = catchUp.nextDrop ?? drops.number(after: catchUp.dropsAfter)
+        defer { catchUp.nextDrop = number }
+        let first = number
+        while number < drops.count {
+            if clock.isSliceUsedUp, number > first { break }
+            clock.work += Work.rememberedDrop
+            let drop = drops[number]
+            number += 1
+            let type = machine.types[Int(drop.type)].name
+            guard group.key.pattern.type.matches(type), group.key.pattern.name.matches(drop.name),
+                group.key.shows(drop.name, ofType: type)
+            else { continue }
+            append("\(type)/\(drop.name)")
+        }
         return list
+    }
+
+    /// What was dropped for subscribers of a group: where they choose stores by what these are like, also those that ceased to
+    /// be so.
+    private func drops(of group: SubscriberGroup) -> DropLog {
+        group.test == nil ? machine.dropLog : group.departures
+    }
+
+    private func isThere(_ address: String, for group: SubscriberGroup) -> Bool {
+        guard let store = machine.find(address) else { return false }
+        return group.test == nil || group.members.contains(store)
     }
 
     /// Writes one part; `dropped` goes into parts of its own where it does not fit beside the states.

@@ -227,7 +227,10 @@ extension SubscriptionHub {
         // While another one of the connection does, this one must not overtake it.
         if connection.behind > 0, log.isOn { return fallBackToLog(subscription) }
         let isFull = connections.isFull(connection)
-        if log.isOn, isFull || isPublicationLong { return fallBackToLog(subscription) }
+        // The log does not tell what a store was like.
+        if log.isOn, subscription.group.test == nil, isFull || isPublicationLong {
+            return fallBackToLog(subscription)
+        }
         if isFull {
             guard mayHoldMore(connection) else { return endSlowConsumer(connection) }
             watch(connection)

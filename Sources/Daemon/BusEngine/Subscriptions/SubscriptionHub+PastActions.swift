@@ -29,7 +29,11 @@ extension SubscriptionHub {
                 preconditionFailure("No subscription receives past actions.")
             }
             if after >= machine.revision {
-                for subscription in behind { endPast(subscription) }
+                for subscription in behind {
+                    // What its stores were like when these actions came is not known.
+                    if subscription.group.test != nil { writeGap(to: subscription, at: machine.revision) }
+                    endPast(subscription)
+                }
                 break
             }
             if !connections.isHalfEmpty(connection) {
@@ -199,6 +203,7 @@ extension SubscriptionHub {
     }
 
     private func wants(_ group: SubscriberGroup, _ action: JSONObject) -> Bool {
+        if group.test != nil { return false }
         if let store = action["store"]?.string {
             let parts = store.utf8.split(separator: UInt8(ascii: "/"), maxSplits: 1)
             guard parts.count == 2 else { return false }

@@ -21,6 +21,7 @@ extension SubscriptionHub {
     @inline(__always)
     func endPublication(by principal: Principal, actions: Bool) {
         if actions, groups.actionCount > 0 { publishActions(by: principal) }
+        if !publication.leaving.isEmpty { endLeaving() }
         let tells = !publication.groups.isEmpty
         let start = clock.work
         if tells { deliver(by: principal, actions: actions) }
@@ -29,6 +30,12 @@ extension SubscriptionHub {
         if tells { forgetContents() }
         if publication.isCauseAwaited { _ = cause(by: principal, actions: actions) }
         clock.deliveredWork &+= clock.work &- start
+    }
+
+    /// Groups that want actions have had those on the stores that they no longer want.
+    private func endLeaving() {
+        for (group, store) in publication.leaving { groups.remove(store, from: group) }
+        publication.leaving = []
     }
 
     private func forgetContents() {
@@ -62,6 +69,18 @@ extension SubscriptionHub {
         let record = machine.stores.pointer(store)
         // The machine holds its types, and the lists hold the groups; nothing here changes them.
         let typeIndex = Int(record.pointee.type)
+        if groups.tests.watch(typeIndex) {
+            return publishTested(change, at: place, record, typeIndex, byMembers, isAlone)
+        }
+        publishToGroups(at: place, record, typeIndex, byMembers: byMembers, isAlone)
+    }
+
+    @inline(__always)
+    private func publishToGroups(
+        at place: Int, _ record: UnsafeMutablePointer<StoreRecord>, _ typeIndex: Int, byMembers: Bool,
+        _ isAlone: Bool
+    ) {
+        let store = machine.writeSet[place].store
         Unmanaged.passUnretained(machine.types[typeIndex])._withUnsafeGuaranteedRef { type in
             for index in 0..<groups.byType[typeIndex].count {
                 Unmanaged.passUnretained(groups.byType[typeIndex][index])._withUnsafeGuaranteedRef {
@@ -75,6 +94,21 @@ extension SubscriptionHub {
                 }
             }
         }
+    }
+
+    /// The same for a store of a type whose stores some subscriptions choose by what they are like.
+    @inline(never)
+    private func publishTested(
+        _ change: StoreChange, at place: Int, _ record: UnsafeMutablePointer<StoreRecord>, _ typeIndex: Int,
+        _ byMembers: Bool, _ isAlone: Bool
+    ) {
+        let store = machine.writeSet[place].store
+        publication.tested += 1
+        let touched =
+            groups.tests[record.pointee.type]?.touched(by: change, publication.tested, of: machine) ?? []
+        let entering = touched.isEmpty ? [] : publishLeaving(store, touched)
+        publishToGroups(at: place, record, typeIndex, byMembers: byMembers, isAlone)
+        publishEntering(store, entering)
     }
 
     /// Publishes a store's change for one group. Where its members are not enough, delta entries say what changed,
@@ -98,6 +132,9 @@ extension SubscriptionHub {
     func publishState(of index: Int32, replacing before: JSONObject? = nil) {
         let record = machine.stores.pointer(index)
         let type = machine.types[Int(record.pointee.type)]
+        let entering =
+            before == nil ? [] : publishLeaving(index, groups.tests[record.pointee.type]?.tests ?? [])
+        defer { publishEntering(index, entering) }
         for group in groups(of: index, type) {
             if let before, group.hasSelection, let selection = group.selection(of: index) {
                 clock.work += Work.selection
@@ -112,15 +149,94 @@ extension SubscriptionHub {
         let record = machine.stores.pointer(index)
         let type = machine.types[Int(record.pointee.type)]
         for group in groups(of: index, type) where !group.key.actions {
-            guard let content = content(of: group) else { continue }
-            let list = content.dropped
-            let start = list.bytes.count
-            list.bytes.write(atMost: addressRoom(record, type)) { pen in
-                pen.append(UInt8(ascii: ","))
-                pen.append(addressOf: record, type)
+            if group.test != nil { groups.noteDeparture(of: index, from: group) }
+            encodeDrop(record, type, for: group)
+        }
+        // A group that has not found all its stores may not have found this one, and its subscribers may have it.
+        for group in groups.tests.groups(ofType: record.pointee.type)
+        where group.search != nil && group.isAbout(record.pointee.name, ofType: type.name)
+            && !group.members.contains(index)
+        { groups.noteDeparture(of: index, from: group) }
+    }
+
+    private func encodeDrop(
+        _ record: UnsafeMutablePointer<StoreRecord>, _ type: TypeEntry, for group: SubscriberGroup
+    ) {
+        guard let content = content(of: group) else { return }
+        let list = content.dropped
+        let start = list.bytes.count
+        list.bytes.write(atMost: addressRoom(record, type)) { pen in
+            pen.append(UInt8(ascii: ","))
+            pen.append(addressOf: record, type)
+        }
+        list.itemEnded(startingAt: start, limit: partLimit)
+        count(list.bytes.count - start, of: content, for: group)
+    }
+
+    // MARK: Stores that come to be wanted, and cease to
+
+    /// A commit has changed a store: the groups that no longer want it, by one of these expressions, are told that it is
+    /// dropped. Returns those that have come to want it.
+    private func publishLeaving(_ store: Int32, _ tests: [StoreTest]) -> [SubscriberGroup] {
+        var entering: [SubscriberGroup] = []
+        let record = machine.stores.pointer(store)
+        let type = machine.types[Int(record.pointee.type)]
+        for test in tests {
+            var result: Bool?
+            for group in test.groups {
+                let isMember = group.members.contains(store)
+                guard isMember || group.isAbout(record.pointee.name, ofType: type.name) else { continue }
+                let holds = result ?? test.holds(for: store, in: machine, &clock.work)
+                result = holds
+                if holds {
+                    if !isMember { entering.append(group) }
+                } else if isMember || group.search != nil {
+                    leave(store, record, type, group, wasMember: isMember)
+                }
             }
-            list.itemEnded(startingAt: start, limit: partLimit)
-            count(list.bytes.count - start, of: content, for: group)
+        }
+        return entering
+    }
+
+    private func leave(
+        _ store: Int32, _ record: UnsafeMutablePointer<StoreRecord>, _ type: TypeEntry,
+        _ group: SubscriberGroup, wasMember: Bool
+    ) {
+        // Its actions are about what the store was like before, too.
+        if group.key.actions { return publication.leaving.append((group, store)) }
+        groups.noteDeparture(of: store, from: group)
+        guard wasMember else { return }
+        groups.remove(store, from: group)
+        encodeDrop(record, type, for: group)
+    }
+
+    /// What groups have come to want is delivered as a state.
+    private func publishEntering(_ store: Int32, _ entering: [SubscriberGroup]) {
+        if entering.isEmpty { return }
+        let record = machine.stores.pointer(store)
+        let type = machine.types[Int(record.pointee.type)]
+        for group in entering {
+            groups.add(store, to: group)
+            encodeState(of: store, record, type, for: group)
+        }
+    }
+
+    /// A batch has dropped stores and created others at their addresses: groups that wanted one and do not want the other are
+    /// told that it is dropped.
+    func publishReplaced(_ stores: [Int32]) {
+        for store in stores {
+            let record = machine.stores.pointer(store)
+            let type = machine.types[Int(record.pointee.type)]
+            guard groups.tests.watch(Int(record.pointee.type)),
+                let new = machine.find(machine.address(of: Int(store)))
+            else { continue }
+            for group in groups.tests.groups(ofType: record.pointee.type)
+            where !group.key.actions && !group.members.contains(new)
+                && (group.members.contains(store) || group.search != nil)
+            {
+                groups.noteDeparture(of: store, from: group)
+                if group.members.contains(store) { encodeDrop(record, type, for: group) }
+            }
         }
     }
 

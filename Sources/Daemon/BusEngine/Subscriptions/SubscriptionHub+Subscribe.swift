@@ -81,6 +81,17 @@ extension SubscriptionHub {
         case .live: break
         case .gap: writeGap(to: subscription, at: machine.revision)
         case .past(let revision): beginPast(subscription, after: revision)
+        case .resume(let revision) where subscription.group.test != nil:
+            guard let changed = changed(after: revision, for: subscription.group) else {
+                return begin(subscription, .reset)
+            }
+            subscription.from = revision
+            var catchUp = CatchUp(
+                reset: false, evenIfEmpty: true, dropsAfter: machine.revision,
+                floor: floor(of: revision, subscription.group.key.pattern), ceiling: machine.sequence,
+                isStartKnown: false)
+            catchUp.changed = changed
+            beginLagging(subscription, catchUp)
         case .resume(let revision):
             subscription.from = revision
             // A store's changes behind the revision may begin before the floor: only its last one is behind that for sure.
@@ -117,6 +128,35 @@ extension SubscriptionHub {
             CatchUp(
                 reset: false, evenIfEmpty: false, dropsAfter: machine.revision, floor: machine.sequence,
                 ceiling: machine.sequence))
+    }
+
+    /// The addresses of stores that a group is about and that have changed or were dropped after a revision; nil if that is too
+    /// many to tell which of them are not wanted.
+    private func changed(after revision: Int, for group: SubscriberGroup) -> [String]? {
+        var changed: [String] = []
+        for entry in machine.types where group.key.pattern.type.matches(entry.name) {
+            var index = entry.newest
+            while index >= 0, machine.stores.pointer(index).pointee.revision > revision {
+                let name = machine.stores.pointer(index).pointee.name
+                clock.work += Work.look
+                if group.isAbout(name, ofType: entry.name),
+                    machine.revision(of: index, seenBy: group.key.view) > revision
+                {
+                    changed.append("\(entry.name)/\(name)")
+                    if changed.count > DaemonLimits.resumedChanges { return nil }
+                }
+                index = machine.stores.pointer(index).pointee.older
+            }
+        }
+        for number in machine.dropLog.number(after: revision)..<machine.dropLog.count {
+            let drop = machine.dropLog[number]
+            let type = machine.types[Int(drop.type)].name
+            clock.work += Work.rememberedDrop
+            guard group.isAbout(drop.name, ofType: type) else { continue }
+            changed.append("\(type)/\(drop.name)")
+            if changed.count > DaemonLimits.resumedChanges { return nil }
+        }
+        return changed
     }
 
     /// The point in the order of changes behind which the last change of each store lies that changed after a revision.

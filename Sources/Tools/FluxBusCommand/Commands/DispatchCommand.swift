@@ -18,6 +18,7 @@ package struct DispatchCommand: BusCommand {
               fluxbus dispatch counter/kitchen reset --in 5m     later; `fluxbus timers` shows what waits
               fluxbus dispatch thermostat setTarget celsius=17 --at 22:30 --timer night
               fluxbus dispatch counter/kitchen increment --if 'count < 9'   only if that holds
+              fluxbus dispatch light switchOff --where isOn         to those that are on
 
             key=value has the kind that the action takes: a number, a boolean, a list, or else text. Where \
             the type leaves that open, it is text, and key:=json gives any other value.
@@ -48,6 +49,8 @@ package struct DispatchCommand: BusCommand {
 
     @OptionGroup package var condition: StoreCondition
 
+    @OptionGroup package var filter: WhereArgument
+
     @Flag(help: "With -: commit all requests together, or none.")
     package var atomic = false
 
@@ -72,10 +75,12 @@ package struct DispatchCommand: BusCommand {
                 throw ValidationError(
                     "With `-` the actions come from standard input: leave `\(action ?? "")` out.")
             }
-            guard condition.flags.isEmpty, time.isNow, atomic || key == nil && !dryRun else {
+            guard condition.flags.isEmpty, filter.expression == nil, time.isNow,
+                atomic || key == nil && !dryRun
+            else {
                 let names = atomic ? "" : "--key, --dry-run, "
                 throw ValidationError(
-                    "With `-` leave --if-revision, --if, \(names)--in, --at and --timer out: each request on standard input has its own."
+                    "With `-` leave --if-revision, --if, --where, \(names)--in, --at and --timer out: each request on standard input has its own."
                 )
             }
             return
@@ -88,6 +93,9 @@ package struct DispatchCommand: BusCommand {
         }
         if let flag = condition.flags.first, !target.contains("/") {
             throw ValidationError("\(flag) needs one store as the target, as in counter/kitchen.")
+        }
+        guard filter.expression == nil || !target.contains("/") else {
+            throw ValidationError("--where needs a type as the target, as in counter; give one store --if.")
         }
     }
 
@@ -152,6 +160,7 @@ package struct DispatchCommand: BusCommand {
                 target.contains("/") ? "store" : "type": .string(target),
                 "action": action.map(JSON.string),
                 "payload": members.isEmpty ? nil : .object(members),
+                "where": try filter.condition(),
             ])
         try condition.add(to: &request)
         request.set("key", key.map(JSON.string))

@@ -12,6 +12,7 @@ package struct GetCommand: BusCommand {
               fluxbus get counter/kitchen
               fluxbus get counter                    every store of a type
               fluxbus get '*/kitchen' --select /count
+              fluxbus get counter --where 'count > 3'
               fluxbus get counter/kitchen --json | jq .state.count
               fluxbus get counter/kitchen --select /count --raw      prints 13, for scripts
 
@@ -21,6 +22,8 @@ package struct GetCommand: BusCommand {
             """)
 
     @OptionGroup package var states: StateArguments
+
+    @OptionGroup package var filter: WhereArgument
 
     @OptionGroup package var value: RawArgument
 
@@ -32,7 +35,8 @@ package struct GetCommand: BusCommand {
 
     package func perform(in session: CommandSession) throws -> CommandStatus {
         let reader = StateReader(
-            session, try session.connect(), StoreSelector(states.target), select: states.select)
+            session, try session.connect(), StoreSelector(states.target), where: try filter.condition(),
+            select: states.select)
         return try value.print(reader, of: states, to: session.console)
     }
 }
@@ -69,6 +73,8 @@ package struct AtCommand: BusCommand {
 
     @OptionGroup package var states: StateArguments
 
+    @OptionGroup package var filter: WhereArgument
+
     @OptionGroup package var value: RawArgument
 
     @OptionGroup package var options: GlobalOptions
@@ -81,7 +87,8 @@ package struct AtCommand: BusCommand {
         let connection = try session.connect()
         let revision = try revision.resolved(on: connection, in: session)
         let reader = StateReader(
-            session, connection, StoreSelector(states.target), select: states.select, revision: revision)
+            session, connection, StoreSelector(states.target), where: try filter.condition(),
+            select: states.select, revision: revision)
         return try value.print(reader, of: states, to: session.console)
     }
 }
@@ -96,6 +103,7 @@ package struct ListCommand: BusCommand {
               fluxbus ls
               fluxbus ls counter
               fluxbus ls '*/kitchen'
+              fluxbus ls light --where isOn
 
             The revision is that of the last commit that changed the store.
             """)
@@ -103,13 +111,17 @@ package struct ListCommand: BusCommand {
     @Argument(help: "A type or a pattern over addresses.", completion: .custom(BusCompletion.targets))
     package var pattern: String?
 
+    @OptionGroup package var filter: WhereArgument
+
     @OptionGroup package var options: GlobalOptions
 
     package init() {}
 
     package func perform(in session: CommandSession) throws -> CommandStatus {
         var table = Table("STORE", "REVISION", "")
-        try session.list("stores", of: "store", matching: pattern, into: &table) { store in
+        try session.list(
+            "stores", of: "store", matching: pattern, where: try filter.condition(), into: &table
+        ) { store in
             [
                 .init(store["store"]?.string ?? "", .address), .init(store["revision"]?.encoded ?? ""),
                 .init(store["ephemeral"]?.bool == true ? "ephemeral" : "", .faint),

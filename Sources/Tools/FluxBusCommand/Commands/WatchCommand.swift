@@ -13,6 +13,7 @@ package struct WatchCommand: BusCommand {
               fluxbus watch counter                      every store of a type
               fluxbus watch counter/kitchen 'todo/*'
               fluxbus watch thermostat --select /target --select /heating
+              fluxbus watch light --where isOn           those that are on now
               fluxbus watch door --actions --cause       who rang, also when no state changed
               fluxbus watch door --with-actions          both, in order
               fluxbus watch counter --count 1            the state now, and no more
@@ -28,6 +29,8 @@ package struct WatchCommand: BusCommand {
         help: "Stores (counter/kitchen), types (counter) or patterns ('counter/*'); everything without any.",
         completion: .custom(BusCompletion.targets))
     package var patterns: [String] = []
+
+    @OptionGroup package var filter: WhereArgument
 
     @Option(
         help: ArgumentHelp(
@@ -76,9 +79,10 @@ package struct WatchCommand: BusCommand {
 
     package func perform(in session: CommandSession) throws -> CommandStatus {
         let mirrored = BusMirror.Format(rawValue: format.rawValue) ?? .merge
+        let condition = try filter.condition()
         let watched = (patterns.isEmpty ? ["*/*"] : patterns).flatMap { pattern in
             (withActions ? [true, false] : [actions]).map {
-                WatchedStores(request(StoreSelector(pattern), actions: $0), format: mirrored)
+                WatchedStores(request(StoreSelector(pattern), condition, actions: $0), format: mirrored)
             }
         }
         try Watcher(session: session, watched, limit: count, sorting: withActions)
@@ -86,11 +90,12 @@ package struct WatchCommand: BusCommand {
         return .success
     }
 
-    private func request(_ selector: StoreSelector, actions: Bool) -> BusRequest {
+    private func request(_ selector: StoreSelector, _ condition: JSON?, actions: Bool) -> BusRequest {
         BusRequest(
             "subscribe",
             [
                 selector.member.name: selector.member.value,
+                "where": condition,
                 "select": select.isEmpty || actions && withActions ? nil : .array(select.map(JSON.string)),
                 "format": format == .merge || actions && withActions ? nil : .string(format.rawValue),
                 "cause": cause && !(actions && withActions) ? true : nil,

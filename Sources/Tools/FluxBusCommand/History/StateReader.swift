@@ -6,6 +6,7 @@ final class StateReader {
     private let session: CommandSession
     private let connection: BusConnection
     private let selector: StoreSelector
+    private let condition: JSON?
     private let select: [String]
     private let revision: Int?
     private var page: ArraySlice<JSONObject.Member> = []
@@ -14,11 +15,12 @@ final class StateReader {
     /// States requested at a time; nil lets the bus decide.
     private var pageSize: Int?
 
-    /// Reads the states that `selector` names, at `revision` or now; with pointers in `select` only these parts.
+    /// Reads the states that `selector` names, those for which `condition` holds, at `revision` or now; with pointers in `select` only these parts.
     init(
         _ session: CommandSession, _ connection: BusConnection, _ selector: StoreSelector,
-        select: [String] = [], revision: Int? = nil
+        where condition: JSON? = nil, select: [String] = [], revision: Int? = nil
     ) {
+        self.condition = condition
         self.session = session
         self.connection = connection
         self.selector = selector
@@ -53,6 +55,7 @@ final class StateReader {
             "get",
             [
                 selector.member.name: selector.member.value,
+                "where": condition,
                 "select": select.isEmpty ? nil : .array(select.map(JSON.string)),
                 "revision": revision.map(JSON.int),
                 "limit": pageSize.map(JSON.int),

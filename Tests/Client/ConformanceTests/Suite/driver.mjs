@@ -20,8 +20,8 @@ const commands = {
 	async get({target}) { return await bus.get(target); },
 	async request({op, members}) { await bus.request(op, members); },
 	async will({actions}) { await bus.will(tuples(actions)); },
-	async mirror({name, target}) {
-		mirrors.set(name, await bus.mirror(target));
+	async mirror({name, target, where}) {
+		mirrors.set(name, await bus.mirror(target, {where}));
 		changes.set(name, mirrors.get(name).changes());
 	},
 	async until({name, revision}) {

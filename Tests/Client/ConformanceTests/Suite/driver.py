@@ -52,7 +52,7 @@ class Threads:
         elif do == "will":
             bus.will(tuples(command["actions"]))
         elif do == "mirror":
-            self.mirrors[command["name"]] = mirror = bus.mirror(command["target"])
+            self.mirrors[command["name"]] = mirror = bus.mirror(command["target"], where=command.get("where"))
             self.changes[command["name"]] = mirror.changes()
         elif do == "until":
             mirror = self.mirrors[command["name"]]
@@ -109,7 +109,7 @@ class Tasks:
         elif do == "will":
             await bus.will(tuples(command["actions"]))
         elif do == "mirror":
-            self.mirrors[command["name"]] = mirror = await bus.mirror(command["target"])
+            self.mirrors[command["name"]] = mirror = await bus.mirror(command["target"], where=command.get("where"))
             self.changes[command["name"]] = mirror.changes()
         elif do == "until":
             mirror = self.mirrors[command["name"]]

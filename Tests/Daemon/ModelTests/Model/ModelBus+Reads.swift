@@ -11,7 +11,7 @@ extension ModelBus {
         guard request["store"] != nil || filter.hasType(world) else { throw Refusal("unknown_type") }
         let states = commits[at].states
         if let address = request["store"]?.string, states[address] == nil { throw Refusal("unknown_store") }
-        let (page, next) = page(states.keys.filter(filter.matches), request)
+        let (page, next) = page(Array(states.filter { filter.means($0.key, $0.value) }.keys), request)
         var reply: JSONObject = [
             "revision": .int(at),
             "states": .object(page.reduce(into: [:]) { $0[$1] = filter.selected(states[$1]!) }),
@@ -22,7 +22,8 @@ extension ModelBus {
 
     func stores(_ request: JSONObject) -> JSONObject {
         let filter = Filter(request)
-        let (page, next) = page(world.stores.keys.filter(filter.matches), request)
+        let (page, next) = page(
+            Array(world.stores.filter { filter.means($0.key, $0.value.state) }.keys), request)
         let list = page.map { address -> JSON in
             let store = world.stores[address]!
             var members: JSONObject = [
@@ -128,14 +129,23 @@ extension ModelBus {
 
 /// Subscriptions to actions.
 extension ModelBus {
-    /// Whether a subscription to actions receives an action: one to a store that it means, and one to a type if it means any
-    /// store of it, there or not.
-    func concerns(_ action: JSON, _ filter: Filter) -> Bool {
-        if let store = action["store"]?.string { return filter.matches(store) }
+    /// Whether a subscription to actions receives an action of a commit: one to a store that it means, and one to a type if it
+    /// means any store of it, there or not; with `where`, of those that it means before the commit or after it.
+    func concerns(_ action: JSON, of revision: Int, _ filter: Filter) -> Bool {
+        let states = [commits[revision - 1].states, commits[revision].states]
+        if let store = action["store"]?.string {
+            return filter.matches(store)
+                && (filter.condition == nil
+                    || states.contains { $0[store].map { filter.means(store, $0) } ?? false })
+        }
         let target = action["type"]?.string ?? ""
         return world.types.values.contains { type in
             (target == type.name || target == "*" && type.action(action["action"]?.string ?? "") != nil)
                 && filter.meansAny(of: type.name)
+                && (filter.condition == nil
+                    || states.contains {
+                        $0.contains { Self.type(of: $0.key) == type.name && filter.means($0.key, $0.value) }
+                    })
         }
     }
 }
@@ -146,8 +156,11 @@ struct Filter {
     let type: String?
     let match: String
     private(set) var select: [String]?
+    /// `where`.
+    private(set) var condition: JSON?
 
     init(_ request: JSONObject) {
+        condition = request["where"]
         store = request["store"]?.string
         type = request["type"]?.string
         match = request["match"]?.string ?? "*/*"
@@ -165,6 +178,29 @@ struct Filter {
         if let store { return address == store }
         if let type { return ModelBus.type(of: address) == type }
         return Self.matches(Array(match.utf8)[...], Array(address.utf8)[...])
+    }
+
+    /// Whether it means a store with this state.
+    func means(_ address: String, _ state: JSON) -> Bool {
+        matches(address) && Self.holds(condition, on: state, of: address)
+    }
+
+    /// Whether an expression holds: JsonLogic, or one of the texts that `RandomRequests` writes. Where it has no value, it does
+    /// not.
+    static func holds(_ condition: JSON?, on state: JSON, of address: String) -> Bool {
+        guard let condition else { return true }
+        if let text = condition.string {
+            let words = text.split(separator: " ").map(String.init)
+            if words[0] == "store" { return (words[1] == "==") == (words[2] == "'\(address)'") }
+            let value = state[words[0].split(separator: ".").last.map(String.init) ?? ""]
+            guard let value = value?.double, let bound = Double(words[2]) else { return false }
+            return words[1] == "<" ? value < bound : value >= bound
+        }
+        var data = state.object ?? [:]
+        if data["state"] == nil { data["state"] = state }
+        if data["store"] == nil { data["store"] = .string(address) }
+        return (try? ModelExpression.evaluate(condition, on: .object(data))).map(ModelExpression.isTrue)
+            ?? false
     }
 
     /// Whether a store of a type may match.
@@ -212,14 +248,15 @@ struct Filter {
         return .object(members)
     }
 
-    var withoutSelection: Filter {
+    /// The same without what depends on states.
+    var byAddress: Filter {
         var all = self
-        all.select = nil
+        (all.select, all.condition) = (nil, nil)
         return all
     }
 
     /// What it shows of all these states.
     func shown(_ states: [String: JSON]) -> [String: JSON] {
-        states.filter { matches($0.key) }.mapValues(selected)
+        states.filter { means($0.key, $0.value) }.mapValues(selected)
     }
 }

@@ -30,15 +30,24 @@ struct ModelBus {
         let target: String
         let name: String
         var payload: JSONObject
+        /// Which stores of the type are meant; nil: all.
+        let condition: JSON?
 
         init(_ json: JSON) {
             kind = json["store"] == nil ? "type" : "store"
             target = json[kind]?.string ?? ""
             name = json["action"]?.string ?? ""
             payload = json["payload"]?.object ?? [:]
+            condition = kind == "type" ? json["where"] : nil
         }
 
-        var json: JSON { [kind: .string(target), "action": .string(name), "payload": .object(payload)] }
+        var json: JSON {
+            var members: JSONObject = [
+                kind: .string(target), "action": .string(name), "payload": .object(payload),
+            ]
+            members["where"] = condition
+            return .object(members)
+        }
         var type: String { String(target.prefix { $0 != "/" }) }
     }
 
@@ -249,6 +258,7 @@ struct ModelBus {
             for address in applied.world.order
             where applied.world.stores[address]?.type == type.name
                 && (action.kind == "type" || action.target == address)
+                && Filter.holds(action.condition, on: applied.world.stores[address]!.state, of: address)
             {
                 let result = try apply(
                     action.name, payload, to: address, of: type, principal, &applied.world)
@@ -348,9 +358,9 @@ extension ModelBus.World {
             return [planned]
         }
         return payloads.map { type, payload in
-            ModelBus.Action([
-                "type": .string(type), "action": .string(action.name), "payload": .object(payload),
-            ])
+            var json = action.json.object ?? [:]
+            (json["type"], json["payload"]) = (.string(type), .object(payload))
+            return ModelBus.Action(.object(json))
         }
     }
 }

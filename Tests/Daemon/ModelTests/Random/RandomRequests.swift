@@ -28,7 +28,9 @@ struct RandomRequests {
     }
 
     /// An action on a store or a type, with a payload.
-    static func action(_ model: ModelBus, _ random: inout SeededGenerator) -> JSONObject {
+    static func action(
+        _ model: ModelBus, mayChoose: Bool = false, _ random: inout SeededGenerator
+    ) -> JSONObject {
         let type = random.oneIn(60) ? nil : model.world.types.keys.sorted().randomElement(using: &random)
         let definition = type.flatMap { model.world.types[$0] }
         let name =
@@ -43,6 +45,7 @@ struct RandomRequests {
         } else {
             request["store"] = .string(address(type ?? "nothing", model, &random))
         }
+        if mayChoose, request["type"] != nil, random.oneIn(2) { request["where"] = condition(&random) }
         var payload = JSONObject()
         for member in definition?.action(name)?["payload"]?.object ?? [:] {
             if member.value["default"] != nil || member.value.string?.hasSuffix("?") == true, random.oneIn(2)
@@ -80,6 +83,7 @@ struct RandomRequests {
         case 26..<29:
             var request = filter(model, &random)
             request["op"] = "get"
+            if random.oneIn(3) { request["where"] = condition(&random) }
             if random.oneIn(3) {
                 request["revision"] = .int(
                     Int.random(in: 0...model.revision + (random.oneIn(20) ? 3 : 0), using: &random))
@@ -88,6 +92,7 @@ struct RandomRequests {
         case 29:
             var request: JSONObject = ["op": "stores"]
             if random.oneIn(2) { request["match"] = .string(pattern(&random)) }
+            if random.oneIn(2) { request["where"] = condition(&random) }
             return paged(request, model, &random)
         case 30..<32:
             var request: JSONObject = ["op": "timers"]
@@ -108,11 +113,11 @@ struct RandomRequests {
     private static func dispatch(_ model: ModelBus, _ random: inout SeededGenerator) -> JSONObject {
         if random.oneIn(5) {
             let actions = (0..<Int.random(in: 1...3, using: &random)).map { _ in
-                JSON.object(action(model, &random))
+                JSON.object(action(model, mayChoose: true, &random))
             }
             return keyed(flagged(["op": "dispatch", "actions": .array(actions)], &random), model, &random)
         }
-        var request = action(model, &random)
+        var request = action(model, mayChoose: true, &random)
         request["op"] = "dispatch"
         if let store = request["store"]?.string, random.oneIn(8) {
             let own = model.world.stores[store]?.revision ?? 1
@@ -243,6 +248,22 @@ struct RandomRequests {
             request["store"] = .string(address(type(model, &random), model, &random))
         }
         return request
+    }
+
+    /// An expression that says which stores are meant.
+    static func condition(_ random: inout SeededGenerator) -> JSON {
+        let number = Int.random(in: -2...6, using: &random)
+        switch Int.random(in: 0..<10, using: &random) {
+        case 0..<2: return .string("n \(random.oneIn(2) ? "<" : ">=") \(number)")
+        case 2: return .string("state.n >= \(number)")
+        case 3: return .string("c1 < \(number)")
+        case 4: return .string("store \(random.oneIn(2) ? "==" : "!=") 't0/a'")
+        case 5: return [random.oneIn(2) ? "<" : ">": [["var": "n"], .int(number)]]
+        case 6: return ["!!": [["var": ["state.v", "m1.k1", "c1", "t1"].randomElement(using: &random)!]]]
+        case 7: return ["in": ["a", ["var": "store"]]]
+        case 8: return ["some": [["var": "l1"], [">": [["var": ""], .int(number)]]]]
+        default: return ["or": [["!": [["var": "m1.k2"]]], ["==": [["var": "state.n"], .int(number)]]]]
+        }
     }
 
     static func pattern(_ random: inout SeededGenerator) -> String {

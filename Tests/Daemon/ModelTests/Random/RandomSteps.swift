@@ -50,6 +50,7 @@ enum RandomSteps {
         let model = execution.model
         var request = RandomRequests.filter(model, &random)
         request["op"] = "subscribe"
+        if random.oneIn(3) { request["where"] = RandomRequests.condition(&random) }
         if random.oneIn(4) {
             request["actions"] = true
         } else {

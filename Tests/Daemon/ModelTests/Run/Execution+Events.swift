@@ -81,7 +81,7 @@ extension Execution {
     func actionEvents(_ revision: Int, _ sub: Int, _ filter: Filter) -> [JSON] {
         let commit = model.commits[revision]
         return commit.actions.enumerated().compactMap { index, action in
-            guard model.concerns(action, filter) else { return nil }
+            guard model.concerns(action, of: revision, filter) else { return nil }
             var event = action.object ?? [:]
             event["event"] = "action"
             event["sub"] = .int(sub)

@@ -114,6 +114,10 @@ final class Execution {
 
     private func setReading(_ client: Int, _ isReading: Bool) throws {
         guard var peer = peers[client], peer.isReading != isReading else { return }
+        // Actions on stores that are chosen by value can't be read from the log: who does not read them is disconnected.
+        if !isReading, peer.subs.values.contains(where: { $0.isOfActions && $0.filter.condition != nil }) {
+            return
+        }
         note("\(name(client))! \(isReading ? "reads" : "reads nothing")")
         peer.isReading = isReading
         if !isReading { for sub in peer.subs.keys { peer.subs[sub]?.isLive = false } }
@@ -219,6 +223,10 @@ final class Execution {
         if let wanted = since, wanted > revision { since = nil }
         // Actions of the past are those that are kept.
         if let wanted = since, wanted < model.oldest, request["actions"] == true { since = nil }
+        // Which stores were meant then is not.
+        if let wanted = since, wanted < revision, request["actions"] == true, request["where"] != nil {
+            since = nil
+        }
         var copy = ContractMirror()
         if let since {
             copy = ContractMirror(states: Filter(request).shown(model.commits[since].states), revision: since)

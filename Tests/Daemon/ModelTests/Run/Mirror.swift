@@ -63,7 +63,7 @@ struct Mirror {
     ) throws {
         if event["reset"] == true { return }
         // Only a resumption may tell a store that changed elsewhere, by its client or by the daemon.
-        let scope = isFirst || isOfDaemonBefore ? filter.withoutSelection : filter
+        let scope = isFirst || isOfDaemonBefore ? filter.byAddress : filter
         var changed: Set<String> = []
         if before < told {
             for revision in before + 1...told {

@@ -118,15 +118,18 @@ struct GuestRequests {
             var request = filter(&random)
             request["op"] = "get"
             if random.oneIn(3) { request["select"] = select(&random) }
+            if random.oneIn(2) { request["where"] = condition(&random) }
             if random.oneIn(4) { request["revision"] = .int(past) }
             return paged(request, &random)
         case 13..<15:
             var request: JSONObject = ["op": "stores"]
             if random.oneIn(2) { request["match"] = .string(pattern(&random)) }
+            if random.oneIn(2) { request["where"] = condition(&random) }
             return paged(request, &random)
         case 15..<20:
             var request = filter(&random)
             request["op"] = "subscribe"
+            if random.oneIn(2) { request["where"] = condition(&random) }
             if random.oneIn(4) {
                 request["actions"] = true
             } else {
@@ -176,6 +179,7 @@ struct GuestRequests {
             request["type"] = .string(["a", "b", "z", "*"].randomElement(using: &random)!)
             // Timers of stores that only one world has would be commits of that world alone.
             if request["action"] == "tick" { request["action"] = "ring" }
+            if random.oneIn(2) { request["where"] = condition(&random) }
         } else {
             request["store"] = .string(address(for: "dispatch", &random))
             if random.oneIn(3) { request["ifRevision"] = .int(past) }
@@ -194,6 +198,18 @@ struct GuestRequests {
             request["key"] = .string("k\(Int.random(in: 0..<6, using: &random))")
         }
         return request
+    }
+
+    /// An expression about what the guest may see, or not.
+    private func condition(_ random: inout SeededGenerator) -> JSON {
+        [
+            "count > 2", "twice < 9", "text != 't1'", "has(state.secret)", "size(state) > 2", "secret == 1",
+            "shadow == 1 || count > 0", "deep.two == 1", "!(deep.two == 1)", "deep.one == 't11'", "true",
+            "store.endsWith('1')", #"{"var":"secret"}"#, #"{"!":[{"var":"state.shadow"}]}"#,
+            #"{">":[{"var":"count"},1]}"#,
+        ].randomElement(using: &random).map { text in
+            text.hasPrefix("{") ? (try? JSON(parsing: text)) ?? .null : .string(text)
+        } ?? .null
     }
 
     private func pattern(_ random: inout SeededGenerator) -> String {
