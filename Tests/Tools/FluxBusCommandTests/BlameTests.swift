@@ -53,7 +53,7 @@ struct BlameTests {
         try bus.ask(#"{"op":"create","store":"door/d"}"#, uid: 5)
         let address = try bus.listen()
         let found = try lines(CommandRun(["blame", "all/all"], bus: address))
-        #expect(found.map { $0["by"]?["uid"] } == [3, 4], "\(found)")
+        #expect(found.map { $0["by"]?["uid"] } == [1, 4], "\(found)")
         #expect(found.last?["old"] == 5 && found.last?["new"] == 6)
         bus.stop()
     }
