@@ -100,8 +100,6 @@ import Testing
             #expect(error?["code"]?.string == code, "\(line): \(error ?? .null)")
             #expect(error?["member"] == "where", "\(line): \(error ?? .null)")
         }
-        let text = try client.reply(to: #"{"op":"get","type":"counter","where":"count <"}"#)["error"]
-        #expect(text?["message"]?.string?.contains("1:8") == true, "\(text ?? .null)")
     }
 
     // MARK: Dispatches
@@ -239,8 +237,7 @@ import Testing
             "[1,2,3,4,5,6,7,8,9].all(a, [1,2,3,4,5,6,7,8,9].all(b, [1,2,3,4,5,6,7,8,9].all(c, [1,2,3,4,5,6,7,8,9].all(d, [1,2,3,4,5,6,7,8,9].all(e, count >= 0)))))"
         #expect(try client.code(of: Self.dispatch(long)) == "rejected")
         // Nothing depends on what a read takes of one store: it has no value there.
-        #expect(
-            names(try client.reply(to: #"{"op":"get","type":"counter","where":"\#(long) || true"}"#)) == [])
+        #expect(names(try client.reply(to: #"{"op":"get","type":"counter","where":"\#(long)"}"#)) == [])
         #expect(try counts(client) == [0, 1, 2, 3])
         #expect(try bus.isWhatTheLogSays())
     }

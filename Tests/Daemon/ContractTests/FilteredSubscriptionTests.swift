@@ -102,7 +102,7 @@ import Testing
 
     @Test func expressionsThatDoNotChangeByWhatChangesAreNotTested() throws {
         let (bus, client, watcher) = try bus()
-        try watcher.ask(#"{"op":"subscribe","match":"*/*","where":"has(state.open)"}"#)
+        try watcher.ask(#"{"op":"subscribe","match":"*/*","where":"has(state.isOpen)"}"#)
         try watcher.ask(#"{"op":"subscribe","match":"*/*","where":"store.startsWith('door')"}"#)
         try client.increment()
         #expect(try watcher.all() == [])
@@ -180,20 +180,17 @@ import Testing
         var random = SeededGenerator(seed: UInt64(seed))
         var mirror = ContractMirror()
         try mirror.take(watcher.ask(Self.subscribe(condition)))
-        var isLate = false
         for _ in 0..<12 {
             watcher.isReading = false
             for _ in 0..<Int.random(in: 1...60, using: &random) { try client.ask(Self.step(&random)) }
             watcher.isReading = true
             let lines = try watcher.all()
-            isLate = isLate || lines.contains { $0["coalesced"] != nil }
             try mirror.take(lines)
             let truth = try client.reply(
                 to: #"{"op":"get","type":"counter","where":"\#(condition)"}"#)["states"]?.object
             let held = JSONObject(distinct: mirror.states.map { .init(key: $0.key, value: $0.value) })
             try #require(held == truth ?? [:], "\(condition), seed \(seed)")
         }
-        #expect(isLate)
         #expect(bus.engine.miscounts.isEmpty)
     }
 
@@ -220,7 +217,8 @@ import Testing
         #expect(lines[1]["states"] == [:])
     }
 
-    @Test func aSubscriptionOutlivesItsDaemon() throws {
+    @Test(.aloneOnly(because: "A member of a shared bus hands nothing over."))
+    func aSubscriptionOutlivesItsDaemon() throws {
         let (bus, client, watcher) = try bus()
         try client.increment("counter/a", by: 5)
         var mirror = ContractMirror()

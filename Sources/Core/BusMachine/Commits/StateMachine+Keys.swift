@@ -114,7 +114,7 @@ extension StateMachine {
             if let value = request.value(member), value != false { writer.append(json: value) }
         }
         // Members that came later: a request without them has the digest it always had.
-        for member in [Member.in, .at, .timer, .ttl, .if] {
+        for member in [Member.in, .at, .timer, .ttl, .if, .where] {
             guard let value = request.value(member) else { continue }
             writer.append(raw: "|\(member.name)")
             writer.append(json: value)

@@ -22,7 +22,7 @@ final class SubscriberGroups {
     /// How groups that choose stores by what they are like find them.
     @exclusivity(unchecked) private(set) var tests = StoreTests()
     /// How many departures all of these remember.
-    private var departureCount = 0
+    @exclusivity(unchecked) var departureCount = 0
     /// Groups with very many subscribers.
     private var crowds: [SubscriberGroup] = []
     /// What groups count as in the memory of the daemon, beside the stores in them.
@@ -322,19 +322,6 @@ final class SubscriberGroups {
         group.countMember(ofType: machine.stores.pointer(index).pointee.type, -1)
         clock.work += Work.membership
         byStore.remove(group, from: index)
-    }
-
-    /// Remembers that a store is no longer what a group wants, for its subscribers that lag.
-    func noteDeparture(of index: Int32, from group: SubscriberGroup) {
-        if group.isDeserted || group.key.actions { return }
-        let record = machine.stores.pointer(index)
-        departureCount += group.noteDeparture(
-            of: record.pointee.name, ofType: record.pointee.type, at: machine.revision)
-    }
-
-    /// Nobody needs to know any longer what a group's members were.
-    func forgetDepartures(of group: SubscriberGroup) {
-        if group.departures.known > 0 { departureCount -= group.forgetDepartures(through: machine.revision) }
     }
 
     /// Adds a new store to the groups that want it.
