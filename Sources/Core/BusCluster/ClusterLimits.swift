@@ -23,6 +23,8 @@ package enum ClusterLimits {
     static let operationsOfEntry = 40
     static let operationsOfCreation = 200
     static let operationsOfRefusal = 250
+    /// What is assumed of a user whose entries have not been carried out yet: those who are known to ask for less come first.
+    static let operationsOfNewcomer = 5000
     /// Bytes of who asks for an entry: a principal's names are each bounded to less.
     package static let by = 4096
     /// Bytes of an epoch: a UUID, or what a test calls it.

@@ -147,11 +147,8 @@ package final class Checkpointer: @unchecked Sendable {
     /// Closes its connection, before the log's owner closes the last one, which removes the write-ahead log.
     func close() { isRunning.withLock { _ in database = nil } }
 
-    /// How many frames are in the file and wait for a sync.
-    package var unsynced: Int { isRunning.withLock { _ in max(0, Int(moved - synced)) } }
-
     /// How many frames of the write-ahead log are in the file, about.
-    package var moved: Int32 { frames.load(ordering: .acquiring) }
+    var moved: Int32 { frames.load(ordering: .acquiring) }
 
     /// The write-ahead log begins again.
     func begin() { frames.store(0, ordering: .releasing) }

@@ -35,29 +35,6 @@ import Testing
         #expect(try directory.reader().groups().count == 300)
     }
 
-    /// Before the write-ahead log begins again, nothing that was moved waits for a sync: it would be in the writer's time. Until
-    /// then, some may wait.
-    @Test func whatIsMovedLastIsSynced() throws {
-        let directory = Scratch()
-        let file = try directory.open(.interval)
-        file.checkpointPages = 25
-        try file.begin(epoch: "e")
-        let checkpointer = try #require(try file.makeCheckpointer())
-        var (mostUnsynced, ends) = (0, 0)
-        for revision in 1...200 {
-            try Self.append(revision, to: file)
-            checkpointer.run()
-            if checkpointer.moved < 16 * 25 {
-                mostUnsynced = max(mostUnsynced, checkpointer.unsynced)
-            } else {
-                #expect(checkpointer.unsynced == 0, "revision \(revision)")
-                ends += 1
-            }
-        }
-        #expect(mostUnsynced > 100 && ends > 1)
-        try file.close()
-    }
-
     /// A checkpointer that does nothing does not make the write-ahead log grow without end.
     @Test func writerDoesItAloneIfItMust() throws {
         let directory = Scratch()

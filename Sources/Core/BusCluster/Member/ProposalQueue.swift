@@ -19,7 +19,7 @@ struct ProposalQueue {
         fileprivate var sessions = Turns<Session>()
         fileprivate(set) var bytes = 0
 
-        init() { super.init(expecting: 0) }
+        init() { super.init(expecting: ClusterLimits.operationsOfNewcomer) }
     }
 
     final class Session: Lane {
