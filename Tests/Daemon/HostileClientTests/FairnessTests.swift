@@ -95,8 +95,7 @@ import Testing
         for _ in 0..<count {
             try arena.attack(attack.line, preparing: attack.preparing, isReading: attack.isReading)
         }
-        // What entries take is known of those who have asked before.
-        if BusMode.current == .shared { try arena.run(turns: 20) }
+        if BusMode.current == .shared { try arena.run(turns: 20) }  // What entries take is known then.
         try arena.run(turns: 60)
         #expect(arena.longestTurn <= Self.turn)
         #expect(arena.longestHearing <= Self.hearing)
