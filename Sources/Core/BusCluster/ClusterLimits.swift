@@ -23,7 +23,7 @@ package enum ClusterLimits {
     static let operationsOfEntry = 40
     static let operationsOfCreation = 200
     static let operationsOfRefusal = 250
-    /// What is assumed of a user whose entries have not been carried out yet: those who are known to ask for less come first.
+    /// The operations that an entry of a new user is assumed to take, so that users known to ask for less come first.
     static let operationsOfNewcomer = 5000
     /// Bytes of who asks for an entry: a principal's names are each bounded to less.
     package static let by = 4096
@@ -56,7 +56,7 @@ package enum ClusterLimits {
 
     /// How long a request waits to be proposed, in milliseconds, before it is answered `unavailable`.
     package static let propose = 5000
-    /// How long the log may take, in milliseconds, to deliver what it has acknowledged; then it is read anew.
+    /// After so many milliseconds without delivery of a proposal that it has acknowledged, the log is read again.
     package static let delivery = 2000
     /// After how many milliseconds without taking a proposal the log counts as stalled; a server that loses its leader finds
     /// another one sooner.
@@ -73,7 +73,7 @@ package enum ClusterLimits {
 package struct HistoryLimits: Sendable {
     /// The links of the chain that are kept, as evidence that comes late is compared with them. Part of the rules.
     package var links = 1024
-    /// The links that are read again whenever reading begins anew. Every member has at most one proposal on its way, and
+    /// How many links are read again each time reading starts over. Every member has at most one proposal on its way, and
     /// each proposal carries what its proposer saw last. So two histories that differ before can't agree in more links than
     /// there are members and ended leases among those links.
     package var overlap = 256

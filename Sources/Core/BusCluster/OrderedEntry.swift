@@ -33,7 +33,7 @@ package struct OrderedLogMember: Equatable, Sendable {
     }
 }
 
-/// Entries as bytes, one behind the other: what a member keeps of the shared log in a file of its own.
+/// Encodes entries one after another, as a member keeps them in its own file.
 ///
 /// Numbers have seven bits in each byte, lowest first; bytes and texts have their length before them. Each entry ends by
 /// itself, and there is one way only to write it.

@@ -16,9 +16,8 @@ extension StateMachine {
         @usableFromInline var largeWriteSets = 0
         @usableFromInline var timersSet = 0
         @usableFromInline var hasReturned = false
-        /// Whether commits may mean something to views; whether the one being made gives stores to them, or takes some away.
+        /// Whether commits may mean something to views.
         @usableFromInline var hasViews = false
-        @usableFromInline var hasViewStores = false
         var viewTable = ViewTable()
         @usableFromInline var types: [TypeEntry] = []
         @usableFromInline var stores: StoreTable

@@ -170,7 +170,7 @@ public final class StateMachine {
         swap(&commitOrder, &other.commitOrder)
         swap(&dropLog, &other.dropLog)
         swap(&viewTable, &other.viewTable)
-        updateViewFlags()
+        place.pointee.hasViews = viewTable.isNeeded
         swap(&keys, &other.keys)
         sessions.become(&other.sessions)
         swap(&timers, &other.timers)

@@ -99,9 +99,9 @@ package enum MemberStop: Equatable, Sendable {
 package struct ReplicaLack: Equatable, Sendable {
     /// The place at which the replica has to stand, or behind which.
     package let least: Int
-    /// The last place at which one of its own may stand; nil: none of its own will do.
+    /// A copy of its own is good up to this place; nil: none of its own is.
     package let most: Int?
-    /// The last place at which one of its own should stand, if it has such a one: the log probably has what lies before.
+    /// If it has a copy of its own up to this place, it should take that: the log probably has everything before it.
     package let wanted: Int?
 
     package init(least: Int, most: Int?, wanted: Int? = nil) {

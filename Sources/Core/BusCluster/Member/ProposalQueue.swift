@@ -71,7 +71,8 @@ struct ProposalQueue {
     private var knownSessions: [Int: Session] = [:]
     private var count = 0
     private var bytes = 0
-    /// The number of entries in the next proposal. It falls to what was carried out of the one before, and then doubles.
+    /// The most entries that the next proposal may have: as many as were carried out of the last one that was cut short, doubled
+    /// by each one since that was not.
     private var most = ClusterLimits.entries
 
     /// Whether no entry waits to be proposed.
@@ -139,7 +140,7 @@ struct ProposalQueue {
 
     // MARK: - The next proposal
 
-    /// Takes the entries of the next proposal: as many as fit, and are likely to be carried out.
+    /// Takes entries for the next proposal, until it is full.
     mutating func take() -> [Waiting] {
         var taken: [Waiting] = []
         var size = ClusterEntry.overhead
@@ -161,7 +162,9 @@ struct ProposalQueue {
         putBack(back[...], behindOthers: behindOthers)
     }
 
-    /// The first entries of a proposal were carried out, and took so many operations each. The others wait again.
+    /// Charges for the entries of a proposal that were carried out; the rest wait again.
+    ///
+    /// - Parameter spent: The operations of each entry that was carried out, which are the first ones.
     mutating func noteCarriedOut(_ spent: some Collection<Int>, of entries: [Waiting]) {
         for (entry, operations) in zip(entries, spent) {
             guard let session = entry.session else { continue }

@@ -11,7 +11,7 @@ package struct Evidence: Equatable, Sendable {
     }
 }
 
-/// Evidence as bytes: what a member keeps of it in a file of its own.
+/// Encodes evidence, as a member keeps it in its own file.
 extension Evidence {
     package var encoded: [UInt8] {
         var writer = CompactWriter()

@@ -102,7 +102,7 @@ extension ProposalContent {
 
     // MARK: - Reading
 
-    /// Reads a proposal, whoever has put it into the log; every version of these rules refuses the same ones.
+    /// Decodes a proposal, which anybody may have put into the log. All members must refuse the same ones.
     package init(_ bytes: [UInt8]) throws(ProposalFailure) {
         var reader = CompactReader(bytes)
         guard let form = reader.number(), let rules = reader.number() else { throw .malformed }

@@ -21,7 +21,7 @@ package struct AppliedEntry: Sendable {
         case same
         /// The log holds something else, or less.
         case otherInput
-        /// The same entries had another outcome.
+        /// The same entries led to a different result.
         case otherOutput
     }
 

@@ -128,7 +128,7 @@ package struct ExactText: Hashable, Sendable {
 /// Evaluates the expressions of a view on its sources. What fails, or costs more than a computed value may, is left out.
 package final class ViewReader {
     private let rules: ViewRules
-    private var evaluation = Evaluation()
+    @exclusivity(unchecked) private var evaluation = Evaluation()
 
     package init(_ rules: ViewRules) { self.rules = rules }
 

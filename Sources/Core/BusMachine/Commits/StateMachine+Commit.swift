@@ -63,21 +63,42 @@ extension StateMachine {
         by principal: Principal, actions: Bool, key: KeyedRequest?, _ details: CommitDetails?,
         to observer: some CommitObserver
     ) -> Bool {
-        if place.pointee.hasViews { deriveViews(details) }
+        if place.pointee.hasViews {
+            return commitWithViews(by: principal, actions: actions, key: key, details, to: observer)
+        }
+        return commit(by: principal, actions: actions, key: key, details, hasViewStores: false, to: observer)
+    }
+
+    @inlinable @inline(never)
+    func commitWithViews(
+        by principal: Principal, actions: Bool, key: KeyedRequest?, _ details: CommitDetails?,
+        to observer: some CommitObserver
+    ) -> Bool {
+        let hasViewStores = deriveViews(details)
+        return commit(
+            by: principal, actions: actions, key: key, details, hasViewStores: hasViewStores, to: observer)
+    }
+
+    /// `hasViewStores`: the commit gives stores to views, or takes some away.
+    @inlinable @inline(__always)
+    func commit(
+        by principal: Principal, actions: Bool, key: KeyedRequest?, _ details: CommitDetails?,
+        hasViewStores: Bool, to observer: some CommitObserver
+    ) -> Bool {
         place.pointee.revision &+= 1
         place.pointee.sequenceBefore = place.pointee.sequence
         place.pointee.changed = 0
         observer.began(actions: actions, details)
         if let details {
             commit(allOf: details, to: observer)
-        } else if writeSet.count == 1, !place.pointee.hasViewStores {
+        } else if writeSet.count == 1, !hasViewStores {
             observer.wrote(at: 0, commitWrite(at: 0), isAlone: true)
         } else {
             commitWrites(to: observer)
         }
-        if place.pointee.hasViewStores { commitViewStores(to: observer) }
+        if hasViewStores { commitViewStores(to: observer) }
         observer.ends(by: principal, actions: actions, key: key, details)
-        if place.pointee.hasViewStores { removeViewStores(observer) }
+        if hasViewStores { removeViewStores(observer) }
         if let details { removeDropped(of: details) }
         return endCommit()
     }

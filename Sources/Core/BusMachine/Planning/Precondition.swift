@@ -8,12 +8,23 @@ package struct Precondition: Sendable {
     /// The revision that the store has.
     package let revision: Int?
     /// An expression that holds for it: a text, or an object of JsonLogic.
-    package let condition: JSON?
+    package var condition: JSON? { expressions?.condition }
     /// `where`, beside a type.
-    package let filter: JSON?
+    package var filter: JSON? { expressions?.filter }
+
+    /// Most requests have none, and a batch has many elements.
+    private final class Expressions: Sendable {
+        let condition: JSON?
+        let filter: JSON?
+
+        init(_ condition: JSON?, _ filter: JSON?) { (self.condition, self.filter) = (condition, filter) }
+    }
+
+    private let expressions: Expressions?
 
     package init(revision: Int? = nil, condition: JSON? = nil, filter: JSON? = nil) {
-        (self.revision, self.condition, self.filter) = (revision, condition, filter)
+        self.revision = revision
+        expressions = condition == nil && filter == nil ? nil : Expressions(condition, filter)
     }
 
     package var isEmpty: Bool { revision == nil && condition == nil }

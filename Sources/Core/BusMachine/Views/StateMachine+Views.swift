@@ -9,26 +9,32 @@ import BusState
 /// derived from it and join its write set: subscribers, slow readers and the order of changes treat them as any others.
 /// Entries of the log lack them: whoever applies the same entries derives the same writes.
 extension StateMachine {
-    /// Derives what the commit being made means to views.
+    /// Derives what the commit being made means to views. Returns whether it gives them stores, or takes some away.
     @usableFromInline @inline(never)
-    func deriveViews(_ details: CommitDetails?) {
-        let table = viewTable
+    func deriveViews(_ details: CommitDetails?) -> Bool {
+        // The machine holds its views, and nothing here replaces their table.
+        Unmanaged.passUnretained(place.pointee.viewTable)._withUnsafeGuaranteedRef { table in
+            if details == nil, !table.isStale {
+                var place = 0
+                while place < writeSet.count, !isRead(at: place) { place += 1 }
+                if place == writeSet.count { return false }
+            }
+            return deriveViews(details, table)
+        }
+    }
+
+    private func deriveViews(_ details: CommitDetails?, _ table: ViewTable) -> Bool {
         let made = table.isStale ? assembleViews(table) : []
         gatherChanges(details, table)
-        if made.isEmpty, table.changes.isEmpty, table.dropped.isEmpty { return updateViewFlags() }
+        place.pointee.hasViews = table.isNeeded
+        if made.isEmpty, table.changes.isEmpty, table.dropped.isEmpty { return false }
         for (place, view) in table.views.enumerated() {
             if made.contains(where: { $0 === view }) { fill(view) }
             refresh(view, at: place, table)
         }
         table.changes.removeAll(keepingCapacity: true)
         table.masks.removeAll(keepingCapacity: true)
-        updateViewFlags()
-    }
-
-    /// Says what commits have to look for.
-    func updateViewFlags() {
-        place.pointee.hasViews = viewTable.isNeeded
-        place.pointee.hasViewStores = !viewTable.created.isEmpty || !viewTable.dropped.isEmpty
+        return !table.created.isEmpty || !table.dropped.isEmpty
     }
 
     /// A type comes, changes or goes.
@@ -60,31 +66,45 @@ extension StateMachine {
         table.changes.append(SourceChange(store: store, type: type, kind: kind))
     }
 
+    /// Whether a view reads what a write of the write set wrote.
+    @inline(__always)
+    private func isRead(at place: Int) -> Bool {
+        let type = Int(stores.pointer(writeSet[place].store).pointee.type)
+        // The machine holds its types and they their readers, and nothing here changes that.
+        return Unmanaged.passUnretained(types[type])._withUnsafeGuaranteedRef { type in
+            guard let reader = type.viewReaders else { return false }
+            return Unmanaged.passUnretained(reader)._withUnsafeGuaranteedRef { reader in
+                forEachRecord(of: writeSet[place]) { reader.reads($0) }
+            }
+        }
+    }
+
     /// Notes a write of the write set, if a view reads what it wrote.
     private func noteWrite(at place: Int, of store: Int32, _ table: ViewTable) {
+        guard isRead(at: place) else { return }
         let type = stores.pointer(store).pointee.type
-        // The machine holds its types, and nothing here changes them.
-        let reader = Unmanaged.passUnretained(types[Int(type)])._withUnsafeGuaranteedRef { $0.viewReaders }
-        guard let reader else { return }
+        let reader = types[Int(type)].viewReaders!
         let start = table.masks.count
         for _ in reader.places { table.masks.append(0) }
-        var isRead = false
-        let write = writeSet[place]
-        for index in write.records {
-            reader.note(undoLog.record(index), to: &table.masks, from: start, &isRead)
+        _ = forEachRecord(of: writeSet[place]) {
+            reader.note($0, to: &table.masks, from: start)
+            return false
         }
+        table.changes.append(SourceChange(store: store, type: type, kind: .written(masks: start)))
+    }
+
+    /// Calls for each record of a write, until that is true; whether it was.
+    @inline(__always)
+    private func forEachRecord(
+        of write: StoreWrite, until isFound: (UnsafePointer<UndoLog.Record>) -> Bool
+    ) -> Bool {
+        for index in write.records where isFound(undoLog.record(index)) { return true }
         var further = Int(write.further)
         while further >= 0 {
-            for index in furtherRecords[further].records {
-                reader.note(undoLog.record(index), to: &table.masks, from: start, &isRead)
-            }
+            for index in furtherRecords[further].records where isFound(undoLog.record(index)) { return true }
             further = Int(furtherRecords[further].before)
         }
-        if isRead {
-            table.changes.append(SourceChange(store: store, type: type, kind: .written(masks: start)))
-        } else {
-            table.masks.removeLast(table.masks.count - start)
-        }
+        return false
     }
 
     // MARK: Views
@@ -236,7 +256,6 @@ extension StateMachine {
         for store in viewTable.dropped { remove(store) }
         viewTable.created = []
         viewTable.dropped = []
-        place.pointee.hasViewStores = false
     }
 }
 
@@ -254,7 +273,7 @@ extension StateMachine {
     /// last commit.
     func restoreViews(_ stamps: [String: ViewStamp]) {
         guard viewTable.isNeeded else { return }
-        deriveViews(nil)
+        _ = deriveViews(nil)
         for store in viewTable.created {
             let record = stores.pointer(store)
             let stamp = stamps[address(of: Int(store))]
@@ -269,7 +288,7 @@ extension StateMachine {
             types[Int(stores.pointer(store).pointee.type)].moveToNewest(store)
         }
         viewTable.created = []
-        updateViewFlags()
+        place.pointee.hasViews = viewTable.isNeeded
     }
 
     // MARK: Refusals

@@ -55,8 +55,8 @@ final class CountAggregate: ViewAggregate {
     private let function: ViewFunction
     /// Whether each store counts.
     private let countsAll: Bool
-    private var stores = 0
-    private var holding = 0
+    @exclusivity(unchecked) private var stores = 0
+    @exclusivity(unchecked) private var holding = 0
 
     init(_ function: ViewFunction, all countsAll: Bool = false) {
         self.function = function
@@ -85,7 +85,7 @@ final class CountAggregate: ViewAggregate {
 /// `sum` and `avg`.
 final class SumAggregate: ViewAggregate {
     private let isAverage: Bool
-    private var sum = ExactSum()
+    @exclusivity(unchecked) private var sum = ExactSum()
 
     init(isAverage: Bool) { self.isAverage = isAverage }
 
@@ -104,29 +104,30 @@ final class SumAggregate: ViewAggregate {
 final class ExtremeAggregate: ViewAggregate {
     private typealias Entry = (number: Number, store: Int32)
 
+    private let isLeast: Bool
     private let isAddress: Bool
-    private let precedes: (Entry, Entry) -> Bool
-    private var entries = OrderedPages<Entry>()
+    @exclusivity(unchecked) private var entries = OrderedPages<Entry>()
     private let order: AddressOrder
 
     /// - Parameter isLeast: Whether the least number comes first, and not the greatest.
     init(isLeast: Bool, isAddress: Bool, _ order: AddressOrder) {
-        self.isAddress = isAddress
-        self.order = order
-        precedes = { left, right in
-            let difference = left.number.compared(to: right.number)
-            return difference == 0 ? order.precedes(left.store, right.store) : (difference < 0) == isLeast
-        }
+        (self.isLeast, self.isAddress, self.order) = (isLeast, isAddress, order)
+    }
+
+    @inline(__always)
+    private func precedes(_ left: Entry, _ right: Entry) -> Bool {
+        let difference = left.number.compared(to: right.number)
+        return difference == 0 ? order.precedes(left.store, right.store) : (difference < 0) == isLeast
     }
 
     override func add(_ contribution: ViewContribution, of store: Int32) {
         guard let number = contribution.number else { return }
-        _ = entries.insert((number, store), by: precedes)
+        _ = entries.insert((number, store)) { precedes($0, $1) }
     }
 
     override func remove(_ contribution: ViewContribution, of store: Int32) {
         guard let number = contribution.number else { return }
-        _ = entries.remove((number, store), by: precedes)
+        _ = entries.remove((number, store)) { precedes($0, $1) }
     }
 
     override var value: JSON {
@@ -141,10 +142,10 @@ final class ExtremeAggregate: ViewAggregate {
 
 /// `counts`: how many stores have each value. With more values than a state may have it is null.
 final class CountsAggregate: ViewAggregate {
-    private var counts: [ExactText: Int] = [:]
+    @exclusivity(unchecked) private var counts: [ExactText: Int] = [:]
     /// The values whose counts have changed since the member was written.
-    private var changed: Set<ExactText> = []
-    private var wasWritten = false
+    @exclusivity(unchecked) private var changed: Set<ExactText> = []
+    @exclusivity(unchecked) private var wasWritten = false
 
     override func add(_ contribution: ViewContribution, of store: Int32) { change(contribution, by: 1) }
     override func remove(_ contribution: ViewContribution, of store: Int32) { change(contribution, by: -1) }
@@ -191,9 +192,9 @@ final class CountsAggregate: ViewAggregate {
 final class ListAggregate: ViewAggregate {
     private let limit: Int
     private let order: AddressOrder
-    private var stores = OrderedPages<Int32>()
+    @exclusivity(unchecked) private var stores = OrderedPages<Int32>()
     /// Whether one of the first has changed since the member was written.
-    private var isChanged = true
+    @exclusivity(unchecked) private var isChanged = true
 
     init(_ limit: Int, _ order: AddressOrder) {
         self.limit = limit

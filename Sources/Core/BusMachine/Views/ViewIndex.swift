@@ -6,15 +6,15 @@ import BusState
 final class ViewGroup {
     let name: String
     /// The store's record; -1 until it is made.
-    var store: Int32 = -1
+    @exclusivity(unchecked) var store: Int32 = -1
     /// How many sources count in it.
-    var count = 0
+    @exclusivity(unchecked) var count = 0
     let aggregates: [ViewAggregate]
     /// The values that may have changed since the state was written, a bit for each.
-    var changed: UInt64 = 0
+    @exclusivity(unchecked) var changed: UInt64 = 0
     /// Whether the whole state has to be written: it was made under another definition.
-    var isForeign = false
-    var isDirty = false
+    @exclusivity(unchecked) var isForeign = false
+    @exclusivity(unchecked) var isDirty = false
 
     init(_ name: String, _ aggregates: [ViewAggregate]) {
         self.name = name
@@ -37,17 +37,17 @@ final class ViewIndex {
     private let stride: Int
 
     /// The types that it reads, by number.
-    private(set) var sources: Set<Int32>
+    @exclusivity(unchecked) private(set) var sources: Set<Int32>
 
-    private(set) var groups: [String: ViewGroup] = [:]
+    @exclusivity(unchecked) private(set) var groups: [String: ViewGroup] = [:]
     /// Those that have changed.
-    private var dirty: [ViewGroup] = []
+    @exclusivity(unchecked) private var dirty: [ViewGroup] = []
 
     /// The row of each source, by its store's index; -1 where it counts in no store of the view.
-    private var rows: ContiguousArray<Int32> = []
-    private var groupOfRow: ContiguousArray<ViewGroup?> = []
-    private var contributions: ContiguousArray<ViewContribution> = []
-    private var freeRows: [Int32] = []
+    @exclusivity(unchecked) private var rows: ContiguousArray<Int32> = []
+    @exclusivity(unchecked) private var groupOfRow: ContiguousArray<ViewGroup?> = []
+    @exclusivity(unchecked) private var contributions: ContiguousArray<ViewContribution> = []
+    @exclusivity(unchecked) private var freeRows: [Int32] = []
 
     init(
         _ entry: TypeEntry, _ type: DeclaredType, _ rules: ViewRules, sources: Set<Int32>,

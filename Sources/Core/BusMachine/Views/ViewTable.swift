@@ -5,17 +5,17 @@ import BusState
 /// The views of a bus, and what the commit being made does to their stores.
 final class ViewTable {
     /// In an order in which each comes after those that it reads.
-    var views: [ViewIndex] = []
+    @exclusivity(unchecked) var views: [ViewIndex] = []
     /// Whether definitions have changed since the views were put together.
-    var isStale = false
+    @exclusivity(unchecked) var isStale = false
 
     /// The stores of views that the commit makes and drops.
-    var created: [Int32] = []
-    var dropped: [Int32] = []
+    @exclusivity(unchecked) var created: [Int32] = []
+    @exclusivity(unchecked) var dropped: [Int32] = []
     /// What the commit has done to sources, in order.
-    var changes: [SourceChange] = []
+    @exclusivity(unchecked) var changes: [SourceChange] = []
     /// For each written source what it means to each reader of its type.
-    var masks: [UInt64] = []
+    @exclusivity(unchecked) var masks: [UInt64] = []
 
     /// Whether a commit has anything to do for them.
     var isNeeded: Bool { isStale || !views.isEmpty }
@@ -43,7 +43,7 @@ final class ViewReaders {
     let places: [Int]
     private let views: [ViewIndex]
     /// What writes to paths of the type mean to each view, as far as it was asked. Paths of types live as long as they do.
-    private var known: [(path: UnsafeRawPointer, masks: [UInt64])] = []
+    @exclusivity(unchecked) private var known: [(path: UnsafeRawPointer, isRead: Bool, masks: [UInt64])] = []
     private static let mostKnown = 64
 
     init(_ places: [Int], _ views: [ViewIndex]) {
@@ -51,29 +51,34 @@ final class ViewReaders {
         self.views = views
     }
 
-    /// Adds what a write means to each view; `isRead` if it means anything to one.
-    func note(
-        _ record: UnsafePointer<UndoLog.Record>, to masks: inout [UInt64], from start: Int,
-        _ isRead: inout Bool
-    ) {
-        if let path = record.pointee.pathOfType {
-            for index in known.indices where known[index].path == path {
-                return Self.note(known[index].masks, to: &masks, from: start, &isRead)
-            }
-            let found = self.masks(of: record.pointee.path[0])
-            if known.count < Self.mostKnown { known.append((path, found)) }
-            return Self.note(found, to: &masks, from: start, &isRead)
-        }
-        Self.note(self.masks(of: record.pointee.path[0]), to: &masks, from: start, &isRead)
+    /// Whether a write means anything to one of the views.
+    @inline(__always)
+    func reads(_ record: UnsafePointer<UndoLog.Record>) -> Bool {
+        if let path = record.pointee.pathOfType { return known[place(of: path, record)].isRead }
+        return masks(of: record.pointee.path[0]).contains { $0 != 0 }
     }
 
-    private static func note(
-        _ found: [UInt64], to masks: inout [UInt64], from start: Int, _ isRead: inout Bool
-    ) {
-        for index in found.indices where found[index] != 0 {
-            masks[start + index] |= found[index]
-            isRead = true
-        }
+    /// Adds what a write means to each view.
+    func note(_ record: UnsafePointer<UndoLog.Record>, to masks: inout [UInt64], from start: Int) {
+        let found =
+            record.pointee.pathOfType.map { known[place(of: $0, record)].masks }
+            ?? self.masks(of: record.pointee.path[0])
+        for index in found.indices { masks[start + index] |= found[index] }
+    }
+
+    /// The place of a path of the type among those that are known.
+    @inline(__always)
+    private func place(of path: UnsafeRawPointer, _ record: UnsafePointer<UndoLog.Record>) -> Int {
+        for index in 0..<known.count where known[index].path == path { return index }
+        return remember(path, record)
+    }
+
+    @inline(never)
+    private func remember(_ path: UnsafeRawPointer, _ record: UnsafePointer<UndoLog.Record>) -> Int {
+        let found = masks(of: record.pointee.path[0])
+        if known.count == Self.mostKnown { known.removeFirst() }
+        known.append((path, found.contains { $0 != 0 }, found))
+        return known.count - 1
     }
 
     /// What a change of a member means to each view: nothing, where the view does not read it.

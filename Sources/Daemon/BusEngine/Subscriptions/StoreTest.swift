@@ -86,6 +86,8 @@ struct StoreTests {
     private var known: [StoreTest.Key: StoreTest] = [:]
     /// By the type's index.
     private var byType: [TypeTests] = []
+    /// Whether there has been any.
+    private(set) var isUsed = false
     /// Groups that want actions on the stores for which an expression holds.
     private(set) var actionGroups: [SubscriberGroup] = []
 
@@ -119,6 +121,7 @@ struct StoreTests {
 
     private mutating func watch(_ type: TypeEntry, by group: SubscriberGroup) {
         guard let test = group.test, group.key.pattern.type.matches(type.name) else { return }
+        isUsed = true
         while byType.count <= Int(type.index) { byType.append(TypeTests()) }
         byType[Int(type.index)].add(test)
     }

@@ -20,8 +20,10 @@ extension SubscriptionHub {
     /// The machine has made all changes of the commit. `actions`: its plan holds the actions that caused it.
     @inline(__always)
     func endPublication(by principal: Principal, actions: Bool) {
-        if actions, groups.actionCount > 0 { publishActions(by: principal) }
-        if !publication.leaving.isEmpty { endLeaving() }
+        if groups.actionCount > 0 {
+            if actions { publishActions(by: principal) }
+            if !publication.leaving.isEmpty { endLeaving() }
+        }
         let tells = !publication.groups.isEmpty
         let start = clock.work
         if tells { deliver(by: principal, actions: actions) }
@@ -69,18 +71,17 @@ extension SubscriptionHub {
         let record = machine.stores.pointer(store)
         // The machine holds its types, and the lists hold the groups; nothing here changes them.
         let typeIndex = Int(record.pointee.type)
-        if groups.tests.watch(typeIndex) {
-            return publishTested(change, at: place, record, typeIndex, byMembers, isAlone)
+        if groups.tests.isUsed, groups.tests.watch(typeIndex) {
+            return publishTested(change, at: place, store, record, typeIndex, byMembers, isAlone)
         }
-        publishToGroups(at: place, record, typeIndex, byMembers: byMembers, isAlone)
+        publishToGroups(at: place, store, record, typeIndex, byMembers: byMembers, isAlone)
     }
 
     @inline(__always)
     private func publishToGroups(
-        at place: Int, _ record: UnsafeMutablePointer<StoreRecord>, _ typeIndex: Int, byMembers: Bool,
-        _ isAlone: Bool
+        at place: Int, _ store: Int32, _ record: UnsafeMutablePointer<StoreRecord>, _ typeIndex: Int,
+        byMembers: Bool, _ isAlone: Bool
     ) {
-        let store = machine.writeSet[place].store
         Unmanaged.passUnretained(machine.types[typeIndex])._withUnsafeGuaranteedRef { type in
             for index in 0..<groups.byType[typeIndex].count {
                 Unmanaged.passUnretained(groups.byType[typeIndex][index])._withUnsafeGuaranteedRef {
@@ -99,15 +100,14 @@ extension SubscriptionHub {
     /// The same for a store of a type whose stores some subscriptions choose by what they are like.
     @inline(never)
     private func publishTested(
-        _ change: StoreChange, at place: Int, _ record: UnsafeMutablePointer<StoreRecord>, _ typeIndex: Int,
-        _ byMembers: Bool, _ isAlone: Bool
+        _ change: StoreChange, at place: Int, _ store: Int32, _ record: UnsafeMutablePointer<StoreRecord>,
+        _ typeIndex: Int, _ byMembers: Bool, _ isAlone: Bool
     ) {
-        let store = machine.writeSet[place].store
         publication.tested += 1
         let touched =
             groups.tests[record.pointee.type]?.touched(by: change, publication.tested, of: machine) ?? []
         let entering = touched.isEmpty ? [] : publishLeaving(store, touched)
-        publishToGroups(at: place, record, typeIndex, byMembers: byMembers, isAlone)
+        publishToGroups(at: place, store, record, typeIndex, byMembers: byMembers, isAlone)
         publishEntering(store, entering)
     }
 
