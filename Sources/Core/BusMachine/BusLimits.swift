@@ -60,6 +60,9 @@ package struct BusLimits: Sendable, Equatable {
     /// What a store that a view reads takes in memory, and what each of the view's values adds, in bytes.
     package static let viewRow = 48
     package static let viewValue = 48
+    /// What an index takes for each store and for each value that it tells apart.
+    package static let indexedStore = 64
+    package static let indexedValue = 256
     /// A commit takes these operations in advance for each view that reads a store which it writes, and for each value of the
     /// view: what the view does about the write can't be refused later.
     package static let operationsPerView = 10

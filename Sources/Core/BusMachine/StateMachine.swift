@@ -143,6 +143,11 @@ public final class StateMachine {
         stateBytes + stores.count * BusLimits.storeOverhead + timers.bytes + viewTable.bytes
     }
 
+    /// What views and indexes take of that.
+    package var viewMemory: Int { viewTable.bytes }
+    package var viewCount: Int { viewTable.readers.count { $0 is ViewIndex } }
+    package var indexCount: Int { viewTable.readers.count { $0 is MemberIndex } }
+
     /// What the record of changes in parts counts as, in bytes.
     package var partsMemory: Int { (parts?.count ?? 0) * BusLimits.partRevision }
 

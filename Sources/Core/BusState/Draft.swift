@@ -39,6 +39,16 @@ package struct Draft: ~Copyable {
         try write(.set, path, value)
     }
 
+    /// Sets a member of the state itself, by a path of its type, unless it has that value.
+    package mutating func setMember(_ path: StatePath, to value: JSON) {
+        let key = path.parts.pointee.keys
+        let state = state
+        let isThere = state.pointee.has(key.pointee.name, at: key.pointee.hint)
+        if isThere, state.pointee.update(at: key.pointee.hint, { $0 == value }) { return }
+        let isSet = withUnsafePointer(to: value) { carryOut(.set, path.parts, $0) }
+        precondition(isSet, "A member of a state can always be set.")
+    }
+
     /// Removes the member or element at `path`, which must exist.
     package mutating func unset(_ path: StatePath) throws(WriteFailure) {
         try write(.unset, path, .null)

@@ -55,6 +55,16 @@ package final class UndoLog {
         return records.elements.baseAddress! + index
     }
 
+    /// Whether all records are of paths of types that a set has.
+    package func writesOnly(to paths: PathSet) -> Bool {
+        let records = records.elements
+        for index in 0..<records.count {
+            let parts = records.baseAddress!.advanced(by: index).pointee.parts
+            if !parts.pointee.isOfType || !paths.contains(UnsafeRawPointer(parts)) { return false }
+        }
+        return true
+    }
+
     /// Records a write and what stood at its place before.
     @inline(__always)
     func note(_ path: UnsafePointer<StatePath.Parts>, _ old: consuming JSON) {
@@ -165,4 +175,30 @@ package final class UndoLog {
         elements.removeLast(elements.count - count)
         value = .array(elements)
     }
+}
+
+/// Paths of types, as many as there is room for: one that it has was added, one that it lacks may have been, too.
+package final class PathSet {
+    private let slots: UnsafeMutablePointer<UnsafeRawPointer?>
+    private static let count = 64
+
+    package init() {
+        slots = .allocate(capacity: Self.count)
+        slots.initialize(repeating: nil, count: Self.count)
+    }
+
+    deinit { slots.deallocate() }
+
+    @inline(__always)
+    private func slot(of path: UnsafeRawPointer) -> UnsafeMutablePointer<UnsafeRawPointer?> {
+        let bits = UInt(bitPattern: path)
+        return slots + Int((bits >> 4 ^ bits >> 10) % UInt(Self.count))
+    }
+
+    @inline(__always)
+    func contains(_ path: UnsafeRawPointer) -> Bool { slot(of: path).pointee == path }
+
+    package func insert(_ path: UnsafeRawPointer) { slot(of: path).pointee = path }
+
+    package func removeAll() { slots.update(repeating: nil, count: Self.count) }
 }

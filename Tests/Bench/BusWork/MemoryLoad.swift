@@ -19,6 +19,10 @@ package final class MemoryLoad {
         /// Views of the type: how many, and whether they read the member that changes.
         package var views = 0
         package var areViewsMeant = false
+        /// Whether there is an index of the value that each ten stores have for themselves.
+        package var isIndexed = false
+        /// Expressions that each mean ten stores that no request changes, with ten subscribers each.
+        package var conditions = 0
         /// Whether requests name the first store only.
         package var isInstance = false
         /// The format of changes: `merge`, `patch` or `state`.
@@ -26,6 +30,9 @@ package final class MemoryLoad {
         /// The kind of requests.
         package var request = Request.increment
         package init() {}
+
+        /// Whether each ten stores have a value for themselves.
+        fileprivate var hasGroups: Bool { isIndexed || conditions > 0 || request == .find }
     }
 
     package enum Request: Equatable, Sendable {
@@ -35,6 +42,8 @@ package final class MemoryLoad {
         case keyedIncrement
         /// Only a reply.
         case ping
+        /// Reads the ten stores that have a value.
+        case find
         /// Those of a kind, to as many stores of two types as the setting has.
         case kind(RequestKind)
     }
@@ -59,7 +68,8 @@ package final class MemoryLoad {
         sender = engine.connect(.unix(uid: 1000, pid: 1))
         for store in 0..<setting.stores {
             for type in setting.request.types {
-                send(#"{"op":"create","store":"\#(type)/s\#(store)"}"#, from: sender)
+                let state = setting.hasGroups ? #","state":{"group":\#(store / 10)}"# : ""
+                send(#"{"op":"create","store":"\#(type)/s\#(store)"\#(state)}"#, from: sender)
             }
         }
         take()
@@ -67,6 +77,10 @@ package final class MemoryLoad {
             for type in setting.request.types {
                 subscribe(#"{"op":"subscribe","type":"\#(type)","format":"\#(setting.format)"}"#)
             }
+        }
+        for reader in 0..<10 * setting.conditions {
+            let group = 1 + reader % setting.conditions
+            subscribe(#"{"op":"subscribe","type":"counter","where":"group == \#(group)"}"#)
         }
         for reader in 0..<setting.idleSubscribers {
             subscribe(#"{"op":"subscribe","store":"counter/quiet\#(reader)"}"#)
@@ -77,16 +91,17 @@ package final class MemoryLoad {
 
     private static func types(of setting: Setting) throws -> [DeclaredType] {
         guard case .kind = setting.request else {
-            return try [DeclaredType(definition: definition(setting.members))]
+            return try [DeclaredType(definition: definition(of: setting))]
                 + (0..<setting.views).map { try DeclaredType(definition: view($0, setting.areViewsMeant)) }
         }
         return try RequestKind.definitions.map { try DeclaredType(definition: JSON(parsing: Array($0.utf8))) }
     }
 
-    private static func definition(_ members: Int) -> JSON {
+    private static func definition(of setting: Setting) -> JSON {
         var initial: JSONObject = ["count": 0]
-        for member in 0..<members { initial["member\(member)"] = .string("value\(member)") }
-        return [
+        for member in 0..<setting.members { initial["member\(member)"] = .string("value\(member)") }
+        if setting.hasGroups { initial["group"] = 0 }
+        var definition: JSONObject = [
             "type": "counter", "initial": .object(initial),
             "actions": [
                 "increment": [
@@ -95,6 +110,8 @@ package final class MemoryLoad {
                 ]
             ],
         ]
+        if setting.isIndexed { definition["index"] = "group" }
+        return .object(definition)
     }
 
     private static func view(_ number: Int, _ isMeant: Bool) -> JSON {
@@ -126,6 +143,8 @@ package final class MemoryLoad {
             switch setting.request {
             case .ping: return #"{"op":"ping","id":\#(id)}"#
             case .increment: return increment(id, "")
+            case .find:
+                return #"{"op":"get","id":\#(id),"type":"counter","where":"group == \#(number % 100)"}"#
             case .kind(let kind):
                 let target = RequestKind.Target(stores: setting.stores, prefix: "s", keys: "Zq3vT0aPx")
                 return kind.line(round * count + number, of: 1, to: target)

@@ -29,7 +29,8 @@ final class BenchRun {
         case .flux: measureFlux()
         case .memory: try measureMemory()
         case .start: try measureStart()
-        case .engine: try measureEngine()
+        case .engine: try measureEngine { try $0.run($1) }
+        case .values: try measureEngine { try $0.runByValue($1) }
         case .growth: try measureGrowth()
         case .hostile: try measureHostile()
         default:
@@ -83,8 +84,10 @@ final class BenchRun {
         try bench.run(tell)
     }
 
-    private func measureEngine() throws {
-        try EngineBench(duration: command.duration).run { figures in
+    private func measureEngine(
+        _ run: (EngineBench, (EngineBench.Figures) -> Void) throws -> Void
+    ) throws {
+        try run(EngineBench(duration: command.duration)) { figures in
             tell(command.json ? figures.json.encoded : figures.text)
             table.add(
                 "engine", figures.name, "\(Figure.decimal(figures.nanoseconds, 1)) ns a \(figures.unit)")

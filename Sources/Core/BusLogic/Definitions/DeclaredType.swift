@@ -16,6 +16,8 @@ package final class DeclaredType: StateType {
     package let waitFor: [String]
     package let actionNames: [String]
     package let timeToLive: Int?
+    /// The members by whose values its stores are found.
+    package let indexed: [String]
 
     let actions: [DeclaredAction]
     /// Whether an action makes members whose names its payload says.
@@ -104,6 +106,7 @@ package final class DeclaredType: StateType {
         migrations = parts.migrations
         actionNames = parts.actions.map(\.name)
         timeToLive = parts.timeToLive
+        indexed = parts.indexed
         view = parts.view
         tests = parts.tests
         place = parts.place

@@ -90,7 +90,7 @@ extension DefinitionLoader {
     private static func stranger(_ member: LocatedObject.Member) -> String {
         switch member.key {
         case "type": "A file has a type or a view; leave type: out if this is a view."
-        case "actions", "timers", "ttl", "migrate", "version", "waitFor", "invariant":
+        case "actions", "timers", "ttl", "index", "migrate", "version", "waitFor", "invariant":
             "\(member.key) belongs to a state type: nobody changes a view, which follows its sources. Leave it out."
         case "state", "initial":
             "A view's members are its values; write what they are worked out by below values: instead of \(member.key):."

@@ -22,6 +22,7 @@ struct DefinitionLoader {
         var actions: [DeclaredAction] = []
         var migrations = Migrations(steps: [])
         var timeToLive: Int?
+        var indexed: [String] = []
         /// How the states of a view are worked out.
         var view: ViewRules?
         var tests: LocatedValue?
@@ -55,7 +56,7 @@ struct DefinitionLoader {
 
     static let members = [
         "type", "summary", "version", "state", "initial", "let", "computed", "invariant", "waitFor", "ttl",
-        "timers", "actions", "migrate", "expressions", "schemas", "tests",
+        "index", "timers", "actions", "migrate", "expressions", "schemas", "tests",
     ]
     static let longestName = 64
 
@@ -87,6 +88,7 @@ struct DefinitionLoader {
         mistakes.collect { () throws(SourceError) in parts.migrations = try loadMigrations(root) }
         checkTimers(root)
         mistakes.collect { () throws(SourceError) in parts.timeToLive = try loadTimeToLive(root) }
+        mistakes.collect { () throws(SourceError) in try loadIndex(root) }
         if usesText, case .object(var definition) = parts.definition {
             definition["expressions"] = .string(Self.language)
             parts.definition = .object(definition)

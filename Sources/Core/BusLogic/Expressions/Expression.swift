@@ -9,7 +9,7 @@ package struct Expression: Sendable {
     /// The names of all functions and macros of expressions in text.
     package static let functions = TextCompiler.callNames
 
-    private let node: ExpressionNode
+    let node: ExpressionNode
     /// The members of the data that an expression in text reads; of one in JsonLogic none.
     package let reads: Set<String>
     /// What one about a store reads of its state.

@@ -6,7 +6,7 @@ import BusState
 /// How a view is worked out: from which types, in which of its stores each of their stores counts, and for what.
 package final class ViewRules: Sendable {
     /// One member of the view's states.
-    package struct Value: Sendable {
+    package final class Value: Sendable {
         package let name: String
         package let function: ViewFunction
         /// What it makes its value of; nil for `count()` and `list`.
@@ -18,6 +18,14 @@ package final class ViewRules: Sendable {
         package let reads: UInt64
         /// What its change means to the computed values of the view.
         package let bits: UInt64
+
+        fileprivate init(
+            _ value: LoadedValue, _ path: StatePath, reads: UInt64, bits: UInt64
+        ) {
+            (name, function, limit) = (value.name, value.function, value.limit)
+            argument = value.argument?.node
+            (self.path, self.reads, self.bits) = (path, reads, bits)
+        }
 
         /// Whether each source counts for it in a way of its own.
         package var hasArgument: Bool { argument != nil }
@@ -76,9 +84,8 @@ package final class ViewRules: Sendable {
         allReads = all.reduce(0) { $0 | watched.mask($1) }
         self.values = values.map { value in
             Value(
-                name: value.name, function: value.function, argument: value.argument?.node,
-                limit: value.limit,
-                path: StatePath([value.name], hint: shape.position(of: value.name).index, isOfType: true),
+                value,
+                StatePath([value.name], hint: shape.position(of: value.name).index, isOfType: true),
                 reads: value.argument.map { watched.mask($0.reads) } ?? 0, bits: bits(value.name))
         }
     }
@@ -148,18 +155,22 @@ package final class ViewReader {
     package func contribution(
         to index: Int, of state: UnsafePointer<JSONObject>
     ) -> ViewContribution {
-        let value = rules.values[index]
-        guard let argument = value.argument else { return .none }
-        let found = self.value(of: argument, state)
-        switch (value.function.kinds, found) {
+        Unmanaged.passUnretained(rules.values[index])._withUnsafeGuaranteedRef { value in
+            guard let argument = value.argument else { return .none }
+            return contribution(of: self.value(of: argument, state), to: value.function)
+        }
+    }
+
+    private func contribution(of value: JSON?, to function: ViewFunction) -> ViewContribution {
+        switch (function.kinds, value) {
         case (.bool, .bool(let flag)?): return .flag(flag)
         case (.bool, _): return .flag(false)
         case (.number, .int(let number)?): return .integer(number)
         case (.number, .double(let number)?): return number.isFinite ? .double(number + 0) : .none
-        case (_, .string(let text)?) where value.function == .counts:
+        case (_, .string(let text)?) where function == .counts:
             return text.utf8.count <= ViewRules.longestKey ? .text(ExactText(text)) : .none
-        case (_, .int(let number)?) where value.function == .counts: return .text(ExactText(String(number)))
-        case (_, .bool(let flag)?) where value.function == .counts:
+        case (_, .int(let number)?) where function == .counts: return .text(ExactText(String(number)))
+        case (_, .bool(let flag)?) where function == .counts:
             return .text(ExactText(flag ? "true" : "false"))
         default: return .none
         }

@@ -97,7 +97,7 @@ extension StateMachine {
                     if step.pointee.store >= 0 {
                         try apply(step, to: step.pointee.store, where: allowing, wanted, facts)
                     } else {
-                        for store in step.pointee.type.members where store >= 0 {
+                        for store in members(of: step.pointee.type, for: filter) where store >= 0 {
                             if let filter, try !matches(store, filter, meta, &facts.pointee.budget) {
                                 continue
                             }
@@ -110,6 +110,16 @@ extension StateMachine {
             }
         }
         try applyStoreSteps(before: .max, facts)
+    }
+
+    /// The stores of a type among which those are that a filter means. Its indexes know the states before the commit.
+    private func members(of type: TypeEntry, for filter: StoreFilter?) -> ContiguousArray<Int32> {
+        guard writeSet.isEmpty, plan.storeStepsDone == 0, let (_, found) = type.lookUp(filter) else {
+            return type.members
+        }
+        let stores = stores
+        return ContiguousArray(
+            found.all.sorted { stores.pointer($0).pointee.place < stores.pointer($1).pointee.place })
     }
 
     /// The access rules are asked first, so that a client that may not dispatch learns nothing by its condition.

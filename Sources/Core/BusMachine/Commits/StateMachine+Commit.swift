@@ -63,20 +63,18 @@ extension StateMachine {
         by principal: Principal, actions: Bool, key: KeyedRequest?, _ details: CommitDetails?,
         to observer: some CommitObserver
     ) -> Bool {
-        if place.pointee.hasViews {
-            return commitWithViews(by: principal, actions: actions, key: key, details, to: observer)
+        if place.pointee.hasViews, deriveViews(details) {
+            return commitWithViewStores(by: principal, actions: actions, key: key, details, to: observer)
         }
         return commit(by: principal, actions: actions, key: key, details, hasViewStores: false, to: observer)
     }
 
     @inlinable @inline(never)
-    func commitWithViews(
+    func commitWithViewStores(
         by principal: Principal, actions: Bool, key: KeyedRequest?, _ details: CommitDetails?,
         to observer: some CommitObserver
     ) -> Bool {
-        let hasViewStores = deriveViews(details)
-        return commit(
-            by: principal, actions: actions, key: key, details, hasViewStores: hasViewStores, to: observer)
+        commit(by: principal, actions: actions, key: key, details, hasViewStores: true, to: observer)
     }
 
     /// `hasViewStores`: the commit gives stores to views, or takes some away.

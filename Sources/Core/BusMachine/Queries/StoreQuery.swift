@@ -3,41 +3,6 @@ import BusLogic
 import BusProtocol
 import BusState
 
-/// What a `get` or `stores` requests.
-package struct StoreSelection: Sendable {
-    package enum Answer: Sendable {
-        /// States, or the selected parts of them.
-        case states(Selection?)
-        /// Addresses and revisions.
-        case list
-    }
-
-    package let answer: Answer
-    package let pattern: AddressPattern
-    /// Only stores after this address.
-    package let after: String?
-    package let limit: Int
-    /// The one store that must exist.
-    package let required: String?
-    /// What of it the client may see; nil: everything.
-    package let view: StoreView?
-    /// Which of the stores are meant; nil: all.
-    package let filter: StoreFilter?
-
-    package init(
-        _ answer: Answer, of pattern: AddressPattern, after: String?, limit: Int, required: String? = nil,
-        view: StoreView?, where filter: StoreFilter?
-    ) {
-        self.view = view
-        self.filter = filter
-        self.answer = answer
-        self.pattern = pattern
-        self.after = after
-        self.limit = limit
-        self.required = required
-    }
-}
-
 /// A `get` or `stores` under way: it searches for the stores that match, as many as the caller allows at a time, then
 /// answers with their states at that moment.
 ///
@@ -139,9 +104,10 @@ package final class StoreQuery {
         }
         while type < types.count {
             let entry = machine.types[Int(types[type])]
-            entry.ordered.prepare(entry.members)
-            entry.ordered.putInPlace { mayGoOn(.ordered) }
-            guard entry.ordered.isComplete, look(through: entry, mayGoOn) else { return false }
+            let indexed = entry.lookUp(selection.filter)
+            guard indexed != nil || order(entry, mayGoOn), look(through: entry, indexed, mayGoOn) else {
+                return false
+            }
             if hasMore { return true }
             type += 1
             lastName = nil
@@ -157,15 +123,25 @@ package final class StoreQuery {
         return (isMeant, mayGoOn(.tested(operations)))
     }
 
-    /// Searches the stores of one type; false if it must not continue to the end.
-    private func look(through entry: TypeEntry, _ mayGoOn: (Step) -> Bool) -> Bool {
+    /// Puts the stores of a type in the order of their names; false if that must not continue to the end.
+    private func order(_ entry: TypeEntry, _ mayGoOn: (Step) -> Bool) -> Bool {
+        entry.ordered.prepare(entry.members)
+        entry.ordered.putInPlace { mayGoOn(.ordered) }
+        return entry.ordered.isComplete
+    }
+
+    /// Searches the stores of one type, or those of them that an index has; false if it must not continue to the end.
+    private func look(
+        through entry: TypeEntry, _ indexed: (index: MemberIndex, found: MemberIndex.Found)?,
+        _ mayGoOn: (Step) -> Bool
+    ) -> Bool {
         guard let start = start(in: entry) else { return true }
         let step = Step.looked(selection.pattern.name.pattern.count)
         let seen = lastName
         var isDone = true
         // However little is allowed, the search advances by one store.
         var mayLook = true
-        entry.ordered.forEach(from: start) { index in
+        func visit(_ index: Int32) -> Bool {
             let name = machine.stores.pointer(index).pointee.name
             guard prefix.isEmpty || name.utf8.starts(with: prefix.utf8) else { return false }
             if let seen, !UTF8Order.precedes(seen, name) { return true }
@@ -188,6 +164,11 @@ package final class StoreQuery {
             }
             take(index)
             return true
+        }
+        if let (index, found) = indexed {
+            index.forEach(of: found, from: start, in: machine.stores, visit)
+        } else {
+            _ = entry.ordered.forEach(from: start, visit)
         }
         return isDone
     }
@@ -376,13 +357,5 @@ package final class StoreQuery {
             writer.append(",\"next\":", quoted: machine.address(of: Int(last)))
         }
         return writer.count <= room
-    }
-}
-
-extension AddressPattern {
-    /// The one address it names; nil when it has wildcards.
-    package var literalAddress: String? {
-        guard type.isLiteral, name.isLiteral else { return nil }
-        return text
     }
 }

@@ -40,6 +40,14 @@ public final class TypeEntry {
     @exclusivity(unchecked) private(set) var viewReaders: ViewReaders?
     @exclusivity(unchecked) private(set) var viewOperations = 0
 
+    /// By the values of which members its stores are found.
+    @exclusivity(unchecked) var indexes: [MemberIndex] = []
+    /// Whether its states may have a member `state`, for which expressions would take what they call so.
+    var mayHaveState: Bool {
+        guard let type = type as? DeclaredType else { return true }
+        return type.isOpen || type.initial["state"] != nil
+    }
+
     /// How many of its stores have a lease, which every dispatch renews that matches them: so none of them is left out.
     @exclusivity(unchecked) private var leases = 0
 

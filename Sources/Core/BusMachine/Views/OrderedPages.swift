@@ -10,6 +10,7 @@ package struct OrderedPages<Element> {
     package init() {}
 
     package var isEmpty: Bool { pages.isEmpty }
+    package var count: Int { pages.reduce(0) { $0 + $1.count } }
     package var first: Element? { pages.first?.first }
     package var last: Element? { pages.last?.last }
 
@@ -18,6 +19,23 @@ package struct OrderedPages<Element> {
         var found: [Element] = []
         for page in pages where found.count < count { found += page.prefix(count - found.count) }
         return found
+    }
+
+    /// The first element for which it holds, where it does for all behind that one, too.
+    package func first(where isBehind: (Element) -> Bool) -> Element? {
+        var (low, high) = (0, pages.count)
+        while low < high {
+            let middle = (low + high) / 2
+            if isBehind(pages[middle][pages[middle].count - 1]) { high = middle } else { low = middle + 1 }
+        }
+        if low == pages.count { return nil }
+        let page = pages[low]
+        (low, high) = (0, page.count - 1)
+        while low < high {
+            let middle = (low + high) / 2
+            if isBehind(page[middle]) { high = middle } else { low = middle + 1 }
+        }
+        return page[low]
     }
 
     /// Adds an element. True if it is among the first `count` ones now.

@@ -14,11 +14,7 @@ extension StateMachine {
     func deriveViews(_ details: CommitDetails?) -> Bool {
         // The machine holds its views, and nothing here replaces their table.
         Unmanaged.passUnretained(place.pointee.viewTable)._withUnsafeGuaranteedRef { table in
-            if details == nil, !table.isStale {
-                var place = 0
-                while place < writeSet.count, !isRead(at: place) { place += 1 }
-                if place == writeSet.count { return false }
-            }
+            if details == nil, !table.isStale, undoLog.writesOnly(to: table.unread) { return false }
             return deriveViews(details, table)
         }
     }
@@ -28,9 +24,9 @@ extension StateMachine {
         gatherChanges(details, table)
         place.pointee.hasViews = table.isNeeded
         if made.isEmpty, table.changes.isEmpty, table.dropped.isEmpty { return false }
-        for (place, view) in table.views.enumerated() {
-            if made.contains(where: { $0 === view }) { fill(view) }
-            refresh(view, at: place, table)
+        for (place, reader) in table.readers.enumerated() {
+            if made.contains(where: { $0 === reader }) { fill(reader) }
+            refresh(reader, at: place, table)
         }
         table.changes.removeAll(keepingCapacity: true)
         table.masks.removeAll(keepingCapacity: true)
@@ -39,7 +35,8 @@ extension StateMachine {
 
     /// A type comes, changes or goes.
     func noteDefinition(of type: any StateType, before: (any StateType)? = nil) {
-        if viewTable.isStale || viewTable.views.isEmpty && !type.isView && before?.isView != true { return }
+        let isRead = [type, before].contains { $0?.isView == true || $0?.indexed.isEmpty == false }
+        if viewTable.isStale || viewTable.readers.isEmpty && !isRead { return }
         viewTable.isStale = true
         place.pointee.hasViews = true
     }
@@ -66,63 +63,58 @@ extension StateMachine {
         table.changes.append(SourceChange(store: store, type: type, kind: kind))
     }
 
-    /// Whether a view reads what a write of the write set wrote.
-    @inline(__always)
-    private func isRead(at place: Int) -> Bool {
-        let type = Int(stores.pointer(writeSet[place].store).pointee.type)
-        // The machine holds its types and they their readers, and nothing here changes that.
-        return Unmanaged.passUnretained(types[type])._withUnsafeGuaranteedRef { type in
-            guard let reader = type.viewReaders else { return false }
-            return Unmanaged.passUnretained(reader)._withUnsafeGuaranteedRef { reader in
-                forEachRecord(of: writeSet[place]) { reader.reads($0) }
-            }
-        }
-    }
-
     /// Notes a write of the write set, if a view reads what it wrote.
     private func noteWrite(at place: Int, of store: Int32, _ table: ViewTable) {
-        guard isRead(at: place) else { return }
         let type = stores.pointer(store).pointee.type
-        let reader = types[Int(type)].viewReaders!
-        let start = table.masks.count
-        for _ in reader.places { table.masks.append(0) }
-        _ = forEachRecord(of: writeSet[place]) {
-            reader.note($0, to: &table.masks, from: start)
-            return false
+        guard let readers = types[Int(type)].viewReaders else {
+            return forEachRecord(of: writeSet[place]) {
+                if let path = $0.pointee.pathOfType { table.unread.insert(path) }
+            }
         }
+        let start = table.masks.count
+        forEachRecord(of: writeSet[place]) { record in
+            readers.withMasks(of: record) { masks in
+                if masks.allSatisfy({ $0 == 0 }) {
+                    if let path = record.pointee.pathOfType { table.unread.insert(path) }
+                } else if table.masks.count == start {
+                    table.masks.append(contentsOf: masks)
+                } else {
+                    for index in 0..<masks.count { table.masks[start + index] |= masks[index] }
+                }
+            }
+        }
+        if table.masks.count == start { return }
         table.changes.append(SourceChange(store: store, type: type, kind: .written(masks: start)))
     }
 
-    /// Calls for each record of a write, until that is true; whether it was.
     @inline(__always)
-    private func forEachRecord(
-        of write: StoreWrite, until isFound: (UnsafePointer<UndoLog.Record>) -> Bool
-    ) -> Bool {
-        for index in write.records where isFound(undoLog.record(index)) { return true }
+    private func forEachRecord(of write: StoreWrite, _ body: (UnsafePointer<UndoLog.Record>) -> Void) {
+        for index in write.records { body(undoLog.record(index)) }
         var further = Int(write.further)
         while further >= 0 {
-            for index in furtherRecords[further].records where isFound(undoLog.record(index)) { return true }
+            for index in furtherRecords[further].records { body(undoLog.record(index)) }
             further = Int(furtherRecords[further].before)
         }
-        return false
     }
 
     // MARK: Views
 
-    private func refresh(_ view: ViewIndex, at place: Int, _ table: ViewTable) {
-        for change in table.changes where view.sources.contains(change.type) {
+    private func refresh(_ reader: SourceReader, at place: Int, _ table: ViewTable) {
+        for change in table.changes {
+            guard let column = types[Int(change.type)].viewReaders!.places.firstIndex(of: place)
+            else { continue }
             let state = stores.pointer(change.store).pointer(to: \.state)!
             switch change.kind {
             case .written(let masks):
-                let column = types[Int(change.type)].viewReaders!.places.firstIndex(of: place)!
                 let mask = table.masks[masks + column]
-                if mask != 0 { view.update(change.store, state, changed: mask) }
-            case .created: view.update(change.store, state, changed: ViewRules.anything)
+                if mask != 0 { reader.update(change.store, state, changed: mask) }
+            case .created: reader.update(change.store, state, changed: ViewRules.anything)
             case .replaced(let state):
-                withUnsafePointer(to: state) { view.update(change.store, $0, changed: ViewRules.anything) }
-            case .dropped: view.remove(change.store)
+                withUnsafePointer(to: state) { reader.update(change.store, $0, changed: ViewRules.anything) }
+            case .dropped: reader.remove(change.store)
             }
         }
+        guard let view = reader as? ViewIndex else { return }
         for group in view.takeDirty() { settle(group, of: view, table) }
     }
 
@@ -164,32 +156,45 @@ extension StateMachine {
 
     /// Puts the views together as the definitions in force say, and returns those that have to be worked out from all stores
     /// there are. Any other goes on as it was.
-    private func assembleViews(_ table: ViewTable) -> [ViewIndex] {
+    private func assembleViews(_ table: ViewTable) -> [SourceReader] {
         table.isStale = false
-        let before = table.views
-        var made: [ViewIndex] = []
-        table.views = viewsInOrder(among: typesByName.mapValues(\.type)).map { type, rules in
+        table.unread.removeAll()
+        let before = table.readers
+        var made: [SourceReader] = []
+        table.readers = viewsInOrder(among: typesByName.mapValues(\.type)).map { type, rules in
             let entry = typesByName[type.name]!
             let sources = Set(rules.sources.compactMap { typesByName[$0]?.index })
-            let known = before.first { $0.entry === entry }
+            let known = before.lazy.compactMap { $0 as? ViewIndex }.first { $0.entry === entry }
             if let known, known.type.definition == type.definition, known.sources == sources { return known }
             let view = ViewIndex(entry, type, rules, sources: sources, addressOrder)
             made.append(view)
             return view
         }
         for entry in types {
-            let places = table.views.indices.filter { table.views[$0].sources.contains(entry.index) }
+            entry.indexes = entry.type.indexed.map { member in
+                if let known = entry.indexes.first(where: { UTF8Order.equal($0.member, member) }) {
+                    return known
+                }
+                let index = MemberIndex(entry, member, addressOrder)
+                made.append(index)
+                return index
+            }
+            table.readers += entry.indexes as [SourceReader]
+        }
+        for entry in types {
+            let places = table.readers.indices.filter { table.readers[$0].sources.contains(entry.index) }
             entry.read(
-                by: places.isEmpty ? nil : ViewReaders(places, places.map { table.views[$0] }),
-                operations: places.reduce(0) { $0 + table.views[$1].operations })
+                by: places.isEmpty ? nil : ViewReaders(places, places.map { table.readers[$0] }),
+                operations: places.reduce(0) { $0 + table.readers[$1].operations })
         }
         // A definition that changes keeps those stores that it still has.
-        for view in made {
+        for case let view as ViewIndex in made {
             for store in view.entry.members where store >= 0 {
                 view.adopt(store, named: stores.pointer(store).pointee.name)
             }
         }
-        for view in before where !table.views.contains(where: { $0.entry === view.entry }) {
+        for case let view as ViewIndex in before
+        where !table.readers.contains(where: { ($0 as? ViewIndex)?.entry === view.entry }) {
             for store in view.entry.members where store >= 0 { drop(store, table) }
         }
         return made
@@ -212,11 +217,11 @@ extension StateMachine {
             })
     }
 
-    /// Works a view out from all stores of its sources.
-    private func fill(_ view: ViewIndex) {
-        for type in view.sources.sorted() {
+    /// Works a view or an index out from all stores of its sources.
+    private func fill(_ reader: SourceReader) {
+        for type in reader.sources.sorted() {
             for store in types[Int(type)].members where store >= 0 {
-                view.update(store, stores.pointer(store).pointer(to: \.state)!, changed: ViewRules.anything)
+                reader.update(store, stores.pointer(store).pointer(to: \.state)!, changed: ViewRules.anything)
             }
         }
     }
@@ -309,13 +314,8 @@ extension StateMachine {
 }
 
 extension StateType {
+    /// The members by whose values its stores are found.
+    var indexed: [String] { (self as? DeclaredType)?.indexed ?? [] }
     /// Whether the bus works its states out from those of others.
     package var isView: Bool { (self as? DeclaredType)?.view != nil }
-}
-
-extension ViewIndex {
-    /// What it takes of a commit's operations for each store that it reads.
-    var operations: Int {
-        BusLimits.operationsPerView + BusLimits.operationsPerViewValue * rules.values.count
-    }
 }

@@ -8,42 +8,46 @@ struct AddressOrder {
     let address: (Int32) -> String
 }
 
+/// A store that counts in a view: its record, and its row there.
+struct ViewSource {
+    let store: Int32
+    let row: Int32
+}
+
 /// The stores that one store of a view counts, as far as one of its values needs them: each is added and taken away with
 /// what it counts as. The value depends on what is in it alone, and not on how that came there.
 class ViewAggregate {
     /// A store counts as something.
-    func add(_ contribution: ViewContribution, of store: Int32) {}
+    func add(_ contribution: ViewContribution, of source: ViewSource) {}
     /// It does not any more.
-    func remove(_ contribution: ViewContribution, of store: Int32) {}
+    func remove(_ contribution: ViewContribution, of source: ViewSource) {}
+    /// It counts as something else.
+    func replace(_ before: ViewContribution, by contribution: ViewContribution, of source: ViewSource) {
+        remove(before, of: source)
+        add(contribution, of: source)
+    }
     /// The value; asked where something has changed.
     var value: JSON { .null }
 
     /// Brings the member of the view's state up to date.
     func write(_ path: StatePath, to draft: inout Draft) {
-        let value = value
-        if draft.state.pointee.value(of: path.segments[0], hint: path.hint) != value {
-            Self.set(path, to: value, in: &draft)
-        }
-    }
-
-    static func set(_ path: StatePath, to value: JSON, in draft: inout Draft) {
-        do throws(WriteFailure) { try draft.set(path, to: value) } catch {
-            preconditionFailure("A member of a state can always be set.")
-        }
+        draft.setMember(path, to: value)
     }
 
     /// What a value of a view needs.
-    static func make(_ value: ViewRules.Value, _ order: AddressOrder) -> ViewAggregate {
+    static func make(
+        _ value: ViewRules.Value, _ order: AddressOrder, _ places: HeapPlaces
+    ) -> ViewAggregate {
         switch value.function {
         case .count: CountAggregate(.count, all: !value.hasArgument)
         case .any: CountAggregate(.any)
         case .all: CountAggregate(.all)
         case .sum: SumAggregate(isAverage: false)
         case .avg: SumAggregate(isAverage: true)
-        case .min: ExtremeAggregate(isLeast: true, isAddress: false, order)
-        case .argmin: ExtremeAggregate(isLeast: true, isAddress: true, order)
-        case .max: ExtremeAggregate(isLeast: false, isAddress: false, order)
-        case .argmax: ExtremeAggregate(isLeast: false, isAddress: true, order)
+        case .min: ExtremeAggregate(isLeast: true, isAddress: false, order, places)
+        case .argmin: ExtremeAggregate(isLeast: true, isAddress: true, order, places)
+        case .max: ExtremeAggregate(isLeast: false, isAddress: false, order, places)
+        case .argmax: ExtremeAggregate(isLeast: false, isAddress: true, order, places)
         case .counts: CountsAggregate()
         case .list: ListAggregate(value.limit, order)
         }
@@ -63,12 +67,12 @@ final class CountAggregate: ViewAggregate {
         self.countsAll = countsAll
     }
 
-    override func add(_ contribution: ViewContribution, of store: Int32) {
+    override func add(_ contribution: ViewContribution, of source: ViewSource) {
         stores += 1
         if countsAll || contribution == .flag(true) { holding += 1 }
     }
 
-    override func remove(_ contribution: ViewContribution, of store: Int32) {
+    override func remove(_ contribution: ViewContribution, of source: ViewSource) {
         stores -= 1
         if countsAll || contribution == .flag(true) { holding -= 1 }
     }
@@ -89,50 +93,121 @@ final class SumAggregate: ViewAggregate {
 
     init(isAverage: Bool) { self.isAverage = isAverage }
 
-    override func add(_ contribution: ViewContribution, of store: Int32) {
+    override func add(_ contribution: ViewContribution, of source: ViewSource) {
         if let number = contribution.number { sum.add(number) }
     }
 
-    override func remove(_ contribution: ViewContribution, of store: Int32) {
+    override func remove(_ contribution: ViewContribution, of source: ViewSource) {
         if let number = contribution.number { sum.remove(number) }
     }
 
     override var value: JSON { isAverage ? sum.average : sum.value }
 }
 
-/// `min`, `max`, `argmin` and `argmax`. Of equal numbers that of the first store by address counts.
+/// For each row of a view where its source stands in the heap of one value, if in any.
+final class HeapPlaces {
+    @exclusivity(unchecked) private var ofRow: ContiguousArray<Int32> = []
+
+    subscript(source: ViewSource) -> Int {
+        get { Int(ofRow[Int(source.row)]) }
+        set {
+            while ofRow.count <= Int(source.row) { ofRow.append(-1) }
+            ofRow[Int(source.row)] = Int32(newValue)
+        }
+    }
+}
+
+/// `min`, `max`, `argmin` and `argmax`: a heap with the extreme on top. Of equal numbers that of the first store by address
+/// counts.
 final class ExtremeAggregate: ViewAggregate {
-    private typealias Entry = (number: Number, store: Int32)
+    private struct Entry {
+        var number: Number
+        let source: ViewSource
+    }
 
     private let isLeast: Bool
     private let isAddress: Bool
-    @exclusivity(unchecked) private var entries = OrderedPages<Entry>()
+    @exclusivity(unchecked) private var entries: ContiguousArray<Entry> = []
     private let order: AddressOrder
+    private let places: HeapPlaces
 
     /// - Parameter isLeast: Whether the least number comes first, and not the greatest.
-    init(isLeast: Bool, isAddress: Bool, _ order: AddressOrder) {
-        (self.isLeast, self.isAddress, self.order) = (isLeast, isAddress, order)
+    init(isLeast: Bool, isAddress: Bool, _ order: AddressOrder, _ places: HeapPlaces) {
+        (self.isLeast, self.isAddress, self.order, self.places) = (isLeast, isAddress, order, places)
+    }
+
+    override func add(_ contribution: ViewContribution, of source: ViewSource) {
+        guard let number = contribution.number else { return }
+        let entry = Entry(number: number, source: source)
+        entries.append(entry)
+        rise(entry, from: entries.count - 1)
+    }
+
+    override func remove(_ contribution: ViewContribution, of source: ViewSource) {
+        if contribution.number == nil { return }
+        let place = places[source]
+        let last = entries.removeLast()
+        if place < entries.count { settle(last, at: place) }
+    }
+
+    override func replace(
+        _ before: ViewContribution, by contribution: ViewContribution, of source: ViewSource
+    ) {
+        guard before.number != nil, let number = contribution.number else {
+            return super.replace(before, by: contribution, of: source)
+        }
+        settle(Entry(number: number, source: source), at: places[source])
+    }
+
+    /// Puts an entry where it belongs, from a place that is free.
+    private func settle(_ entry: Entry, at place: Int) {
+        if place > 0, precedes(entry, entries[(place - 1) / 2]) {
+            rise(entry, from: place)
+        } else {
+            sink(entry, from: place)
+        }
+    }
+
+    private func rise(_ entry: Entry, from place: Int) {
+        var place = place
+        while place > 0 {
+            let parent = (place - 1) / 2
+            if !precedes(entry, entries[parent]) { break }
+            put(entries[parent], at: place)
+            place = parent
+        }
+        put(entry, at: place)
+    }
+
+    private func sink(_ entry: Entry, from place: Int) {
+        var place = place
+        while true {
+            var child = 2 * place + 1
+            if child >= entries.count { break }
+            if child + 1 < entries.count, precedes(entries[child + 1], entries[child]) { child += 1 }
+            if !precedes(entries[child], entry) { break }
+            put(entries[child], at: place)
+            place = child
+        }
+        put(entry, at: place)
+    }
+
+    @inline(__always)
+    private func put(_ entry: Entry, at place: Int) {
+        entries[place] = entry
+        places[entry.source] = place
     }
 
     @inline(__always)
     private func precedes(_ left: Entry, _ right: Entry) -> Bool {
         let difference = left.number.compared(to: right.number)
-        return difference == 0 ? order.precedes(left.store, right.store) : (difference < 0) == isLeast
-    }
-
-    override func add(_ contribution: ViewContribution, of store: Int32) {
-        guard let number = contribution.number else { return }
-        _ = entries.insert((number, store)) { precedes($0, $1) }
-    }
-
-    override func remove(_ contribution: ViewContribution, of store: Int32) {
-        guard let number = contribution.number else { return }
-        _ = entries.remove((number, store)) { precedes($0, $1) }
+        if difference != 0 { return (difference < 0) == isLeast }
+        return order.precedes(left.source.store, right.source.store)
     }
 
     override var value: JSON {
         guard let first = entries.first else { return .null }
-        if isAddress { return .string(order.address(first.store)) }
+        if isAddress { return .string(order.address(first.source.store)) }
         return switch first.number {
         case .int(let number): .int(number)
         case .double(let number): .double(number)
@@ -147,8 +222,10 @@ final class CountsAggregate: ViewAggregate {
     @exclusivity(unchecked) private var changed: Set<ExactText> = []
     @exclusivity(unchecked) private var wasWritten = false
 
-    override func add(_ contribution: ViewContribution, of store: Int32) { change(contribution, by: 1) }
-    override func remove(_ contribution: ViewContribution, of store: Int32) { change(contribution, by: -1) }
+    override func add(_ contribution: ViewContribution, of source: ViewSource) { change(contribution, by: 1) }
+    override func remove(_ contribution: ViewContribution, of source: ViewSource) {
+        change(contribution, by: -1)
+    }
 
     private func change(_ contribution: ViewContribution, by amount: Int) {
         guard case .text(let text) = contribution else { return }
@@ -177,12 +254,14 @@ final class CountsAggregate: ViewAggregate {
         for text in changed.sorted(by: { UTF8Order.precedes($0.text, $1.text) }) {
             let place = StatePath([name, text.text], hint: path.hint)
             let before = draft.state.pointee.value(at: place.segments)
-            if let count = counts[text] {
-                if before != .int(count) { Self.set(place, to: .int(count), in: &draft) }
-            } else if before != nil {
-                do throws(WriteFailure) { try draft.unset(place) } catch {
-                    preconditionFailure("What is there can be taken away.")
+            do throws(WriteFailure) {
+                if let count = counts[text] {
+                    if before != .int(count) { try draft.set(place, to: .int(count)) }
+                } else if before != nil {
+                    try draft.unset(place)
                 }
+            } catch {
+                preconditionFailure("A member of an object can be set, and one that is there taken away.")
             }
         }
     }
@@ -201,12 +280,12 @@ final class ListAggregate: ViewAggregate {
         self.order = order
     }
 
-    override func add(_ contribution: ViewContribution, of store: Int32) {
-        if stores.insert(store, within: limit, by: order.precedes) { isChanged = true }
+    override func add(_ contribution: ViewContribution, of source: ViewSource) {
+        if stores.insert(source.store, within: limit, by: order.precedes) { isChanged = true }
     }
 
-    override func remove(_ contribution: ViewContribution, of store: Int32) {
-        if stores.remove(store, within: limit, by: order.precedes) { isChanged = true }
+    override func remove(_ contribution: ViewContribution, of source: ViewSource) {
+        if stores.remove(source.store, within: limit, by: order.precedes) { isChanged = true }
     }
 
     override var value: JSON { .array(stores.prefix(limit).map { .string(order.address($0)) }) }

@@ -20,13 +20,18 @@ final class ViewGroup {
         self.name = name
         self.aggregates = aggregates
     }
+
+    @inline(__always)
+    func withAggregate(_ index: Int, _ body: (ViewAggregate) -> Void) {
+        Unmanaged.passUnretained(aggregates[index])._withUnsafeGuaranteedRef(body)
+    }
 }
 
 /// A view with what each of its sources counts as, brought up to date source by source.
 ///
 /// What a source counted as is kept, so that it can be taken away again without its earlier state: a source costs what its
 /// values cost, whatever the number of sources.
-final class ViewIndex {
+final class ViewIndex: SourceReader {
     let entry: TypeEntry
     let type: DeclaredType
     let rules: ViewRules
@@ -34,10 +39,9 @@ final class ViewIndex {
     private let order: AddressOrder
     /// The index of each value's contribution among those of a source; -1 where each source counts alike.
     private let columns: [Int]
+    /// The members of a source that each value reads.
+    private let reads: [UInt64]
     private let stride: Int
-
-    /// The types that it reads, by number.
-    @exclusivity(unchecked) private(set) var sources: Set<Int32>
 
     @exclusivity(unchecked) private(set) var groups: [String: ViewGroup] = [:]
     /// Those that have changed.
@@ -48,6 +52,8 @@ final class ViewIndex {
     @exclusivity(unchecked) private var groupOfRow: ContiguousArray<ViewGroup?> = []
     @exclusivity(unchecked) private var contributions: ContiguousArray<ViewContribution> = []
     @exclusivity(unchecked) private var freeRows: [Int32] = []
+    /// One for each value.
+    private let heapPlaces: [HeapPlaces]
 
     init(
         _ entry: TypeEntry, _ type: DeclaredType, _ rules: ViewRules, sources: Set<Int32>,
@@ -56,9 +62,9 @@ final class ViewIndex {
         self.entry = entry
         self.type = type
         self.rules = rules
-        self.sources = sources
         self.order = order
         reader = ViewReader(rules)
+        heapPlaces = rules.values.map { _ in HeapPlaces() }
         var columns: [Int] = []
         var stride = 0
         for value in rules.values {
@@ -66,12 +72,14 @@ final class ViewIndex {
             stride += value.hasArgument ? 1 : 0
         }
         self.columns = columns
+        reads = rules.values.map(\.reads)
         self.stride = stride
+        super.init(sources)
     }
 
     /// How many sources count in it, and what each of them takes, in bytes.
     var rowCount: Int { groupOfRow.count - freeRows.count }
-    var bytes: Int { rowCount * (BusLimits.viewRow + BusLimits.viewValue * rules.values.count) }
+    override var bytes: Int { rowCount * (BusLimits.viewRow + BusLimits.viewValue * rules.values.count) }
 
     /// A store of the view that is there already, from an earlier definition.
     func adopt(_ store: Int32, named name: String) {
@@ -83,14 +91,20 @@ final class ViewIndex {
 
     // MARK: Sources
 
-    /// A source may have changed in the members that these bits mean.
-    func update(_ store: Int32, _ state: UnsafePointer<JSONObject>, changed: UInt64) {
+    override var operations: Int {
+        BusLimits.operationsPerView + BusLimits.operationsPerViewValue * rules.values.count
+    }
+
+    override func bits(of member: String) -> UInt64 { rules.bits(of: member) & rules.allReads }
+
+    override func update(_ store: Int32, _ state: UnsafePointer<JSONObject>, changed: UInt64) {
         let row = row(of: store)
         guard row >= 0 else {
             if changed & rules.keyReads == 0, changed != ViewRules.anything { return }
             if let key = reader.key(of: state) { add(store, to: key, state) }
             return
         }
+        let source = ViewSource(store: store, row: Int32(row))
         let group = groupOfRow[row]!
         if changed & rules.keyReads != 0 {
             let key = reader.key(of: state)
@@ -100,14 +114,12 @@ final class ViewIndex {
                 return
             }
         }
-        for index in rules.values.indices
-        where columns[index] >= 0 && rules.values[index].reads & changed != 0 {
+        for index in 0..<reads.count where columns[index] >= 0 && reads[index] & changed != 0 {
             let place = row * stride + columns[index]
             let now = reader.contribution(to: index, of: state)
             let before = contributions[place]
             if now == before { continue }
-            group.aggregates[index].remove(before, of: store)
-            group.aggregates[index].add(now, of: store)
+            group.withAggregate(index) { $0.replace(before, by: now, of: source) }
             contributions[place] = now
             note(group, 1 << UInt64(index))
         }
@@ -124,13 +136,13 @@ final class ViewIndex {
                 contribution = reader.contribution(to: index, of: state)
                 contributions[row * stride + columns[index]] = contribution
             }
-            group.aggregates[index].add(contribution, of: store)
+            group.aggregates[index].add(contribution, of: ViewSource(store: store, row: Int32(row)))
         }
         note(group, .max)
     }
 
     /// A source goes, or counts no more.
-    func remove(_ store: Int32) {
+    override func remove(_ store: Int32) {
         let row = row(of: store)
         if row < 0 { return }
         let group = groupOfRow[row]!
@@ -141,7 +153,7 @@ final class ViewIndex {
                 contribution = contributions[row * stride + columns[index]]
                 contributions[row * stride + columns[index]] = .none
             }
-            group.aggregates[index].remove(contribution, of: store)
+            group.aggregates[index].remove(contribution, of: ViewSource(store: store, row: Int32(row)))
         }
         groupOfRow[row] = nil
         rows[Int(store)] = -1
@@ -165,7 +177,8 @@ final class ViewIndex {
 
     private func group(named name: String) -> ViewGroup {
         if let group = groups[name] { return group }
-        let group = ViewGroup(name, rules.values.map { ViewAggregate.make($0, order) })
+        let group = ViewGroup(
+            name, zip(rules.values, heapPlaces).map { ViewAggregate.make($0, order, $1) })
         groups[name] = group
         return group
     }
@@ -182,7 +195,8 @@ final class ViewIndex {
     /// The stores of the view that may have changed, in the order of their names; they are up to date from now on.
     func takeDirty() -> [ViewGroup] {
         if dirty.isEmpty { return [] }
-        let taken = dirty.count == 1 ? dirty : dirty.sorted { UTF8Order.precedes($0.name, $1.name) }
+        if dirty.count > 1 { dirty.sort { UTF8Order.precedes($0.name, $1.name) } }
+        let taken = dirty
         dirty = []
         for group in taken {
             group.isDirty = false
@@ -202,10 +216,12 @@ final class ViewIndex {
             return draft.become(state(of: group))
         }
         var written: UInt64 = 0
-        for index in rules.values.indices where group.changed & (1 << UInt64(index)) != 0 {
-            let count = draft.noted
-            group.aggregates[index].write(rules.values[index].path, to: &draft)
-            if draft.noted > count { written |= rules.values[index].bits }
+        for index in 0..<reads.count where group.changed & (1 << UInt64(index)) != 0 {
+            Unmanaged.passUnretained(rules.values[index])._withUnsafeGuaranteedRef { value in
+                let count = draft.noted
+                group.withAggregate(index) { $0.write(value.path, to: &draft) }
+                if draft.noted > count { written |= value.bits }
+            }
         }
         if written != 0 { type.refreshComputed(&draft, written, in: context) }
     }

@@ -32,7 +32,8 @@ final class MemoryMeter {
     /// What of that is for what, in bytes.
     var parts: JSONObject {
         [
-            "states": .int(machine.stateMemory + machine.partsMemory),
+            "states": .int(machine.stateMemory + machine.partsMemory - machine.viewMemory),
+            "views": .int(machine.viewMemory),
             "keys": .int(machine.keys.count * Self.key),
             "outboxes": .int(connections.outputBytes), "heldInput": .int(connections.heldBytes),
             "wills": .int(connections.willBytes), "subscriptions": .int(hub.memory),

@@ -30,7 +30,7 @@ final class LongRequests {
         let steps = machine.plan.steps.elements
         for index in steps.indices {
             let step = steps.baseAddress! + index
-            let count = step.pointee.store >= 0 ? 1 : step.pointee.type.count
+            let count = machine.reach(ofStep: index)
             let perStore = Unmanaged.passUnretained(step.pointee.type)._withUnsafeGuaranteedRef {
                 $0.workPerStore(of: step.pointee.action)
             }

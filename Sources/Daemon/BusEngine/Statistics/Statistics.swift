@@ -66,7 +66,8 @@ package final class Statistics {
         clock.work += Work.statistics + Work.statisticsOfUser * users.all.count
         var counters: JSONObject = [
             "revision": .int(machine.revision), "epoch": .string(machine.epoch),
-            "types": .int(machine.typeCount),
+            "types": .int(machine.typeCount), "views": .int(machine.viewCount),
+            "indexes": .int(machine.indexCount),
             "stores": .int(machine.storeCount), "connections": .int(connections.count),
             "subscriptions": .int(hub.subscriptionCount), "shapes": .int(hub.groups.count),
             "stateBytes": .int(machine.stateBytes), "outboxBytes": .int(connections.outboxBytes),

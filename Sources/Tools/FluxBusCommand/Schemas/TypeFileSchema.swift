@@ -101,6 +101,9 @@ enum TypeFileSchema {
                 "Types that commit first, and whose stores may be read as stores[\"TYPE/NAME\"].",
                 of: ["type": "string", "pattern": .string(name)]),
             "ttl": Part.reference("time"),
+            "index": Part.either(
+                "Members by whose values `where` finds stores without looking at all of them.",
+                ["type": "string"], ["type": "array", "items": ["type": "string"]]),
             "invariant": Part.list(
                 "Conditions that hold after every action; one that does not rejects it.",
                 of: Part.either(

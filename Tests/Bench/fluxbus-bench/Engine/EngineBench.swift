@@ -88,6 +88,30 @@ struct EngineBench {
         }
     }
 
+    /// What questions by value cost beside a million stores.
+    func runByValue(_ tell: (Figures) -> Void) throws {
+        for (views, isMeant, conditions) in [(0, false, 0), (10, false, 0), (10, false, 100), (1, true, 100)]
+        {
+            let name = isMeant ? "a view reads what changes" : "\(views) views read other members"
+            tell(
+                try engine(
+                    "one of a million stores, 1 subscriber, \(name), \(conditions) conditions with 10 subscribers each"
+                ) {
+                    ($0.stores, $0.isInstance, $0.subscribers, $0.members) = (1_000_000, true, 1, 4)
+                    ($0.views, $0.areViewsMeant) = (views, isMeant)
+                    ($0.isIndexed, $0.conditions) = (true, conditions)
+                })
+        }
+        for isIndexed in [true, false] {
+            // Without an index, all of them are looked at.
+            let (stores, name) = isIndexed ? (1_000_000, "by an index") : (10_000, "without an index")
+            tell(
+                try engine("get, 10 of \(stores) stores \(name)", "request") {
+                    ($0.stores, $0.isIndexed, $0.request) = (stores, isIndexed, .find)
+                })
+        }
+    }
+
     private func json() throws -> [Figures] {
         var object: JSONObject = [:]
         for member in 0..<32 {

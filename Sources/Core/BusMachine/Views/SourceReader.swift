@@ -1,0 +1,22 @@
+import BusJSON
+
+/// Something that the machine works out from the stores of types and brings up to date with each commit: a view, or an index.
+class SourceReader {
+    /// The types that it reads, by number.
+    @exclusivity(unchecked) final var sources: Set<Int32>
+
+    init(_ sources: Set<Int32>) { self.sources = sources }
+
+    /// What it takes of a commit's operations for each store that it reads.
+    var operations: Int { 0 }
+    var bytes: Int { 0 }
+
+    /// What a change of a member of a source means to it: nothing, where it does not read that.
+    func bits(of member: String) -> UInt64 { 0 }
+
+    /// A source may have changed in the members that these bits mean.
+    func update(_ store: Int32, _ state: UnsafePointer<JSONObject>, changed: UInt64) {}
+
+    /// A source goes.
+    func remove(_ store: Int32) {}
+}

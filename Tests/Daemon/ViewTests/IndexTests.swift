@@ -1,0 +1,154 @@
+import BusEngine
+import BusJSON
+import BusLogic
+import BusMachine
+import TestModes
+import TestSupport
+import Testing
+
+/// A bus with indexes answers as one without them does, whatever happens to both.
+@Suite(.inBothModes) struct IndexTests {
+    private static func room(_ index: String) -> String {
+        """
+        type: room
+        \(index)
+        state:
+          floor: { type: any, default: ground }
+          mode: { type: any, default: auto }
+          other: { type: integer, default: 0 }
+        computed: { isOdd: other % 2 == 1 }
+        actions:
+          put: { payload: { floor: any?, mode: any? }, patch: = payload }
+          poke: { increment: { other: 1 } }
+        """
+    }
+
+    private static func bus(_ index: String) throws -> MemoryBus {
+        var setup = MemoryBus.Setup()
+        setup.log = MemoryLog()
+        setup.definitions = [room(index)]
+        return try MemoryBus(setup)
+    }
+
+    private static func value(_ generator: inout SeededGenerator) -> JSON {
+        ([
+            "ground", "attic", "\u{e9}", "e\u{301}", 3, .double(3), .double(3.5), .double(-0.0), 0, true,
+            .null,
+            [1], .int(.max), .double(9_223_372_036_854_775_807), .string(String(repeating: "x", count: 129)),
+        ] as [JSON]).randomElement(using: &generator)!
+    }
+
+    private static func condition(_ generator: inout SeededGenerator) -> JSON {
+        let (sought, another) = (value(&generator), value(&generator))
+        let (value, other) = (sought.encoded, another.encoded)
+        let text = [
+            "floor == \(value)", "\(value) == state.floor", "floor in [\(value), \(other)]",
+            "mode == \(other) && floor == \(value)", "(other > 1 && isOdd) && floor in [\(value)]",
+            "isOdd == true", "state.floor == \(value)",
+            "floor == \(value) || mode == \(other)", "floor != \(value)", "!(floor == \(value))",
+            "floor == \(value) ? true : mode == \(other)", "floor == mode", "floor in []",
+        ].randomElement(using: &generator)!
+        if generator.oneIn(6) {
+            return ["and": [["===": [["var": "floor"], sought]], ["var": "isOdd"]]]
+        }
+        return .string(text)
+    }
+
+    private static func request(_ generator: inout SeededGenerator) -> String {
+        let address = "room/\("abcdefghijklmnopqrst".randomElement(using: &generator)!)"
+        let payload = ["floor", "mode"].randomElement(using: &generator)!
+        let state = #"{"\#(payload)":\#(value(&generator).encoded)}"#
+        let condition = condition(&generator).encoded
+        switch Int.random(in: 0..<16, using: &generator) {
+        case 0...2: return #"{"op":"create","store":"\#(address)","state":\#(state)}"#
+        case 3: return #"{"op":"drop","store":"\#(address)"}"#
+        case 4...5: return #"{"op":"dispatch","store":"\#(address)","action":"put","payload":\#(state)}"#
+        case 6: return #"{"op":"dispatch","store":"\#(address)","action":"poke"}"#
+        case 7...8:
+            return
+                #"{"op":"dispatch","type":"room","action":"put","payload":\#(state),"where":\#(condition)}"#
+        case 9:
+            return
+                #"{"op":"dispatch","actions":[{"store":"\#(address)","action":"put","payload":\#(state)},{"type":"room","action":"poke","where":\#(condition)}]}"#
+        case 10:
+            return
+                #"{"op":"dispatch","actions":[{"op":"create","store":"\#(address)","ifMissing":true},{"type":"room","action":"poke","where":\#(condition)}]}"#
+        case 11:
+            let limit = [1, 3, 100].randomElement(using: &generator)!
+            return
+                #"{"op":"stores","match":"room/*","where":\#(condition),"after":"\#(address)","limit":\#(limit)}"#
+        case 12: return #"{"op":"get","match":"*/[a-k]","where":\#(condition)}"#
+        default:
+            let limit = [1, 3, 100].randomElement(using: &generator)!
+            return #"{"op":"get","type":"room","where":\#(condition),"limit":\#(limit)}"#
+        }
+    }
+
+    @Test(arguments: [1, 2, 3] as [UInt64]) func whatIsFoundIsTheSame(_ seed: UInt64) throws {
+        var generator = SeededGenerator(seed: seed)
+        let index = ["index: [floor, isOdd]", "index: floor", "index: [mode, floor]"][Int(seed) % 3]
+        var buses = [try Self.bus(""), try Self.bus(index)]
+        var found = 0
+        for number in 0..<1200 {
+            if number % 150 == 149 {
+                // A bus that comes back makes the indexes again, from its log or from a snapshot.
+                buses = try buses.map { bus in
+                    if number % 300 == 299 {
+                        bus.written?.takeSnapshot(bus.engine.snapshot(), at: bus.engine.revision)
+                    }
+                    return try bus.crash()
+                }
+            }
+            let line = Self.request(&generator)
+            let replies = try buses.map { try $0.connect(uid: 0).ask(line) }
+            #expect(replies[0] == replies[1], "\(line)")
+            if replies[0] != replies[1] { return }
+            found += replies[0].last?["states"]?.object?.count ?? 0
+            #expect(buses[0].engine.stateDigest == buses[1].engine.stateDigest)
+        }
+        #expect(found > 200)
+    }
+
+    @Test func aReloadGivesStoresAnIndexAndTakesItAway() throws {
+        let bus = try Self.bus("")
+        let client = bus.connect(uid: 0)
+        for (name, floor) in [("a", "attic"), ("b", "ground"), ("c", "attic")] {
+            try client.ask(#"{"op":"create","store":"room/\#(name)","state":{"floor":"\#(floor)"}}"#)
+        }
+        let question = #"{"op":"get","type":"room","where":"floor == 'attic'","select":["/floor"]}"#
+        let before = try client.ask(question).last?["states"]
+        for (index, count) in [("index: floor", 1), ("index: [mode, floor]", 2), ("", 0)] {
+            bus.definitions = [Self.room(index)]
+            #expect(try client.ask(#"{"op":"reload"}"#).last?["ok"] == true)
+            #expect(try client.ask(question).last?["states"] == before)
+            let stats = try client.ask(#"{"op":"stats"}"#).last?["stats"]
+            #expect(stats?["indexes"]?.int == count)
+            #expect((stats?["memory"]?["views"]?.int ?? 0 > 0) == (count > 0))
+        }
+    }
+}
+
+struct MemberEqualityTests {
+    @Test(arguments: [
+        ("floor == 'attic'", ["floor=\"attic\""]), ("'attic' == state.floor", ["floor=\"attic\""]),
+        ("floor in ['attic', 3]", ["floor=\"attic\",3"]), ("floor == 1 + 2", ["floor=3"]),
+        ("a == 1 && (b == 2 && c > 3)", ["a=1", "b=2"]), ("a == 1 || b == 2", []), ("a != 1", []),
+        ("!(a == 1)", []),
+        ("a.b == 1", []), ("a == b", []), ("[1].exists(x, x == 1) && a == 1", ["a=1"]),
+        ("store == 'room/a'", []), ("meta.revision == 1", []), ("a == 1 ? b == 2 : false", []),
+    ])
+    func whatAConditionDemandsOfMembers(_ text: String, _ expected: [String]) throws {
+        let expression = try Expression.compile(condition: .string(text), name: "where")
+        let found = expression.equalities.map { equality in
+            "\(equality.member)=\(equality.values.map(\.encoded).joined(separator: ","))"
+        }
+        #expect(found == expected)
+    }
+
+    @Test func looseEqualityDemandsNothing() throws {
+        let loose = try Expression.compile(condition: ["==": [["var": "a"], 1]], name: "where")
+        #expect(loose.equalities.isEmpty)
+        let strict = try Expression.compile(condition: ["===": [["var": "a"], 1]], name: "where")
+        #expect(strict.equalities.map(\.member) == ["a"])
+    }
+}
