@@ -19,9 +19,10 @@ export interface Conditions {
 /** An element of a batch: an action, or a store that is created or dropped, as the protocol has it. */
 export type Step = ActionOf
 	| {readonly op?: "dispatch", readonly action: string, readonly store: string, readonly payload?: Payload} & Conditions
-	| {readonly op?: "dispatch", readonly action: string, readonly type: string, readonly payload?: Payload}
+	| {readonly op?: "dispatch", readonly action: string, readonly type: string, readonly payload?: Payload, readonly where?: Condition}
 	| {readonly op: "create", readonly store: string, readonly state?: Payload} & Omit<CreateOptions, "signal">
-	| {readonly op: "drop", readonly store: string} & Conditions;
+	| {readonly op: "drop", readonly store: string} & Conditions
+	| {readonly op: "drop", readonly type: string, readonly where: Condition};
 
 /**
  * A refusal of the bus, or a failure on the way to it. Besides the codes of the protocol `code` may be `invalid_address`,
@@ -154,7 +155,8 @@ export class Bus {
 	/** Several actions as one commit, and stores that come and go with it. */
 	batch(actions: Iterable<Step>, options?: Pick<DispatchOptions, "key" | "dryRun" | "return" | "signal">): Promise<Reply>;
 	create(address: string, state?: Payload, options?: CreateOptions): Promise<Reply>;
-	drop(address: string, options?: Conditions & RequestOptions): Promise<Reply>;
+	/** One store; or, with `where`, the stores of a type for which it holds. */
+	drop(target: string, options?: Conditions & {where?: Condition} & RequestOptions): Promise<Reply>;
 	/** The state of one store. */
 	get<S = State>(address: string, options?: ReadOptions): Promise<S>;
 	/** All states that match, by address. */

@@ -254,7 +254,7 @@ export class Bus {
 	/** Several actions as one commit: `bus.batch([["counter/a", "increment", {by: 2}], ["counter/b", "reset"]])`. */
 	batch(actions, options) { return this.request("dispatch", {actions: Array.from(actions, stepOf)}, options); }
 	create(address, state, options) { return this.request("create", {store: address, state}, options); }
-	drop(address, options) { return this.request("drop", {store: address}, options); }
+	drop(target, options) { return this.request("drop", targetOf(target), options); }
 	/** The state of one store. */
 	async get(address, options) { return (await this.request("get", {store: address}, options)).states[address]; }
 	/** All states that match, page by page. */

@@ -17,7 +17,9 @@ extension Commands {
             let action = String(decoding: request.action, as: UTF8.self)
             let target = String(decoding: isStore ? request.store : request.type, as: UTF8.self)
             try authorize(action, isStore: isStore, target, grants)
-            if let filter = request.value(.where) { try require(filter, of: target, action, grants) }
+            if let filter = request.value(.where) {
+                try require(filter, of: types(of: target, action), grants)
+            }
             return
         }
         guard takesSteps else { return try authorize(actions, grants) }
@@ -52,26 +54,25 @@ extension Commands {
         if !element.precondition.isEmpty { try require(.read, element.target, grants, "read") }
         try authorize(element.action, isStore: element.isStore, element.target, grants)
         if let filter = element.precondition.filter {
-            try require(filter, of: element.target, element.action, grants)
+            try require(filter, of: types(of: element.target, element.action), grants)
         }
     }
 
     /// What an expression that chooses stores comes to is answered, and stands in the log for all to apply alike: who asks may
     /// read what it reads of all stores of the types that are meant.
-    private func require(
-        _ filter: JSON, of target: String, _ action: String, _ grants: Grants
-    ) throws(RequestError) {
+    func require(_ filter: JSON, of types: [TypeEntry], _ grants: Grants) throws(RequestError) {
         if grants.readsEverything { return }
         let reads = try machine.filter(filter).reads
-        let types = machine.liveTypes.filter {
-            target == "*" ? $0.hasAction(named: action) : $0.name == target
-        }
         for type in types {
             guard let member = grants.hiddenRead(of: reads, ofAll: type.name) else { continue }
             let what = member.isEmpty ? "all" : member
             throw Self.forbidden(
                 "choose by `where`, as you may not read \(what) of all stores, among", type.name)
         }
+    }
+
+    private func types(of target: String, _ action: String) -> [TypeEntry] {
+        machine.liveTypes.filter { target == "*" ? $0.hasAction(named: action) : $0.name == target }
     }
 
     private func authorize(
@@ -120,10 +121,15 @@ extension Commands {
     /// Without rules a store is dropped and reverted by its creator, and by operators, for whom their machine vouches.
     package func requireOwnership(of index: Int32, by caller: Caller) throws(RequestError) {
         try machine.refuseView(of: index)
-        if machine.access != nil || caller.isOperator || caller.principal.identity == nil { return }
+        if mayDropOfOthers(caller) { return }
         let creator = machine.stores.pointer(index).pointee.creator
         if creator >= 0, creator == caller.principal.number { return }
         throw machine.notOwned(index)
+    }
+
+    /// Whether somebody may drop what others have created, as far as the access rules let them drop it.
+    func mayDropOfOthers(_ caller: Caller) -> Bool {
+        machine.access != nil || caller.isOperator || caller.principal.identity == nil
     }
 
     package static func forbidden(_ verb: String, _ target: String) -> RequestError {

@@ -47,10 +47,12 @@ extension Commands {
         defer { machine.endPlanning() }
         var made = Made()
         for (index, step) in batch.enumerated() {
+            // A drop by value is one step, and no batch.
+            let isElement = request.present.contains(.actions)
             do throws(RequestError) {
-                guard try plan(step, index, &made, by: caller, host) else { return false }
+                guard try plan(step, isElement ? index : -1, &made, by: caller, host) else { return false }
             } catch {
-                throw error.at(index)
+                throw isElement ? error.at(index) : error
             }
         }
         machine.operationsOfCreation = made.operations
@@ -74,6 +76,11 @@ extension Commands {
             let (_, store) = try machine.requireStore(address)
             try requireOwnership(of: store, by: caller)
             try machine.planDrop(of: store, where: wanted, seenBy: caller.grants, index)
+        case .dropChosen(let type, let filter):
+            let entry = try machine.requireType(type)
+            try machine.refuseView(entry)
+            let creator = mayDropOfOthers(caller) ? nil : caller.principal.number
+            try machine.planDrop(of: entry, where: filter, createdBy: creator, index)
         case .create(let creation):
             return try creation.store.utf8Span.span.withUnsafeBytes { (address) throws(RequestError) in
                 try plan(creation, try machine.requireAddress(address), index, &made, by: caller, host)
@@ -117,6 +124,11 @@ extension Commands {
         case .drop(let store, let wanted):
             try require(.drop, store, grants, "drop")
             if !wanted.isEmpty { try require(.read, store, grants, "read") }
+        case .dropChosen(let type, let filter):
+            guard grants.may(.drop, allOf: type) else {
+                throw Self.forbidden("drop all stores of a type, as you may with", type)
+            }
+            try require(filter, of: machine.liveTypes.filter { $0.name == type }, grants)
         }
     }
 
@@ -129,6 +141,7 @@ extension Commands {
         case .action(let element): address = element.target
         case .create(let creation): address = creation.store
         case .drop(let store, _): address = store
+        case .dropChosen(let type, _): return grants.showsAll(ofType: type)
         }
         return Self.parts(of: address).map { grants.showsWhole($0.name, ofType: $0.type) } ?? false
     }

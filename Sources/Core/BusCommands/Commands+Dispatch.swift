@@ -52,7 +52,8 @@ extension Commands {
         return .stores(count, isEphemeral: isEphemeral)
     }
 
-    private func dispatchNow(
+    /// Commits a dispatch, or a batch, at once.
+    func dispatchNow(
         _ batch: [BatchStep]?, _ form: ToldForm?, by caller: Caller, _ host: any CommandHost
     ) throws(RequestError) -> CommandReply? {
         let isDryRun = try request.flag(.dryRun, default: false)

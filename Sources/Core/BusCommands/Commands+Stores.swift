@@ -73,8 +73,12 @@ extension Commands {
     }
 
     func drop(by caller: Caller, _ host: any CommandHost) throws(RequestError) -> CommandReply? {
+        if request.present.containsAny(of: MemberSet(.type, .where)) {
+            return try dropChosen(by: caller, host)
+        }
         guard request.present.contains(.store) else {
-            throw .invalid("store", "Say in `store` which store to drop.")
+            throw .invalid(
+                "store", "Say in `store` which store to drop, or in `type` and `where` which stores.")
         }
         let address = String(decoding: request.store, as: UTF8.self)
         try require(.drop, address, caller.grants, "drop")
@@ -94,6 +98,20 @@ extension Commands {
         host.commit(by: caller.principal, actions: false, key: key, details)
         host.report(.dropped(address, isEphemeral: isEphemeral, by: caller.principal))
         return remember(key, matched: 1, changed: 1)
+    }
+
+    /// Drops the stores of a type for which an expression holds in the commit.
+    private func dropChosen(by caller: Caller, _ host: any CommandHost) throws(RequestError) -> CommandReply?
+    {
+        func text(_ member: Member, _ bytes: UnsafeRawBufferPointer) -> String? {
+            request.present.contains(member) ? String(decoding: bytes, as: UTF8.self) : nil
+        }
+        let step = try BatchStep.choosing(
+            type: text(.type, request.type), store: text(.store, request.store),
+            try machine.requestedPrecondition(in: request))
+        if let grants = caller.grants { try authorize(step, grants) }
+        guard try host.admit(.proposal()) else { return nil }
+        return try dispatchNow([step], nil, by: caller, host)
     }
 
     /// Reverts a store to a state that was found in the history of the member that was asked.

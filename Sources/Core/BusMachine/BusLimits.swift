@@ -114,6 +114,8 @@ package struct BusLimits: Sendable, Equatable {
     package static let conditions = 16 << 10
     /// How deep JsonLogic may nest in a condition: as deep as text may.
     package static let depthOfCondition = 64
+    /// The stores that one `where` may drop: as many as end with a session.
+    package static let chosenDrops = 10_000
     /// The operations that each byte of a condition costs its commit, as it has to be compiled.
     package static let operationsPerConditionByte = 10
     /// What the reply to an entry of a shared log may tell of its changes, in bytes: as much as most lines may have.

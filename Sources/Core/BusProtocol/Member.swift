@@ -95,7 +95,7 @@ package enum Operation: Hashable, CaseIterable, Sendable {
             .ack, .in, .at, .timer),
         .command(.create): MemberSet(
             .store, .state, .version, .ephemeral, .ifMissing, .ttl, .key, .after, .epoch),
-        .command(.drop): MemberSet(.store, .if, .ifRevision, .key, .after, .epoch),
+        .command(.drop): MemberSet(.store, .type, .where, .if, .ifRevision, .key, .after, .epoch),
         .command(.cancel): MemberSet(.store, .type, .timer, .key, .after, .epoch),
         .command(.will): MemberSet(.actions),
         .local(.hello): MemberSet(.protocol, .client, .token, .session, .linger),

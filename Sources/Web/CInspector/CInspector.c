@@ -40,6 +40,7 @@ static const char contents[] = {
 #embed "../Inspector/tree.js" suffix(, 0,)
 #embed "../Inspector/trends.js" suffix(, 0,)
 #embed "../Inspector/virtual.js" suffix(, 0,)
+#embed "../Inspector/where.js" suffix(, 0,)
 };
 
 static const char *const names[] = {
@@ -71,6 +72,7 @@ static const char *const names[] = {
     "tree.js",
     "trends.js",
     "virtual.js",
+    "where.js",
 };
 
 size_t inspector_file_count(void) { return sizeof names / sizeof names[0]; }

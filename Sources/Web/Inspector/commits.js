@@ -64,6 +64,18 @@ export function isBy(text, by) {
 	return [by.uid, by.pid, by.token, userOf(by), by.certificate].some(one => String(one) === text) || (by.unit?.includes(text) ?? false);
 }
 
+/** Whether a commit may concern one of these stores; null: all. */
+export function isAbout(stores, commit) {
+	if (stores === null) return true;
+	const steps = stepsOf(commit);
+	if (steps.some(step => stores.has(step.target))) return true;
+	const targets = new Set(steps.map(step => step.target).filter(target => !target.includes("/")));
+	for (const store of targets.size > 0 ? stores : []) {
+		if (targets.has("") || targets.has("*") || targets.has(store.slice(0, store.indexOf("/")))) return true;
+	}
+	return false;
+}
+
 export const byFacts = by => Object.entries(by ?? {}).map(([name, value]) => `${name} ${Array.isArray(value) ? value.join(", ") : value}`).join(", ");
 
 /** What a request of the past for these states names: stores and types that the commit may have changed. */

@@ -6,6 +6,7 @@ import {Details} from "./details.js";
 import {drawCurve} from "./trends.js";
 import {Tree, sizeText} from "./tree.js";
 import {VirtualList, moveTo} from "./virtual.js";
+import {WhereField} from "./where.js";
 
 /** How long a change can be seen, in milliseconds. */
 const flashTime = 700;
@@ -23,9 +24,13 @@ export class Explorer {
 	constructor(app, prefix, makeSource) {
 		this.app = app;
 		this.prefix = prefix;
-		this.source = makeSource({onIndex: () => this.#indexChanged(), onState: (...change) => this.#stateChanged(...change)});
+		this.source = makeSource({
+			onIndex: () => this.#indexChanged(), onState: (...change) => this.#stateChanged(...change),
+			onChoice: error => {this.where.say(error); this.#indexChanged();},
+		});
 		this.tree = new Tree(this.source, app.definitions);
 		this.filter = h("input", {type: "search", id: `${prefix}-filter`, placeholder: "counter/* or a part of a name", spellcheck: "false", autocomplete: "off", oninput: () => this.#filterChanged()});
+		this.where = new WhereField(`${prefix}-where`, expression => {this.box.scrollTop = 0; this.source.choose(expression);});
 		this.counts = h("output.muted", {id: `${prefix}-counts`, for: `${prefix}-filter`});
 		this.box = h("div.tree.scroll", {role: "tree", tabindex: "0", "aria-label": "Stores", id: `${prefix}-tree`, onkeydown: event => this.#key(event), onclick: event => this.#click(event), ondblclick: event => this.#toggle(this.list.indexOf(event.target))});
 		this.empty = h("p.empty", {hidden: true});
@@ -33,7 +38,7 @@ export class Explorer {
 		this.details = new Details(app, this, () => this.select(null));
 		this.element = h("div.explorer",
 			h("div.bar",
-				h("label", {for: `${prefix}-filter`}, "Filter"), this.filter,
+				h("label", {for: `${prefix}-filter`}, "Filter"), this.filter, this.where.element,
 				h("button.quiet", {onclick: () => this.#openAll(true)}, "Expand types"),
 				h("button.quiet", {onclick: () => this.#openAll(false)}, "Collapse all"),
 				this.counts),
@@ -95,7 +100,7 @@ export class Explorer {
 	#say() {
 		const {index, isReady} = this.source, total = index.size;
 		const types = count(index.types.size, "type");
-		const text = !isReady ? "Loading…" : this.tree.filter === "" ? `${count(total, "store")} of ${types}` : `${count(this.tree.matching)} of ${count(total, "store")}`;
+		const text = !isReady ? "Loading…" : !this.tree.isFiltered ? `${count(total, "store")} of ${types}` : `${count(this.tree.matching)} of ${count(total, "store")}`;
 		setText(this.counts, text);
 		const isEmpty = isReady && this.tree.matching === 0;
 		this.empty.hidden = !isEmpty && !this.problem;
@@ -198,9 +203,10 @@ export class Explorer {
 	/** Goes to a store, once it is there. */
 	reveal(address, path = []) {
 		if (!this.source.index.has(address)) return false;
-		if (this.tree.filter !== "" && this.tree.find(address) < 0) {
-			this.filter.value = "";
+		if (this.tree.isFiltered && this.tree.find(address) < 0) {
+			this.filter.value = this.where.input.value = "";
 			this.tree.setFilter("");
+			this.source.choose("");
 		}
 		this.tree.openTo(address, path);
 		const place = this.tree.find(path.length ? address + " " + pointerOf(path) : address);

@@ -1,11 +1,12 @@
 // The Log view: every commit, newest first, with who made it, its actions and what it changed.
 
-import {byFacts, changesLine, fact, isBy, readChanges, stepsOf, summaryOf, whoOf} from "./commits.js";
+import {byFacts, changesLine, fact, isAbout, isBy, readChanges, stepsOf, summaryOf, whoOf} from "./commits.js";
 import {differenceList} from "./differences.js";
 import {clock, count, dateAndTime, debounce, foreign, h, longText, note, replace, safe, sentence, setAttribute, setText} from "./dom.js";
 import {encode} from "./json.js";
 import {Feed} from "./feed.js";
 import {VirtualList, moveTo} from "./virtual.js";
+import {Choice, WhereField} from "./where.js";
 
 export class LogView {
 	#shown = [];
@@ -21,6 +22,8 @@ export class LogView {
 		this.target = field("log-target", "Store or type", "counter/kitchen", debounce(300, () => this.#restart()));
 		this.by = field("log-by", "By", "uid, user, token, unit", () => this.#refilter());
 		this.action = field("log-action", "Action", "increment", () => this.#refilter());
+		this.choice = new Choice(() => app.bus, error => {this.where.say(error); this.#refilter();});
+		this.where = new WhereField("log-where", expression => this.choice.set(expression));
 		this.pause = h("button", {id: "log-pause", "aria-pressed": "false", title: "Pause (p)", onclick: () => this.togglePause()}, "Pause");
 		this.counts = h("output.muted", {id: "log-counts"});
 		this.news = h("button.news", {hidden: true, onclick: () => {this.box.scrollTop = 0; this.list.draw();}});
@@ -30,7 +33,7 @@ export class LogView {
 		this.list = new VirtualList(this.box, {count: () => this.#shown.length, make: makeRow, fill: (row, index) => this.#fill(row, index), onWindow: (...range) => this.#drawn(...range), idPrefix: "log-row"});
 		this.side = h("aside.pane.details", {hidden: true, "aria-label": "Commit"});
 		this.element = h("div.log",
-			h("div.bar", this.target.box, this.by.box, this.action.box, this.pause, this.counts),
+			h("div.bar", this.target.box, this.where.element, this.by.box, this.action.box, this.pause, this.counts),
 			h("div.split", h("div.pane.main", this.head, this.news, this.box, this.note), this.side));
 		this.feed = new Feed(app, {
 			onReset: () => this.#reset(), onNews: (added, trimmed) => this.#news(added, trimmed),
@@ -83,10 +86,11 @@ export class LogView {
 
 	#matches(commit) {
 		const action = this.action.input.value.trim();
-		return isBy(this.by.input.value.trim(), commit.by) && (action === "" || stepsOf(commit).some(step => step.name === action));
+		return isBy(this.by.input.value.trim(), commit.by) && (action === "" || stepsOf(commit).some(step => step.name === action))
+			&& isAbout(this.choice.addresses, commit);
 	}
 
-	get #isFiltered() {return this.by.input.value.trim() !== "" || this.action.input.value.trim() !== "";}
+	get #isFiltered() {return this.choice.addresses !== null || this.by.input.value.trim() !== "" || this.action.input.value.trim() !== "";}
 
 	#reset() {
 		this.#shown = [];

@@ -4,9 +4,7 @@
 import {follow} from "./follow.js";
 import {byBytes} from "./json.js";
 import {Trends} from "./trends.js";
-
-/** A part that no state has: whoever selects it hears of stores, and of nothing in them. */
-const nothing = ["/~1"];
+import {Choice, conditionOf, nothing} from "./where.js";
 
 /** The addresses, sorted within their types. */
 export class Index {
@@ -74,12 +72,18 @@ export class LiveSource {
 	/** How many stores stay subscribed after they went off the screen. */
 	static spare = 120;
 
-	constructor(bus, {onIndex, onState, onError}) {
+	constructor(bus, {onIndex, onState, onError, onChoice}) {
 		Object.assign(this, {bus, onIndex, onState});
+		this.choice = new Choice(() => bus, onChoice);
 		follow(bus, "*/*", {select: nothing}, change => this.#take(change), onError);
 	}
 
 	get revision() {return this.bus.revision;}
+
+	/** Those for which the expression holds that was chosen by; null: all. */
+	get chosen() {return this.choice.addresses;}
+
+	choose(expression) {this.choice.set(expression);}
 
 	state(address) {return this.#states.get(address);}
 
@@ -132,10 +136,10 @@ export class PastSource {
 	#states = new Map();
 	#asked = new Set();
 	#generation = 0;
+	#where = "";
+	chosen = null;
 
-	constructor(getBus, {onIndex, onState, onError}) {
-		Object.assign(this, {getBus, onIndex, onState, onError});
-	}
+	constructor(getBus, callbacks) {Object.assign(this, {getBus, ...callbacks});}
 
 	get bus() {return this.getBus();}
 
@@ -150,22 +154,51 @@ export class PastSource {
 		this.isStale = true;
 		const index = new Index();
 		try {
-			let after;
-			do {
-				const reply = await this.bus.request("get", {match: "*/*", select: nothing, revision, limit: 1000, ...after && {after}});
+			for await (const address of this.#addresses(revision)) {
 				if (generation !== this.#generation) return;
-				for (const address of Object.keys(reply.states)) index.add(address);
-				after = reply.next;
-			} while (after);
+				index.add(address);
+			}
 		} catch (error) {
 			if (generation === this.#generation) this.onError(error);
 			return;
 		}
+		await this.#choose(revision);
+		if (generation !== this.#generation) return;
 		this.index = index;
 		this.isStale = false;
 		for (const address of this.#states.keys()) if (!index.has(address)) this.#states.delete(address);
 		this.isReady = true;
 		this.onIndex();
+	}
+
+	/** Only those for which the expression held at the revision. */
+	async choose(expression) {
+		this.#where = expression;
+		if (this.revision !== null && await this.#choose(this.revision)) this.onIndex();
+	}
+
+	/** True unless another revision or expression was chosen meanwhile. */
+	async #choose(revision) {
+		const where = this.#where, chosen = new Set();
+		let problem = null;
+		try {
+			if (where !== "") for await (const address of this.#addresses(revision, conditionOf(where))) chosen.add(address);
+		} catch (error) {
+			problem = error;
+		}
+		if (where !== this.#where || revision !== this.revision) return false;
+		if (!problem) this.chosen = where === "" ? null : chosen;
+		this.onChoice(problem);
+		return true;
+	}
+
+	async *#addresses(revision, where) {
+		let after;
+		do {
+			const reply = await this.bus.request("get", {match: "*/*", where, select: nothing, revision, limit: 1000, after});
+			yield* Object.keys(reply.states);
+			after = reply.next;
+		} while (after);
 	}
 
 	want(addresses) {

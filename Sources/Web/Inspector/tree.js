@@ -22,6 +22,9 @@ export class Tree {
 		this.definitions = definitions;
 	}
 
+	/** Whether some stores are left out. */
+	get isFiltered() {return this.filter !== "" || this.source.chosen !== null;}
+
 	setFilter(pattern) {
 		this.filter = pattern;
 		this.#test = globTest(pattern);
@@ -55,7 +58,7 @@ export class Tree {
 	isOpen(key, kind, size = 0) {
 		const said = this.#open.get(key);
 		if (said !== undefined) return said;
-		if (kind === "type") return this.#openTypes || this.filter !== "" && this.matching <= 2000;
+		if (kind === "type") return this.#openTypes || this.isFiltered && this.matching <= 2000;
 		if (kind === "store") return this.#openStores;
 		return size <= 12;
 	}
@@ -91,7 +94,8 @@ export class Tree {
 		this.total = 0;
 		this.matching = 0;
 		const index = this.source.index, names = index.names;
-		const lists = names.map(type => this.filter === "" ? index.sorted(type) : index.sorted(type).filter(this.#test));
+		const chosen = this.source.chosen, test = address => this.#test(address) && (chosen?.has(address) ?? true);
+		const lists = names.map(type => this.isFiltered ? index.sorted(type).filter(test) : index.sorted(type));
 		this.matching = lists.reduce((sum, list) => sum + list.length, 0);
 		for (const [place, type] of names.entries()) {
 			const list = lists[place];

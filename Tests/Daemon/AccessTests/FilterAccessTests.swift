@@ -95,4 +95,24 @@ import Testing
             #expect(try root.code(#"{"op":"dispatch","dryRun":true,\#(line.dropFirst())"#) == "ok", "\(line)")
         }
     }
+
+    /// Who drops by value may drop all of the type, and read what decides of all of them.
+    @Test func dropsNeedBothRightsOfAllStores() throws {
+        let more = ["drop, match: thermostat/*", "drop, match: lamp/hall"]
+            .map { "\n  - { role: part, may: \($0) }" }.joined()
+        let bus = try GuardedBus.make(Self.rules + more)
+        let (root, bob) = (bus.root, bus.bob)
+        for (type, condition, code) in [
+            ("thermostat", "target > 900", "ok"), ("thermostat", "secret.pin == 1", "forbidden"),
+            ("thermostat", "size(state) == 1", "forbidden"), ("lamp", "true", "forbidden"),
+            ("none", "true", "forbidden"),
+        ] {
+            let drop = #"{"op":"drop","type":"\#(type)","where":"\#(condition)"}"#
+            #expect(try bob.code(drop) == code, "\(drop)")
+            #expect(try bob.code(#"{"op":"dispatch","actions":[\#(drop)]}"#) == code, "\(drop)")
+        }
+        let reply = try bob.answer(#"{"op":"drop","type":"thermostat","where":"target == 20"}"#)
+        #expect(reply["matched"] == 2, "\(reply)")
+        #expect(try root.answer(#"{"op":"get","type":"thermostat"}"#)["states"] == [:])
+    }
 }

@@ -15,6 +15,8 @@ import Testing
 
         enum Step {
             case add(String?, Int), create(String, Int, ifMissing: Bool), drop(String)
+            /// Of all stores that count so much or more.
+            case dropChosen(Int)
         }
 
         struct Element {
@@ -33,6 +35,8 @@ import Testing
                     json = ["op": "create", "store": .string(store), "state": ["count": .int(count)]]
                     if ifMissing { json["ifMissing"] = true }
                 case .drop(let store): json = ["op": "drop", "store": .string(store)]
+                case .dropChosen(let least):
+                    json = ["op": "drop", "type": "counter", "where": .string("count >= \(least)")]
                 }
                 if let below {
                     json["if"] =
@@ -58,7 +62,7 @@ import Testing
             for (index, element) in batch.enumerated() {
                 func refuse(_ code: String) throws(Refusal) { throw Refusal(code: code, index: index) }
                 switch element.step {
-                case .add(nil, _): break
+                case .add(nil, _), .dropChosen: break
                 case .add(let store?, _), .drop(let store):
                     guard let now = revisions[store] else { try refuse("unknown_store"); break }
                     if let wanted = element.revision, wanted != now { try refuse("conflict") }
@@ -75,6 +79,14 @@ import Testing
             var (now, touched, made) = (stores, Set<String>(), Set<String>())
             for (index, element) in batch.enumerated() where !skipped.contains(index) {
                 switch element.step {
+                // What a drop by value takes away is missing to what is behind it.
+                case .add(let store?, _) where now[store] == nil, .drop(let store) where now[store] == nil:
+                    throw Refusal(code: "unknown_store", index: index)
+                case .dropChosen(let least):
+                    for (address, store) in now where store.count >= least {
+                        touched.insert(address)
+                        now[address] = nil
+                    }
                 case .add(let store, let count):
                     for address in store.map({ [$0] }) ?? Array(now.keys) {
                         touched.insert(address)
@@ -118,7 +130,8 @@ import Testing
     private static func random(_ model: Model, _ random: inout SeededGenerator) -> Model.Element {
         let store = "counter/s\(Int.random(in: 0..<6, using: &random))"
         let step: Model.Step =
-            switch Int.random(in: 0..<10, using: &random) {
+            switch Int.random(in: 0..<11, using: &random) {
+            case 10: .dropChosen(Int.random(in: 2...9, using: &random))
             case 0: .add(nil, Int.random(in: 0...2, using: &random))
             case 1: .add(store, Int.random(in: 0..<4, using: &random) == 0 ? .max : 1)
             case 2...4: .add(store, Int.random(in: 0...3, using: &random))
@@ -128,7 +141,7 @@ import Testing
             }
         var element = Model.Element(step: step)
         switch step {
-        case .add(nil, _), .create: break
+        case .add(nil, _), .create, .dropChosen: break
         default:
             if Int.random(in: 0..<3, using: &random) == 0 {
                 element.below = Int.random(in: 2...12, using: &random)

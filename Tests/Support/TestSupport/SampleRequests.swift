@@ -36,6 +36,8 @@ package enum SampleRequests {
         #"{"op":"dispatch","id":36,"type":"note","action":"add","where":"count < 3 && store != 'note/b'"}"#,
         #"{"op":"dispatch","id":37,"actions":[{"type":"note","action":"add","where":"meta.time > 0"},{"type":"*","action":"add","where":{"var":"count"}}]}"#,
         #"{"op":"subscribe","id":38,"type":"note","where":"count > 1","select":["/value"]}"#,
+        #"{"op":"drop","id":39,"type":"note","where":"count > 300 && store != 'note/b'","key":"k5"}"#,
+        #"{"op":"dispatch","id":40,"actions":[{"op":"drop","type":"note","where":{">":[{"var":"count"},300]}},{"type":"note","action":"add"}]}"#,
         #"{"op":"stats","id":16}"#, #"{"op":"ping","id":17}"#, #"{"op":"reload","id":18}"#,
     ]
 }

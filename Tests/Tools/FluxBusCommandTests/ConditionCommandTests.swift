@@ -30,14 +30,17 @@ import Testing
         for arguments in [
             ["dispatch", "counter", "add", "--where", "count > 3"],
             ["get", "counter", "--where", #"{">": [{"var": "count"}, 3]}"#],
-            ["ls", "--where", "count > 3"],
+            ["ls", "--where", "count > 3"], ["drop", "counter", "--where", "count > 3", "--key", "k"],
         ] { #expect(try CommandRun(arguments, bus: bus.address).status == .success) }
         #expect(
             bus.received == [
                 #"{"op":"dispatch","id":1,"type":"counter","action":"add","where":"count > 3"}"#,
                 #"{"op":"get","id":1,"type":"counter","where":{">":[{"var":"count"},3]}}"#,
                 #"{"op":"stores","id":1,"where":"count > 3"}"#,
+                #"{"op":"drop","id":1,"type":"counter","where":"count > 3","key":"k"}"#,
             ])
+        let run = try CommandRun(["drop", "counter", "--where", "true"], bus: bus.address, terminal: true)
+        #expect(run.output == "dropped 2 stores, revision 7\n")
         bus.stop()
     }
 
@@ -46,7 +49,8 @@ import Testing
             ["dispatch", "counter/a", "add", "--where", "true"], ["dispatch", "-", "--where", "true"],
             ["dispatch", "counter", "add", "--if", "true"], ["dispatch", "-", "--if", "true"],
             ["dispatch", "counter/a", "add", "--atomic"], ["dispatch", "-", "--key", "k"],
-            ["dispatch", "--atomic", "-", "--in", "5m"],
+            ["dispatch", "--atomic", "-", "--in", "5m"], ["drop", "counter"],
+            ["drop", "counter/a", "--where", "true"], ["drop", "counter", "--where", "true", "--if", "true"],
         ])
     func whatGoesTogetherIsSaid(_ arguments: [String]) {
         #expect(throws: (any Error).self) { try CommandRun(arguments) }

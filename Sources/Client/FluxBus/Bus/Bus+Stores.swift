@@ -41,6 +41,19 @@ extension Bus {
         return try Self.revision(of: await PendingReply(submission: submission, core: core).value)
     }
 
+    /// Drops all stores of a type for which the expression holds in the commit, and returns how many these were; `"true"` is
+    /// all of them. Throws `unknown_type`, `forbidden` where one of them is not this client's to drop, and `limit` where they
+    /// are more than one commit may drop.
+    @discardableResult
+    public nonisolated(nonsending) func drop(
+        type: String, where filter: JSON, usesKey: Bool? = nil, timeout: TimeLimit = .standard
+    ) async throws(BusError) -> DispatchReply {
+        let submission = submission(
+            BusRequest("drop", ["type": .string(type), "where": filter]), timeout: timeout, usesKey: usesKey)
+        await core.submit(submission)
+        return try await PendingReply(submission: submission, core: core).dispatched
+    }
+
     /// Reverts a store to the state it had at a revision, as a new commit, whose revision it returns. It carries no
     /// key: if the connection is lost before the answer, it fails with `outcome_unknown`. Throws `conflict` unless it has the
     /// revision `ifRevision`, and the expression `if` holds for its state.

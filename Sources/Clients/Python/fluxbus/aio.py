@@ -223,9 +223,12 @@ class Bus(Link):
         return self._ask(request_of("create", {"store": address}, options))
 
     def drop(
-        self, address: str, *, if_revision: int | None = None, condition: Condition | None = None
+        self, target: str, *, if_revision: int | None = None, condition: Condition | None = None,
+        where: Condition | None = None,
     ) -> asyncio.Future[JSON]:
-        return self._ask(request_of("drop", {"store": address}, {"if_revision": if_revision, "condition": condition}))
+        """Drops a store; or, with `where`, the stores of a type for which that expression holds."""
+        options = {"if_revision": if_revision, "condition": condition, "where": where}
+        return self._ask(request_of("drop", target_of(target), options))
 
     async def get(self, address: str, *, select: Sequence[str] | None = None) -> JSON:
         """The state of one store."""

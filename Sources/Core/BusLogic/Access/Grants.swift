@@ -149,6 +149,11 @@ package final class Grants: Sendable {
         rules.contains { $0.allows(capability) && $0.covers(type, name) }
     }
 
+    /// The same of all stores of a type, whatever they will be called.
+    package func may(_ capability: Capability, allOf type: String) -> Bool {
+        rules.contains { $0.allows(capability) && $0.covers(all: type) }
+    }
+
     /// The rules that allow something with a store.
     package func allowing(
         _ capability: Capability, _ name: String, ofType type: String

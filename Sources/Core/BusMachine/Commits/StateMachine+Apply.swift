@@ -95,6 +95,7 @@ extension StateMachine {
                 let filter = choices.first?.step == place ? choices.removeFirst().filter : nil
                 do throws(RequestError) {
                     if step.pointee.store >= 0 {
+                        try requirePresent(step.pointee.store)
                         try apply(step, to: step.pointee.store, where: allowing, wanted, facts)
                     } else {
                         for store in members(of: step.pointee.type, for: filter) where store >= 0 {

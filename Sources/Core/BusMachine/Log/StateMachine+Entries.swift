@@ -99,6 +99,8 @@ extension StateMachine {
                 jsonObject: created.reduce(into: [:]) { $0[address(of: Int($1.store))] = .object($1.state) })
         }
         if !batch.removed.isEmpty { append(dropped: batch.removed, to: line) }
+        // Nothing comes before or behind drops alone.
+        if plan.actions.isEmpty, !batch.steps.contains(where: \.isCreation) { return }
         if let ephemeral = created.first(where: \.isEphemeral) {
             append(ownerOf: ephemeral.store, to: line)
         }

@@ -200,9 +200,10 @@ extension StateMachine {
         commit(details)
         if let ended = entry["ended"]?.int { closeSession(ended) }
         let isDispatch = details.created.isEmpty && details.dropped.isEmpty
+        let stores = max(1, details.dropped.count)
         try replayKey(
-            entry, by: principal, matched: isDispatch ? matched : 1,
-            changed: due ?? (isDispatch ? changed : 1))
+            entry, by: principal, matched: isDispatch ? matched : stores,
+            changed: due ?? (isDispatch ? changed : stores))
     }
 
     /// Replays a batch that created or dropped stores.

@@ -6,6 +6,8 @@ package enum BatchStep {
     case action(BatchElement)
     case create(StoreCreation)
     case drop(store: String, Precondition)
+    /// All stores of a type for which an expression holds.
+    case dropChosen(type: String, where: JSON)
 
     package init(_ element: JSON, place: String) throws(RequestError) {
         switch element["op"] {
@@ -13,11 +15,46 @@ package enum BatchStep {
             self = .action(try BatchElement(element, place: place, inDispatch: true))
         case .string("create"): self = .create(try StoreCreation(element, place: place))
         case .string("drop"):
-            let members = try ElementMembers(element, place: place, of: .command(.drop))
-            self = .drop(store: try members.store(), try members.precondition())
+            self = try Self.drop(try ElementMembers(element, place: place, of: .command(.drop)))
         default:
             throw .invalid("\(place).op", "`\(place).op` must be dispatch, create or drop.")
         }
+    }
+
+    private static func drop(_ members: ElementMembers) throws(RequestError) -> BatchStep {
+        let type = try members.value(.type, "a string") { $0.string }
+        let filter = members.object["where"]
+        guard type != nil || filter != nil else {
+            return .drop(store: try members.store(), try members.precondition())
+        }
+        if let filter { try StateMachine.requireForm(of: filter, as: .where) }
+        let store = try members.value(.store, "a string") { $0.string }
+        return try choosing(
+            type: type, store: store, try members.precondition(filter: filter), in: members.place)
+    }
+
+    /// A drop of the stores for which an expression holds. Throws unless it names their type and the expression, and nothing
+    /// that is about one store; `element`: which of a batch it is.
+    package static func choosing(
+        type: String?, store: String?, _ wanted: Precondition, in element: String? = nil
+    ) throws(RequestError) -> BatchStep {
+        let prefix = element.map { $0 + "." } ?? ""
+        guard store == nil else {
+            throw type == nil
+                ? Precondition.filterOfStore(in: prefix) : .target(isGivenTwice: true, of: element)
+        }
+        guard let type else {
+            throw .invalid(prefix + "type", "Say in `\(prefix)type` which type of stores `where` is about.")
+        }
+        guard let filter = wanted.filter else {
+            throw .invalid(
+                prefix + "where",
+                "Say in `\(prefix)where` which stores of \(type.shortened(to: 80)) to drop; \"true\" is all of them."
+            )
+        }
+        if wanted.revision != nil { throw Precondition.withoutStore(.ifRevision, in: prefix) }
+        if wanted.condition != nil { throw Precondition.withoutStore(.if, in: prefix) }
+        return .dropChosen(type: type, where: filter)
     }
 
     /// Whether some of these create or drop stores.
@@ -87,12 +124,12 @@ private struct ElementMembers {
         throw .invalid("\(place).store", "\(place) names no `store`.")
     }
 
-    func precondition() throws(RequestError) -> Precondition {
+    func precondition(filter: JSON? = nil) throws(RequestError) -> Precondition {
         let revision = try value(.ifRevision, "a whole number of at least 0") {
             $0.int.flatMap { $0 >= 0 ? $0 : nil }
         }
         let condition = object["if"]
         if let condition { try StateMachine.requireForm(of: condition) }
-        return Precondition(revision: revision, condition: condition)
+        return Precondition(revision: revision, condition: condition, filter: filter)
     }
 }

@@ -52,12 +52,12 @@ public final class DispatchPlan {
     }
 
     /// In the order of their steps; a step without one is applied to all.
-    private(set) var choices: [Choice] = [] { didSet { noteCare() } }
+    private(set) var choices: [Choice] = []
 
     /// In the order of their steps.
-    private(set) var guards: [Guard] = [] { didSet { noteCare() } }
-    /// Their length together, in bytes.
-    package private(set) var guardBytes = 0
+    private(set) var guards: [Guard] = []
+    /// The length of all expressions of clients, in bytes.
+    package private(set) var guardBytes = 0 { didSet { noteCare() } }
     /// How much of the stores their client sees; nil: everything.
     private(set) var guardian: Grants?
 
@@ -65,7 +65,7 @@ public final class DispatchPlan {
     @exclusivity(unchecked) @usableFromInline private(set) var needsCare = false
 
     private func noteCare() {
-        needsCare = !conditions.isEmpty || !guards.isEmpty || !storeSteps.isEmpty || !choices.isEmpty
+        needsCare = !conditions.isEmpty || guardBytes > 0 || !storeSteps.isEmpty
     }
 
     /// A store that a batch creates or drops.
@@ -83,6 +83,21 @@ public final class DispatchPlan {
         package var isEphemeral = false
         /// Of a drop: what its client wants the store to be like.
         var condition: JSON?
+        /// Of a drop by value, which names no store: those that it means, until it is applied.
+        var chosen: ChosenStores?
+
+        /// The same for one of the stores that it means.
+        func dropping(_ store: Int32) -> StoreStep {
+            StoreStep(store: store, isCreation: false, actions: actions, element: element)
+        }
+    }
+
+    /// The stores of a type for which an expression holds.
+    package struct ChosenStores {
+        package let type: TypeEntry
+        let filter: StoreFilter
+        /// Who must have created them; nil: anybody.
+        let creator: Int32?
     }
 
     /// In their order.
@@ -167,7 +182,7 @@ public final class DispatchPlan {
         guardian = grants
     }
 
-    private func count(_ condition: JSON, as member: Member = .if) throws(RequestError) {
+    func count(_ condition: JSON, as member: Member = .if) throws(RequestError) {
         guardBytes += condition.encodedSize
         guard guardBytes <= BusLimits.conditions else {
             throw RequestError(
@@ -179,6 +194,9 @@ public final class DispatchPlan {
 
     /// Makes steps depend on conditions: of each step those that are at its place here.
     package func impose(_ conditions: [[Expression]]) { self.conditions = conditions }
+
+    /// How many stores are looked at for drops by value.
+    package var choosable: Int { storeSteps.reduce(0) { $0 + ($1.chosen?.type.count ?? 0) } }
 
     /// How many stores it reaches; a store counts again with each action.
     package var reach: Int {

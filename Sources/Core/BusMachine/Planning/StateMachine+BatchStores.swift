@@ -37,9 +37,23 @@ extension StateMachine {
         plan.storeStepsDone += 1
     }
 
+    /// Plans the drop of all stores of a type for which an expression holds when the plan is applied; with `creator` all must be
+    /// of that identity. Later elements of the batch are planned as if these stores stayed.
+    package func planDrop(
+        of entry: TypeEntry, where filter: JSON, createdBy creator: Int32?, _ element: Int
+    ) throws(RequestError) {
+        try plan.count(filter, as: .where)
+        let chosen = DispatchPlan.ChosenStores(
+            type: entry, filter: try self.filter(filter), creator: creator)
+        plan.storeSteps.append(
+            .init(
+                store: -1, isCreation: false, actions: plan.actions.count, element: element, chosen: chosen))
+        plan.storeStepsDone += 1
+    }
+
     /// Ends planning, whether or not it succeeded: addresses are as before the batch.
     package func endPlanning() {
-        for step in plan.storeSteps[..<plan.storeStepsDone].reversed() {
+        for step in plan.storeSteps[..<plan.storeStepsDone].reversed() where step.chosen == nil {
             if step.isCreation { stores.hide(step.store) } else { stores.reveal(step.store) }
         }
         plan.storeStepsDone = 0
@@ -60,15 +74,49 @@ extension StateMachine {
             plan.storeSteps[plan.storeStepsDone].actions <= action
         {
             let step = plan.storeSteps[plan.storeStepsDone]
-            do throws(RequestError) { try apply(step, facts) } catch {
-                throw error.at(step.element)
+            do throws(RequestError) {
+                if let chosen = step.chosen { try choose(chosen, facts) } else { try apply(step, facts) }
+            } catch {
+                throw step.element < 0 ? error : error.at(step.element)
             }
         }
+    }
+
+    /// Puts drops of the stores that are meant now in the place of a drop by value, to be applied next.
+    private func choose(
+        _ chosen: DispatchPlan.ChosenStores, _ facts: CommitContext.Place
+    ) throws(RequestError) {
+        let (place, meta) = (plan.storeStepsDone, metaOfCommit)
+        let step = plan.storeSteps[place]
+        var drops: [DispatchPlan.StoreStep] = []
+        for store in chosen.type.members where store >= 0 {
+            guard try matches(store, chosen.filter, meta, &facts.pointee.budget) else { continue }
+            guard chosen.creator == nil || stores.pointer(store).pointee.creator == chosen.creator else {
+                throw notOwned(store)
+            }
+            guard drops.count < BusLimits.chosenDrops else {
+                throw RequestError(
+                    .limit,
+                    "`where` means more than \(BusLimits.chosenDrops) stores of \(chosen.type.name), as many as one commit may drop; have it mean fewer, for example by `store`, and repeat it."
+                )
+            }
+            drops.append(step.dropping(store))
+        }
+        plan.storeSteps.replaceSubrange(place...place, with: drops)
+    }
+
+    /// Throws where an earlier element has dropped a store by value, which no later one was planned with.
+    func requirePresent(_ store: Int32) throws(RequestError) {
+        let record = stores.pointer(store)
+        let members = types[Int(record.pointee.type)].members
+        guard members[Int(record.pointee.place)] != store else { return }
+        throw absence(of: address(of: Int(store)))
     }
 
     private func apply(
         _ step: DispatchPlan.StoreStep, _ facts: CommitContext.Place
     ) throws(RequestError) {
+        if !step.isCreation { try requirePresent(step.store) }
         if let condition = step.condition {
             try require(condition, of: step.store, seenBy: plan.guardian, &facts.pointee.budget)
         }

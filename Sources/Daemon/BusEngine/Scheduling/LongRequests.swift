@@ -26,6 +26,7 @@ final class LongRequests {
         var work =
             Work.operation &* BusLimits.operationsPerConditionByte &* machine.plan.guardBytes
             &+ Work.create &* machine.plan.storeSteps.count
+            &+ Work.commitStore &* machine.plan.choosable
         // In place: a copy of a step would count references.
         let steps = machine.plan.steps.elements
         for index in steps.indices {

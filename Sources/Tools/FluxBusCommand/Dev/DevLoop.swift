@@ -98,7 +98,7 @@ final class DevLoop {
         var options = session.options
         options.address = [started.address]
         let own = CommandSession(options: options, context: session.context)
-        _ = try Waiter(session: own, store: nil, expression: nil).run()
+        _ = try Waiter(session: own, wanted: .bus).run()
         (privateBus, bus) = (started, own)
         try session.console.note("A bus of its own: FLUXBUS_ADDRESS=\(started.address)")
     }

@@ -250,15 +250,29 @@ extension ModelBus {
 
     private mutating func drop(_ request: JSONObject, _ principal: Principal) throws -> JSONObject {
         if let reply = try repeated(request, principal) { return reply }
-        let address = request["store"]?.string ?? ""
-        guard let store = world.stores[address] else { throw Refusal("unknown_store") }
-        guard mayChange(store, principal) else { throw Refusal("forbidden") }
+        var chosen: [String]
+        if let type = request["type"]?.string {
+            guard world.types[type] != nil else { throw Refusal("unknown_type") }
+            let filter = Filter(request)
+            chosen = world.order.filter { filter.means($0, world.stores[$0]!.state) }
+        } else {
+            chosen = [request["store"]?.string ?? ""]
+            guard world.stores[chosen[0]] != nil else { throw Refusal("unknown_store") }
+        }
+        guard chosen.allSatisfy({ mayChange(world.stores[$0]!, principal) }) else {
+            throw Refusal("forbidden")
+        }
         var next = world
-        next.drop(address)
-        var details: JSONObject = ["dropped": [.string(address)]]
+        for address in chosen { next.drop(address) }
+        var details: JSONObject = [:]
+        if !chosen.isEmpty { details["dropped"] = .array(chosen.map(JSON.string)) }
         details["key"] = request["key"]
         commit(next, principal, details: details)
-        return remember(request, ["revision": .int(revision)], principal)
+        var reply: JSONObject = ["revision": .int(revision)]
+        if request["type"] != nil {
+            (reply["matched"], reply["changed"]) = (.int(chosen.count), .int(chosen.count))
+        }
+        return remember(request, reply, principal)
     }
 
     private mutating func revert(_ request: JSONObject, _ principal: Principal) throws -> JSONObject {

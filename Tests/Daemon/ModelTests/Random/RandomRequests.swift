@@ -77,9 +77,14 @@ struct RandomRequests {
         case 0..<22: return dispatch(model, &random)
         case 22..<25: return create(model, &random)
         case 25:
-            return keyed(
-                ["op": "drop", "store": .string(address(type(model, &random), model, &random))], model,
-                &random)
+            let type = type(model, &random)
+            var request: JSONObject = ["op": "drop"]
+            if random.oneIn(3) {
+                (request["type"], request["where"]) = (.string(type), condition(&random))
+            } else {
+                request["store"] = .string(address(type, model, &random))
+            }
+            return keyed(request, model, &random)
         case 26..<29:
             var request = filter(model, &random)
             request["op"] = "get"

@@ -113,6 +113,7 @@ struct GuestRequests {
                 "op": "create", "store": .string(address(for: "create", &random)),
                 "state": ["count": .int(Int.random(in: 0..<4, using: &random))],
             ]
+        case 8 where random.oneIn(2): return dropChosen(&random)
         case 8: return ["op": "drop", "store": .string(address(for: "drop", &random))]
         case 9..<13:
             var request = filter(&random)
@@ -171,6 +172,15 @@ struct GuestRequests {
         case 28: return ["op": "types", "type": .string(["a", "b", "z"].randomElement(using: &random)!)]
         default: return ["op": "sync"]
         }
+    }
+
+    /// Of stores that both worlds have, by what they are like.
+    private func dropChosen(_ random: inout SeededGenerator) -> JSONObject {
+        let type = Self.types.randomElement(using: &random)!
+        let text = condition(&random).string.map { " && (\($0))" } ?? ""
+        return [
+            "op": "drop", "type": .string(type), "where": .string("store.startsWith('\(type)/v')\(text)"),
+        ]
     }
 
     private func dispatch(_ past: Int, _ random: inout SeededGenerator) -> JSONObject {

@@ -88,6 +88,32 @@ def log_filters_and_pauses():
         nothing_wrong(world)
 
 
+def log_shows_what_is_about_stores_like_this():
+    """An expression leaves the commits that may concern a store for which it holds now."""
+    with World() as world:
+        world.start_daemon()
+        client = world.client()
+        client.dispatch("counter/kitchen", "increment", by=4)
+        client.dispatch("counter/hall", "increment")
+        client.dispatch("door/front", "rang")
+        client.ask(op="dispatch", type="counter", action="increment")
+        page = world.open("log")
+        until(lambda: len(_rows(page)) == 12, "all is shown")
+        revisions = lambda: [int(row["revision"]) for row in _rows(page)]
+        page.type("#log-where", "count > 2")
+        made = next(commit["revision"] for commit in world.command("log", "--since", "0") if "counter/kitchen" in commit.get("created", {}))
+        until(lambda: revisions() == [12, 9, made], f"commits about one counter are shown, not {revisions()}")
+        client.dispatch("counter/hall", "increment", by=4)
+        until(lambda: revisions()[:4] == [13, 12, 10, 9], f"commits about both counters are shown, not {revisions()}")
+        page.type("#log-where", "count >")
+        page.wait_text("#log-where-problem", "line 1, column")
+        check(revisions()[:4] == [13, 12, 10, 9], "A wrong expression changes what is shown.")
+        page.run("const one = document.querySelector('#log-where'); one.value = ''; one.dispatchEvent(new Event('input'));")
+        until(lambda: len(revisions()) == 13, "all is shown again")
+        equal(page.text("#log-where-problem"), "", "the problem of no expression")
+        nothing_wrong(world)
+
+
 def a_commit_shows_the_states_around_it():
     """A click on a commit shows who, which actions, and what differs, as `fluxbus diff` tells it."""
     with World() as world:

@@ -72,6 +72,52 @@ def filter_by_glob():
         nothing_wrong(world)
 
 
+def filter_by_where():
+    """An expression chooses stores, live and in the past; a wrong one is told beside it, with the place."""
+    with World() as world:
+        page = world.open()
+        client = world.client()
+        page.wait_text("#stores-counts", "8 stores")
+        shown = lambda prefix="stores": [row["name"] for row in world.rows(prefix) if row["kind"] == "store"]
+        client.dispatch("counter/hall", "increment", by=3)
+        page.type("#stores-where", "count > 2")
+        page.wait_text("#stores-counts", "1 of 8 stores")
+        equal(shown(), ["hall"], "stores that count more than 2")
+        client.dispatch("counter/kitchen", "increment", by=4)
+        page.wait_text("#stores-counts", "2 of 8 stores")
+        equal(shown(), ["hall", "kitchen"], "stores that count more than 2 by now")
+        client.dispatch("counter/hall", "reset")
+        page.wait_text("#stores-counts", "1 of 8 stores")
+        page.type("#stores-filter", "nothing")
+        page.wait_text("#panel-stores .empty", "No store matches this filter.")
+        page.type("#stores-filter", "*/*")
+        page.type("#stores-where", "count > 2 && (count < ")
+        problem = page.wait_text("#stores-where-problem", "line 1, column")
+        check("count > 2 && (count <" in problem, f"The expression is not shown: {problem}")
+        equal(page.run("return [document.querySelector('#stores-where').ariaInvalid, document.querySelector('#stores-where-problem mark').textContent];"),
+              ["true", "…"], "the place of the mistake")
+        equal(shown(), ["kitchen"], "stores while the expression is wrong")
+        page.type("#stores-where", "count >> 2")
+        page.wait("return document.querySelector('#stores-where-problem mark').textContent === '> 2';", "the mistake is marked")
+        page.type("#stores-where", '{">":[{"var":"count"},2]}')
+        page.wait("return document.querySelector('#stores-where-problem').textContent === '' && !document.querySelector('#stores-where').ariaInvalid;", "JsonLogic is right")
+        page.wait_text("#stores-counts", "1 of 8 stores")
+        page.run("const one = document.querySelector('#stores-where'); one.value = ''; one.dispatchEvent(new Event('input'));")
+        page.wait_text("#stores-counts", "8 of 8 stores")
+        world.go("time/9")
+        page.wait_text("#time-moment", "Revision 9 of 11")
+        page.type("#time-where", "count > 2")
+        page.wait_text("#time-counts", "1 of 8 stores")
+        equal(shown("time"), ["hall"], "stores that counted more than 2 then")
+        page.press("tab")
+        page.run("document.activeElement.blur();")
+        page.press("]")
+        page.wait_text("#time-counts", "2 of 8 stores")
+        page.type("#time-where", "count >")
+        page.wait_text("#time-where-problem", "line 1, column")
+        nothing_wrong(world)
+
+
 def details_tell_who_set_a_value():
     """A member's details show its value and its origin as `fluxbus blame` does."""
     with World() as world:
