@@ -2,7 +2,8 @@ import BusJSON
 import BusLogic
 import BusSource
 
-/// One test of a state type, as a file says it: stores and a time to begin with, dispatches, and what holds after them.
+/// One test of a state type or of a view, as a file says it: stores and a time to begin with, dispatches, and what holds after
+/// them.
 package struct TypeTest: Sendable {
     /// A dispatch, or only time that passes.
     struct Step: Sendable {
@@ -34,6 +35,8 @@ package struct TypeTest: Sendable {
     package let type: String
     package let place: Place
     let store: String
+    /// The store is one of a view: the bus makes it of the others.
+    let isOfView: Bool
     let given: LocatedObject?
     let others: [OtherStore]
     /// When it begins, in milliseconds since 1970.

@@ -23,6 +23,7 @@ struct TypeTestReader {
     private static let standardUser = 1000
 
     private var declared: DeclaredType? { type as? DeclaredType }
+    private var view: ViewRules? { declared?.view }
 
     /// Reads a list of tests; adds what is wrong with each.
     func read(_ source: LocatedValue, _ errors: inout [SourceError]) -> [TypeTest] {
@@ -45,32 +46,55 @@ struct TypeTestReader {
     private func test(_ source: LocatedValue) throws(SourceError) -> TypeTest {
         let test = try source.object("each test")
         try test.refuseMembers(besides: Self.members, of: "a test")
+        for name in view == nil ? [] : ["given", "rejected", "returns"] {
+            guard let member = test.member(name) else { continue }
+            throw SourceError(
+                "\(name) is for tests of types; say in stores what the view is made of, and in state what it is then.",
+                at: member.place)
+        }
         let given = try test["given"]?.object("given")
         if let given { try check(state: given, of: type) }
         let rejection = try rejection(test["rejected"])
-        let steps = try steps(test, rejection)
-        guard Self.expectations.contains(where: { test[$0] != nil }) else {
+        let steps = view != nil && test["dispatch"] == nil ? [] : try steps(test, rejection)
+        let expectations =
+            view == nil ? Self.expectations : steps.isEmpty ? ["state"] : ["state", "unchanged"]
+        guard expectations.contains(where: { test[$0] != nil }) else {
             throw SourceError(
-                "Nothing can fail here; say what holds afterwards: state, rejected, unchanged or returns.",
+                "Nothing can fail here; say what holds afterwards: \(Self.choice(of: expectations)).",
                 at: test.place)
         }
         if let unchanged = test["unchanged"], try !unchanged.bool("unchanged") {
             throw unchanged.failure("unchanged is true or left out; write what changes as state.")
         }
-        if let state = test["state"] { try check(part: state.object("state")) }
+        if let state = test["state"], view == nil || state.json != .null {
+            try check(part: state.object("state"))
+        }
         return TypeTest(
             name: try test["name"]?.string("name") ?? steps.last { $0.request != nil }?.action
                 ?? "time passes",
             type: type.name, place: test.place,
-            store:
-                "\(type.name)/\(try test["store"].map { (name) throws(SourceError) in try self.name(name) } ?? "main")",
-            given: given, others: try others(test["stores"]), time: try time(test["time"]),
+            store: "\(type.name)/\(try name(of: test))", isOfView: view != nil, given: given,
+            others: try others(test["stores"]), time: try time(test["time"]),
             uid: try test["uid"]?.int("uid", in: 0...Int(UInt32.max)) ?? Self.standardUser, steps: steps,
             state: test["state"], rejection: rejection, unchanged: test.member("unchanged")?.place,
             result: test["returns"])
     }
 
-    private func name(_ source: LocatedValue) throws(SourceError) -> String {
+    private static func choice(of words: [String]) -> String {
+        words.count == 1
+            ? words[0] : words.dropLast().joined(separator: ", ") + " or " + words[words.count - 1]
+    }
+
+    /// The name of the store that is tested.
+    private func name(of test: LocatedObject) throws(SourceError) -> String {
+        guard let source = test["store"] else {
+            guard view?.hasOneStore ?? true else {
+                throw SourceError(
+                    "\(type.name) has a store for each value of by; name the one that is tested: store: …",
+                    at: test.place)
+            }
+            return view == nil ? "main" : "all"
+        }
         let name = try source.string("store")
         guard !name.contains("/") else {
             throw source.failure("store is the name of one \(type.name); leave out what is before the slash.")
@@ -241,6 +265,10 @@ struct TypeTestReader {
         _ mayBeRefused: Bool
     ) throws(SourceError) -> TypeTest.Step {
         let given = try payload?.object("payload").json ?? [:]
+        if view != nil, target["store"] == .null {
+            throw source.failure(
+                "A view has no actions; say where this one goes: { action: \(action), store: TYPE/NAME }.")
+        }
         let name = (target["store"] ?? target["type"])?.string?.prefix { $0 != "/" }
         if let type = name.map({ types[String($0)] }) ?? type {
             guard let index = index(of: action, in: type) else {

@@ -13,7 +13,9 @@ struct TypeTestRun {
 
     /// Adds what does not hold; throws what keeps the test from going on.
     mutating func run(_ failures: inout [SourceError]) throws(SourceError) {
-        try create(test.store, test.given?.json ?? [:], at: test.given?.place ?? test.place)
+        if !test.isOfView {
+            try create(test.store, test.given?.json ?? [:], at: test.given?.place ?? test.place)
+        }
         for other in test.others { try create(other.address, other.state, at: other.place) }
         let before = bus.state(of: test.store)
         let last = test.steps.lastIndex { $0.request != nil }

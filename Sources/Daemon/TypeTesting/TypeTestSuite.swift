@@ -75,7 +75,7 @@ package struct TypeTestSuite: Sendable {
         return failures
     }
 
-    /// The types of a test's stores with those that they wait for: all, where a dispatch goes to all.
+    /// The types of a test's stores with those that they wait for, or are made of: all, where a dispatch goes to all.
     private func needed(by test: TypeTest) -> [any StateType] {
         var names = [test.type] + test.others.map { String($0.address.prefix { $0 != "/" }) }
         for step in test.steps {
@@ -87,7 +87,7 @@ package struct TypeTestSuite: Sendable {
         while let name = names.popLast() {
             guard found[name] == nil, let type = types[name] else { continue }
             found[name] = type
-            names += type.waitFor
+            names += type.waitFor + ((type as? DeclaredType)?.view?.sources ?? [])
         }
         return found.values.sorted { UTF8Order.precedes($0.name, $1.name) }
     }

@@ -159,6 +159,71 @@ struct TypeTestTests {
         #expect(failures == ["0.yaml:6:24: Too many timers are due in this time; one sets itself again."])
     }
 
+    private static let lamp = """
+        type: lamp
+        initial: { on: false, room: hall }
+        actions: { toggle: { toggle: [on] }, move: { payload: { to: string }, set: { room: = payload.to } } }
+        """
+
+    /// A view is tested by the stores that it is made of.
+    @Test func viewsHaveTestsToo() throws {
+        let rooms = """
+            view: rooms
+            of: lamp
+            by: room
+            values: { lamps: count(), lit: count(on) }
+            computed: { isDark: lit == 0 }
+            tests:
+              - stores: { lamp/a: { on: true }, lamp/b: {}, lamp/c: { room: attic } }
+                store: hall
+                state: { lamps: 2, lit: 1, isDark: false }
+              - { stores: { lamp/a: {} }, store: attic, state: null }
+              - stores: { lamp/a: {}, lamp/b: {} }
+                store: hall
+                dispatch: [{ action: toggle, store: lamp/a }, { action: toggle, type: lamp }]
+                state: { lit: 1 }
+              - stores: { lamp/a: {} }
+                store: hall
+                dispatch: { action: move, store: lamp/a, payload: { to: hall } }
+                unchanged: true
+
+            """
+        let house = """
+            view: house
+            of: rooms
+            values: { dark: count(isDark) }
+            tests: [{ stores: { lamp/a: {}, lamp/b: { room: attic } }, state: { dark: 2 } }, { state: { dark: 0 } }]
+            """
+        #expect(try failures(Self.lamp, rooms, house) == [])
+        let wrong = "  - { stores: { lamp/a: {} }, store: hall, state: { lamps: 2 } }"
+        #expect(
+            try failures(Self.lamp, rooms + wrong, house)
+                == ["1.yaml:18:59: lamps is 1, not 2."])
+    }
+
+    @Test(
+        arguments: [
+            ("stores: { lamp/a: {} }", "5:5: Nothing can fail here; say what holds afterwards: state."),
+            ("unchanged: true", "5:5: Nothing can fail here; say what holds afterwards: state."),
+            ("{ given: { n: 1 }, state: { n: 1 } }", "5:7: given is for tests of types; "),
+            ("{ dispatch: toggle, state: { n: 1 } }", "5:17: A view has no actions; "),
+            ("state: { m: 1 }", "5:14: lamps has no member m; did you mean `n`?"),
+            ("{ state: { n: 1 }, store: house }", nil), ("state: { n: 0 }", nil),
+        ])
+    func mistakesInTestsOfViewsAreTold(_ test: String, _ mistake: String?) throws {
+        let view = "view: lamps\nof: lamp\nvalues: { n: count() }\ntests:\n  - \(test)"
+        let told = try failures(Self.lamp, view)
+        if let mistake {
+            #expect(told.count == 1 && told[0].hasPrefix("1.yaml:" + mistake), "\(told)")
+        } else if test.contains("house") {
+            #expect(told == ["1.yaml:5:14: The state is not there."])
+        } else {
+            #expect(told == [])
+        }
+        let keyed = "view: lamps\nof: lamp\nby: on\nvalues: { n: count() }\ntests:\n  - state: { n: 1 }"
+        #expect(try failures(Self.lamp, keyed)[0].contains("has a store for each value of by; name the one"))
+    }
+
     @Test func testsAreNoPartOfTheDefinition() throws {
         let text = thermostat + "  - { dispatch: boost, state: { target: 22 } }\n"
         let type = try TypeCatalog([.init(name: "a.yaml", bytes: Array(text.utf8))]).types[0]
@@ -173,12 +238,13 @@ struct TypeTestTests {
             TypeTestSuite(
                 try TypeCatalog(directory: Repository.sampleTypes), in: Repository.sampleTypes, &errors)
         ]
-        for block in try MarkdownPage("Sources/Core/BusLogic/BusLogic.docc/Types.md").blocks("types") {
-            // What waits for another type has no tests there.
+        let blocks = try MarkdownPage("Sources/Core/BusLogic/BusLogic.docc/Types.md").blocks("types")
+        for (place, block) in blocks.enumerated() {
+            // What waits for another type has no tests there, and a view follows the type that it reads.
             guard block.text.contains("\ntests:") else { continue }
-            let catalog = try TypeCatalog([
-                .init(name: "Types.md:\(block.line)", bytes: Array(block.text.utf8))
-            ])
+            let files = block.text.hasPrefix("view:") ? [blocks[place - 1], block] : [block]
+            let catalog = try TypeCatalog(
+                files.map { .init(name: "Types.md:\($0.line)", bytes: Array($0.text.utf8)) })
             suites.append(TypeTestSuite(catalog, in: nil, &errors))
         }
         #expect(errors == [] && suites.count > 1)

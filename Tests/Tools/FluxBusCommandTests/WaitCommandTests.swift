@@ -22,7 +22,9 @@ import Testing
         let comes = try bus(
             Self.begin("{}"),
             #"{"event":"change","sub":1,"from":1,"revision":2,"states":{"light/a":{"isOn":true}}}"#)
-        for arguments in [["light/*", "isOn"], ["light/*", "--until", "isOn"], ["light/?", "isOn", "--any"]] {
+        for arguments in [
+            ["light/*", "isOn"], ["light/*", "--until", "isOn"], ["light/?", "isOn", "--any"],
+        ] {
             #expect(try CommandRun(["wait"] + arguments, bus: comes.address).status == .success)
         }
         let stays = try wait("light/*", "isOn", "--none", "--timeout", "20ms", for: comes)

@@ -23,7 +23,8 @@ struct InspectorTests {
     private static let scenarios = [
         "stores_equal_what_the_command_line_says", "changes_show_at_once_and_flash", "filter_by_glob",
         "filter_by_where", "details_tell_who_set_a_value", "keyboard_alone_goes_through_the_page",
-        "log_shows_every_commit", "log_filters_and_pauses", "log_shows_what_is_about_stores_like_this", "a_commit_shows_the_states_around_it",
+        "log_shows_every_commit", "log_filters_and_pauses", "log_shows_what_is_about_stores_like_this",
+        "a_commit_shows_the_states_around_it",
         "older_commits_come_as_one_scrolls", "a_bus_without_a_log_shows_commits_as_they_come",
         "time_shows_any_revision", "two_marks_compare", "a_value_of_the_past_tells_its_origin",
         "revert_shows_first_what_it_changes",

@@ -7,7 +7,7 @@ import BusSource
 /// rules stand in `view`.
 extension DefinitionLoader {
     private static let viewMembers = [
-        "view", "summary", "of", "by", "where", "values", "computed", "expressions",
+        "view", "summary", "of", "by", "where", "values", "computed", "expressions", "tests",
     ]
     private static let ruleMembers = ["of", "by", "where", "values"]
     /// As many as there are bits for what each reads, about: more than one looks at together.
@@ -51,6 +51,7 @@ extension DefinitionLoader {
             sources: sources, key: expressions.key, condition: expressions.condition, values: values,
             shape: shape, bits: { computed.bits(of: $0) }, written)
         parts.definition = .object(definition(root, values))
+        parts.tests = root["tests"]
         return parts
     }
 
@@ -96,7 +97,6 @@ extension DefinitionLoader {
             "A view's members are its values; write what they are worked out by below values: instead of \(member.key):."
         case "let", "schemas":
             "\(member.key) is for state types; give the types that the view reads a computed value instead."
-        case "tests": "tests belong to the types that the view reads; leave them out here."
         default: FileWords.unknownKey(member.key, in: "a view", among: viewMembers)
         }
     }

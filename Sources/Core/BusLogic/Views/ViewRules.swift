@@ -35,6 +35,8 @@ package final class ViewRules: Sendable {
     package let sources: [String]
     let sourcePlaces: [Place]
     let key: ExpressionNode?
+    /// Without a key it has one store, `all`.
+    package var hasOneStore: Bool { key == nil }
     let condition: ExpressionNode?
     /// By the bytes of their names.
     package let values: [Value]

@@ -13,7 +13,8 @@ enum TypeFileSchema {
             "if": ["required": ["view"]], "then": view,
             "else": [
                 "required": ["type"], "anyOf": [["required": ["state"]], ["required": ["initial"]]],
-                "properties": nothing(for: viewMembers.keys),
+                "properties": .object(
+                    nothing(for: viewMembers.keys).merging(["tests": Part.reference("tests")])),
             ],
             "definitions": .object(definitions.merging(testDefinitions)),
             "properties": .object(members.merging(viewMembers)),
@@ -21,18 +22,18 @@ enum TypeFileSchema {
     }
 
     private static var view: JSON {
-        let shared = ["summary", "computed", "expressions"]
-        return [
-            "required": ["of", "values"],
-            "properties": nothing(for: members.keys.filter { !shared.contains($0) }),
-        ]
+        let shared = ["summary", "computed", "expressions", "tests"]
+        var properties = nothing(for: members.keys.filter { !shared.contains($0) })
+        properties["tests"] = Part.list(
+            "What `fluxbus types test` and `fluxbusd --check` run.", of: Part.reference("viewTest"))
+        return ["required": ["of", "values"], "properties": .object(properties)]
     }
 
     /// Members that are not there.
-    private static func nothing(for names: [String]) -> JSON {
+    private static func nothing(for names: [String]) -> JSONObject {
         var members = JSONObject()
         for name in names { members[name] = false }
-        return .object(members)
+        return members
     }
 
     private static var viewMembers: JSONObject {
@@ -66,7 +67,11 @@ enum TypeFileSchema {
             "additionalProperties": false, "definitions": .object(testDefinitions),
             "properties": [
                 "type": Part.text("The type that is tested; its file lies beside this one.", name),
-                "tests": Part.reference("tests"),
+                "tests": Part.list(
+                    "What `fluxbus types test` and `fluxbusd --check` run.",
+                    of: Part.either(
+                        "A test of a type, or of a view.", Part.reference("test"), Part.reference("viewTest"))
+                ),
             ],
         ]
     }
@@ -120,7 +125,7 @@ enum TypeFileSchema {
                 "How states of earlier versions become states of this one: writes, by the version that they start from.",
                 of: Part.reference("writes"), names: "^[0-9]+$"),
             "expressions": Part.words("Texts that begin with = are expressions, as in every file.", ["cel"]),
-            "tests": Part.reference("tests"),
+            "tests": Part.value("Tests of it; they are no part of the definition.", "array"),
         ]
     }
 
@@ -287,6 +292,22 @@ enum TypeFileSchema {
 
     // MARK: Tests
 
+    private static let testStores = Part.map(
+        "Other stores that are there, with members of their states.", of: ["type": "object"],
+        names: "^[^/]+/.+$")
+    private static let testTime = Part.either(
+        "When it begins, in UTC.",
+        [
+            "type": "string",
+            "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}(T[0-9]{2}:[0-9]{2}(:[0-9]{2})?Z)?$",
+        ], ["type": "number"])
+    private static let testUser: JSON = [
+        "description": "The user who dispatches (1000).", "type": "integer", "minimum": 0,
+    ]
+    private static let testUnchanged: JSON = [
+        "description": "That the state is as it was at the beginning.", "const": true,
+    ]
+
     private static let testDefinitions: JSONObject = [
         "tests": Part.list(
             "What `fluxbus types test` and `fluxbusd --check` run.", of: Part.reference("test")),
@@ -296,17 +317,8 @@ enum TypeFileSchema {
                 "name": Part.text("What it shows."),
                 "given": Part.value(
                     "Members of the state to begin with; the others are those of a new store.", "object"),
-                "stores": Part.map(
-                    "Other stores that are there, with members of their states.", of: ["type": "object"],
-                    names: "^[^/]+/.+$"),
-                "store": Part.text("The name of the store (main).", "^[^/]+$"),
-                "time": Part.either(
-                    "When it begins, in UTC.",
-                    [
-                        "type": "string",
-                        "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}(T[0-9]{2}:[0-9]{2}(:[0-9]{2})?Z)?$",
-                    ], ["type": "number"]),
-                "uid": ["description": "The user who dispatches (1000).", "type": "integer", "minimum": 0],
+                "stores": testStores, "store": Part.text("The name of the store (main).", "^[^/]+$"),
+                "time": testTime, "uid": testUser,
                 "payload": Part.value("The payload of the dispatch.", "object"),
                 "dispatch": Part.oneOrMore(
                     "The action, or several, one after the other.", Part.reference("step")),
@@ -315,7 +327,7 @@ enum TypeFileSchema {
                 "rejected": Part.either(
                     "That the last dispatch is rejected: a part of the reason, or true.", ["type": "string"],
                     ["const": true]),
-                "unchanged": ["description": "That the state is as it was at the beginning.", "const": true],
+                "unchanged": testUnchanged,
                 "returns": Part.value("What the last dispatch returns."),
             ], required: ["dispatch"],
             [
@@ -323,6 +335,22 @@ enum TypeFileSchema {
                     ["required": ["state"]], ["required": ["rejected"]], ["required": ["unchanged"]],
                     ["required": ["returns"]],
                 ]
+            ]),
+        "viewTest": Part.object(
+            "A test of a view: the stores that it is made of, and what it is then.",
+            [
+                "name": Part.text("What it shows."), "stores": testStores,
+                "store": Part.text("The name of the view's store (all).", "^[^/]+$"), "time": testTime,
+                "uid": testUser, "payload": Part.value("The payload of the dispatch.", "object"),
+                "dispatch": Part.oneOrMore(
+                    "What happens to the stores, or only time that passes.", Part.reference("step")),
+                "state": Part.either(
+                    "A part of the state afterwards; null says that the store is not there.",
+                    ["type": "object"], ["type": "null"]),
+                "unchanged": testUnchanged,
+            ],
+            [
+                "anyOf": [["required": ["state"]], ["required": ["dispatch", "unchanged"]]]
             ]),
         "step": Part.either(
             "A dispatch: the action's name, or an object.", ["type": "string"],

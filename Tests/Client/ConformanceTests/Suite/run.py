@@ -245,9 +245,9 @@ class Daemon:
         await self.process.wait()
         await self.errors
 
-    async def states(self):
+    async def states(self, where="true"):
         reader, writer = await asyncio.open_unix_connection(self.path, limit=1 << 26)
-        writer.write(b'{"op":"get","type":"counter"}\n')
+        writer.write(json.dumps({"op": "get", "type": "counter", "where": where}).encode() + b"\n")
         reply = json.loads(await reader.readline())
         writer.close()
         return reply["states"]
@@ -330,6 +330,8 @@ async def run_live(scenario, driver, place, seed):
     try:
         await driver.value({"do": "connect", "address": f"unix:{proxy.path}"})
         await driver.value({"do": "mirror", "name": "all", "target": "counter"})
+        if "where" in live:
+            await driver.value({"do": "mirror", "name": "set", "target": "counter", "where": live["where"]})
         sent, under, kills, counts, failed = 0, set(), live.get("kills", 0), {"main": 0, "other": 0}, {}
         due = order.randrange(50, 300)
         while sent < live.get("dispatches", 0) * scale or not proxy.done.is_set() or kills:
@@ -366,11 +368,25 @@ async def run_live(scenario, driver, place, seed):
         found = {name: state["count"] for name, state in states.items()}
         if live.get("exact", True) and found != wanted:
             raise Failure(f"the bus holds {found}; what was answered makes {wanted}")
+        if "where" in live:
+            await compare_set(live["where"], driver, daemon)
         print(f"  {sent} dispatches, {proxy.connections} connections, {failed or 'no'} failures", file=sys.stderr)
         await driver.value({"do": "close"})
     finally:
         proxy.stop()
         await daemon.kill()
+
+
+async def compare_set(where, driver, daemon):
+    """The mirror by value is what the bus says, once it has heard of a commit that changed the set."""
+    before, now, changed = await daemon.states(where), None, None
+    while changed is None:
+        last = await driver.value({"do": "dispatch", "target": "counter/main", "action": "increment", "payload": {"by": 1}})
+        now = await daemon.states(where)
+        changed = last["revision"] if now != before else None
+    shown = await driver.value({"do": "until", "name": "set", "revision": changed})
+    if shown != now:
+        raise Failure(f"the mirror by value shows {shown}, the bus {now}")
 
 
 def count(finished, counts, failed):
