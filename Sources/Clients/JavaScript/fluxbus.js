@@ -133,6 +133,8 @@ export class Mirror extends Map {
 	}
 	_granted() { this.#parts = []; }
 	_take(event, epoch) {
+		// Only a first part has `from`: what came of a change that begins anew is forgotten.
+		if (event.from !== undefined) this.#parts = [];
 		if (event.event === "change") this.#parts.push(event);
 		if (event.more) return;
 		const parts = this.#parts.splice(0), {reset = false, from} = parts[0] ?? {reset: true};

@@ -113,6 +113,17 @@ struct AccessModel {
         rules(of: uid).contains { $0.allows(word) && covers($0, store) }
     }
 
+    func mayDropAll(_ uid: Int, of type: String) -> Bool {
+        rules(of: uid).contains { $0.allows("drop") && coversAll($0, type) }
+    }
+
+    /// Whether the count of all stores of a type is shown.
+    func showsCounts(_ uid: Int, ofAll type: String) -> Bool {
+        rules(of: uid).contains {
+            $0.allows("read") && coversAll($0, type) && $0.select?.contains("/count") ?? true
+        }
+    }
+
     func mayCreate(_ uid: Int, _ store: String, count: Int) -> Bool {
         rules(of: uid).contains { $0.allows("create") && covers($0, store) && count < $0.below ?? .max }
     }

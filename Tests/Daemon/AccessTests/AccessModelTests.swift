@@ -117,6 +117,10 @@ import Testing
             if !model.may(uid, "create", store) { return (line, ("forbidden", nil)) }
             if state != nil { return (line, ("exists", nil)) }
             return (line, (model.mayCreate(uid, store, count: 2) ? "ok" : "forbidden", nil))
+        case 7 where Bool.random(using: &random):
+            let line = #"{"op":"drop","type":"\#(type)","where":"count > 4"}"#
+            let isAllowed = model.mayDropAll(uid, of: type) && model.showsCounts(uid, ofAll: type)
+            return (line, (isAllowed ? "ok" : "forbidden", nil))
         case 7:
             let line = #"{"op":"drop","store":"\#(store)"}"#
             if !model.may(uid, "drop", store) { return (line, ("forbidden", nil)) }

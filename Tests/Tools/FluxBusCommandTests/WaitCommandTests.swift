@@ -1,10 +1,10 @@
-import BusJSON
+import FluxBusCommand
 import TestServer
 import Testing
 
 /// `wait` for several stores.
 @Suite struct WaitCommandTests {
-    private static let begin = { (states: String) in
+    private static func begin(_ states: String) -> String {
         #"{"event":"change","sub":1,"from":0,"revision":1,"reset":true,"states":\#(states)}"#
     }
 

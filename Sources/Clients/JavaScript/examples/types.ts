@@ -7,6 +7,8 @@ export async function run(): Promise<number> {
 	const bus = await connect("unix:/run/fluxbus/bus.sock", {client: "example", linger: 10, backOff: [50, 1000]});
 	const reply = await bus.dispatch("counter/a", "increment", {by: 2n ** 60n}, {signal: new AbortController().signal});
 	await bus.batch([["counter/a", "increment", {by: 1}], ["counter", "reset"]]);
+	await bus.drop("counter", {where: "count > 9"});
+	await bus.batch([{op: "drop", type: "counter", where: {"var": "isEven"}}, {type: "counter", action: "reset", where: "count < 0"}]);
 	const mirror: Mirror<Counter> = await bus.mirror<Counter>("counter");
 	for await (const change of mirror) {
 		const latest: Change<Counter> = change;

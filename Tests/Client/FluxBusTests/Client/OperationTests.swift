@@ -95,6 +95,22 @@ import Testing
         #expect(reply.matched == 1 && reply.changed == 1)
     }
 
+    @Test func storesGoByWhatTheyAreLike() async throws {
+        let live = try LiveBus()
+        let bus = try await live.connect()
+        for count in 0..<4 { try await bus.create("counter/\(count)", state: ["count": .int(count)]) }
+        let reply = try await bus.drop(type: "counter", where: "count > 1")
+        #expect(reply.matched == 2 && reply.changed == 2)
+        let steps: [BatchStep] = [
+            .action("increment", to: .type("counter"), where: "count == 1"),
+            .drop(type: "counter", where: [">": [["var": "count"], 1]]),
+        ]
+        #expect(try await bus.dispatch(steps, returning: .states)["dropped"] == ["counter/1"])
+        let left = try await bus.stores().stores.map(\.address)
+        #expect(left.sorted() == ["counter/0", "counter/main"])
+        await #expect(throws: BusError.self) { try await bus.drop(type: "nothing", where: "true") }
+    }
+
     @Test func unacknowledgedDispatchIsCommittedAndItsFailureIsTold() async throws {
         let live = try LiveBus()
         let bus = try await live.connect()
