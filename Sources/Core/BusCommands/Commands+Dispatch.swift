@@ -85,6 +85,10 @@ extension Commands {
             if let grants = caller.grants { try machine.addConditions(grants) }
             try machine.requireBudget()
             let matched = try host.apply(by: caller.principal, spending: .max)
+            // A drop by value that means no store.
+            if batch != nil, !request.present.contains(.actions), machine.plan.storeSteps.isEmpty {
+                return CommandReply(.outcome, revision: machine.revision)
+            }
             return isDryRun
                 ? rehearsal(form ?? .changes, matched: matched, by: caller)
                 : commit(key, form, matched: matched, by: caller, host)

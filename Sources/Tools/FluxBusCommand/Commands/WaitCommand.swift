@@ -81,7 +81,7 @@ package enum Quantifier: String, EnumerableFlag {
 
     package static func help(for value: Quantifier) -> ArgumentHelp? {
         switch value {
-        case .any: "It must hold on one of the stores (the default)."
+        case .any: "It must hold on one of the stores."
         case .all: "It must hold on each of the stores, of which there is one at least."
         case .none: "It must hold on none of the stores; without an expression, there must be none."
         }

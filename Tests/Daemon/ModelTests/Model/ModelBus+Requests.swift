@@ -262,10 +262,10 @@ extension ModelBus {
         guard chosen.allSatisfy({ mayChange(world.stores[$0]!, principal) }) else {
             throw Refusal("forbidden")
         }
+        if chosen.isEmpty { return ["revision": .int(revision), "matched": 0, "changed": 0] }
         var next = world
         for address in chosen { next.drop(address) }
-        var details: JSONObject = [:]
-        if !chosen.isEmpty { details["dropped"] = .array(chosen.map(JSON.string)) }
+        var details: JSONObject = ["dropped": .array(chosen.map(JSON.string))]
         details["key"] = request["key"]
         commit(next, principal, details: details)
         var reply: JSONObject = ["revision": .int(revision)]
