@@ -198,7 +198,7 @@ struct TypeTestTests {
         let wrong = "  - { stores: { lamp/a: {} }, store: hall, state: { lamps: 2 } }"
         #expect(
             try failures(Self.lamp, rooms + wrong, house)
-                == ["1.yaml:18:59: lamps is 1, not 2."])
+                == ["1.yaml:19:60: lamps is 1, not 2."])
     }
 
     @Test(
