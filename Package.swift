@@ -401,7 +401,7 @@ let package = Package(
         .testTarget(
             name: "SystemdTests",
             dependencies: [
-                "BusJSON", "BusLogic", "BusProtocol", "BusServer", "BusState", "CSystemd", "Systemd",
+                "BusJSON", "BusLogic", "BusProtocol", "BusServer", "BusState", "BusSystem", "CSystemd", "Systemd",
                 "TestCertificates", "TestFiles", "TestServer", "TestStorage", "fluxbus", "fluxbus-web",
                 "fluxbusd", "systemd-probe",
                 logging,

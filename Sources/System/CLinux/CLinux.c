@@ -12,6 +12,7 @@
 #include <sys/eventfd.h>
 #include <sys/prctl.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -116,6 +117,8 @@ int linux_identify_file(const char *path, uint64_t *device, uint64_t *inode, uin
 static int remove_entry(const char *path, const struct stat *status, int kind, struct FTW *place) { return remove(path); }
 
 void linux_remove_tree(const char *path) { nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS); }
+
+int linux_memory_file(const char *name) { return memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING); }
 
 int linux_event_descriptor(void) { return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); }
 

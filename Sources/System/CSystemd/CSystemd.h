@@ -88,11 +88,7 @@ static inline ssize_t systemd_receive(int socket, void *buffer, size_t size, int
     return count;
 }
 
-/* A file in memory that can be sealed, closed on exec; and its seals. The numbers are the kernel's. */
-extern int memfd_create(const char *name, unsigned int flags);
-static inline int systemd_memory_file(const char *name) {
-    return memfd_create(name, 0x0001U /* MFD_CLOEXEC */ | 0x0002U /* MFD_ALLOW_SEALING */);
-}
+/* The seals of a file in memory. The numbers are the kernel's. */
 static const int systemd_add_seals = 1033; /* F_ADD_SEALS */
 static const int systemd_get_seals = 1034; /* F_GET_SEALS */
 static const int systemd_all_seals = 0x000f; /* F_SEAL_SEAL | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE */

@@ -176,6 +176,16 @@ package struct CommandFailure: Error, Equatable {
         message = CommandWords.sentence(error.message).endingSentence(with: Self.advice(for: error))
     }
 
+    /// Whatever a command has thrown.
+    init(of error: any Error) {
+        self =
+            switch error {
+            case let failure as CommandFailure: failure
+            case let error as BusError: CommandFailure(error)
+            default: CommandFailure(.internal, "Unexpected error: \(error).")
+            }
+    }
+
     private static func advice(for error: BusError) -> String? {
         switch error.code {
         case .unreachable: "start fluxbusd, or name another bus with --address or $FLUXBUS_ADDRESS"

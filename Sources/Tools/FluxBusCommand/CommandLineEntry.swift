@@ -17,10 +17,12 @@ package enum CommandLineEntry {
         }
     }
 
-    /// The arguments, in which an expression such as `-1 + n` begins with a space, so that it is none of the options.
+    /// The arguments, in which an expression such as `-1 + n` begins with a space, so that it is none of the options. What stands
+    /// behind `--` is left as it is.
     package static func shielded(_ arguments: [String]) -> [String] {
-        guard arguments.contains("eval") || arguments.contains("wait") else { return arguments }
-        return arguments.map { $0.contains(/^-+[^-A-Za-z]/) ? " " + $0 : $0 }
+        let own = arguments.prefix { $0 != "--" }
+        guard !Set(own).isDisjoint(with: ["eval", "wait", "on"]) else { return arguments }
+        return own.map { $0.contains(/^-+[^-A-Za-z]/) ? " " + $0 : $0 } + arguments[own.endIndex...]
     }
 
     /// If the first word, or the one after `help`, is not a command: a sentence that names the likely one. Nil when it is

@@ -33,6 +33,7 @@ package struct RootCommand: ParsableCommand {
                     WatchCommand.self, GetCommand.self, ListCommand.self, CreateCommand.self,
                     DropCommand.self, WaitCommand.self, EvalCommand.self,
                 ]),
+            CommandGroup(name: "Automation", subcommands: [OnCommand.self, LockCommand.self]),
             CommandGroup(
                 name: "Time travel",
                 subcommands: [
@@ -64,31 +65,36 @@ package protocol BusCommand: ParsableCommand {
 
 extension BusCommand {
     package func run() throws {
-        let status = execute(in: .process())
-        if status != .success { throw ExitCode(status.rawValue) }
+        let status = end(in: .process())
+        if status != CommandStatus.success.rawValue { throw ExitCode(status) }
     }
 
     /// Runs the command, reports errors on the context's messages, and returns the exit status.
     package func execute(in context: CommandContext) -> CommandStatus {
+        CommandStatus(rawValue: end(in: context)) ?? .internal
+    }
+
+    /// The same, where the status may be that of a program that it ran.
+    private func end(in context: CommandContext) -> Int32 {
         let session = CommandSession(options: options, context: context)
         do {
             let status = try perform(in: session)
             try session.console.flush()
-            return status
+            return status.rawValue
+        } catch let end as ProgramEnd {
+            return end.status
         } catch {
             // What was written before the failure belongs to the result.
             try? session.console.flush()
-            let failure =
-                switch error {
-                case let failure as CommandFailure: failure
-                case let error as BusError: CommandFailure(error)
-                default: CommandFailure(.internal, "Unexpected error: \(error).")
-                }
+            let failure = CommandFailure(of: error)
             session.console.report(failure)
-            return failure.status
+            return failure.status.rawValue
         }
     }
 }
+
+/// A command ends as a program that it ran has ended, or as the number of a signal says.
+struct ProgramEnd: Error { let status: Int32 }
 
 /// The bus's errors in the words of a command line: they speak of operations and members of the protocol, and who typed a
 /// command knows commands and flags.

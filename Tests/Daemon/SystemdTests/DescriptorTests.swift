@@ -1,4 +1,4 @@
-import CSystemd
+import BusSystem
 import Glibc
 import Systemd
 import Testing
@@ -42,7 +42,7 @@ import Testing
     }
 
     @Test func unsealedFilesAreNotRead() throws {
-        let file = systemd_memory_file("test")
+        let file = try MemoryFile.write(UnsafeRawBufferPointer(start: nil, count: 0), name: "test")
         defer { close(file) }
         let error = #expect(throws: SystemdError.self) { try StoredState.read(file, limit: 10) }
         #expect(error?.code == .descriptor)

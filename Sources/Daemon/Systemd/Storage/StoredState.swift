@@ -1,3 +1,4 @@
+import BusSystem
 import CSystemd
 import Glibc
 
@@ -22,20 +23,15 @@ public enum StoredState {
 
     /// Writes the bytes into a new sealed file, which the caller owns.
     public static func write(_ bytes: UnsafeRawBufferPointer, name: String) throws(SystemdError) -> Int32 {
-        let file = systemd_memory_file(name)
-        guard file >= 0 else { throw SystemdError.failed("memfd_create") }
+        let file: Int32
+        do throws(SystemError) {
+            file = try MemoryFile.write(bytes, name: name)
+        } catch {
+            throw SystemdError.failed(
+                "Writing \(bytes.count) bytes into memory", error.code, advice: "Raise MemoryMax= of the service.")
+        }
         var isKept = false
         defer { if !isKept { close(file) } }
-        var rest = bytes[...]
-        while !rest.isEmpty {
-            let count = Glibc.write(file, UnsafeRawBufferPointer(rebasing: rest).baseAddress, rest.count)
-            if count < 0, errno == EINTR { continue }
-            guard count > 0 else {
-                throw SystemdError.failed(
-                    "Writing \(bytes.count) bytes into memory", advice: "Raise MemoryMax= of the service.")
-            }
-            rest = rest.dropFirst(count)
-        }
         guard fcntl(file, systemd_add_seals, systemd_all_seals) == 0 else {
             throw SystemdError.failed("Sealing a file in memory")
         }

@@ -93,6 +93,9 @@ void linux_remove_tree(const char *path);
 /* A counter to wait for with poll: closed on exec, never blocking. */
 int linux_event_descriptor(void);
 
+/* A file in memory that can be sealed, closed on exec. */
+int linux_memory_file(const char *name);
+
 /* Waits for descriptors as poll does, for at most so many nanoseconds. */
 int linux_poll(struct pollfd *entries, size_t count, int64_t nanoseconds);
 

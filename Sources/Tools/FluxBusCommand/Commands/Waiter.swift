@@ -35,7 +35,7 @@ struct Waiter {
             do {
                 return try attempt(watched, until: deadline)
             } catch let error as BusError {
-                guard Watcher.mayPass(error), !looksOnce else { throw error }
+                guard Reconnection.mayPass(error), !looksOnce else { throw error }
                 guard !deadline.hasPassed else { throw timedOut(error) }
             }
             var left = Int(deadline.pollTimeout)

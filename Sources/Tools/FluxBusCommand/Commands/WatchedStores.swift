@@ -83,7 +83,7 @@ struct WatchedStores {
         case "change":
             isMidway = event["more"]?.bool == true
             if !isMidway { self.revision = revision }
-        case "bookmark": (self.revision, actions, repeated) = (revision, 0, 0)
+        case "bookmark", "gap": (self.revision, actions, repeated) = (revision, 0, 0)
         case "action":
             if revision == self.revision, repeated > 0 {
                 repeated -= 1

@@ -11,9 +11,6 @@ final class Watcher {
     /// The connection is gone, and another one may serve.
     private struct Lost: Error { let failure: CommandFailure }
 
-    private static let shortestPause = 50
-    private static let longestPause = 2000
-
     private let session: CommandSession
     private var remaining: Int?
     /// With actions beside changes: puts them in order.
@@ -122,25 +119,10 @@ final class Watcher {
 
     /// Another connection with the same subscriptions; nil when the reader of our output has closed it.
     private func reconnect() throws -> BusConnection? {
-        let span = session.options.timeout
-        try console.note(
-            "Connection lost; trying again "
-                + (span.duration == nil ? "until the bus answers." : "for \(span)."))
-        let deadline = session.replyDeadline
-        var pause = 0
+        var attempts = try Reconnection(session, for: session.options.timeout)
         while true {
-            do {
-                let connection = try session.connect(until: deadline)
-                try resubscribe(on: connection, until: deadline)
-                return connection
-            } catch let error as BusError where Self.mayPass(error) {
-                guard !deadline.hasPassed else {
-                    // Whatever the last failure was: what matters is that nothing answered all the time.
-                    throw CommandFailure(BusError(.unreachable, error.message))
-                }
-            }
-            pause = min(max(2 * pause, Self.shortestPause), Self.longestPause, Int(deadline.pollTimeout))
-            if isOutputClosed(after: pause) { return nil }
+            if let connection = try attempts.attempt(resubscribe) { return connection }
+            if isOutputClosed(after: attempts.pause) { return nil }
         }
     }
 
@@ -156,19 +138,12 @@ final class Watcher {
             next[index].resumed(reply)
         }
         watched = next
-        try console.note(
-            isSame
-                ? "Connected again, \(DispatchCommand.count(missed, "commit")) later."
-                : "Connected again; the bus has a new epoch, so this starts over with what there is now.")
-    }
-
-    static func mayPass(_ error: BusError) -> Bool {
-        [.unreachable, .closed, .timedOut, .unavailable].contains(error.code)
+        try Reconnection.tell(missed: isSame ? missed : nil, on: console)
     }
 
     /// Waits for this many milliseconds, or until the reader of our output closes it.
-    private func isOutputClosed(after pause: Int) -> Bool {
+    private func isOutputClosed(after pause: Int32) -> Bool {
         var entry = pollfd(fd: console.output.descriptor ?? -1, events: 0, revents: 0)
-        return poll(&entry, 1, Int32(pause)) > 0
+        return poll(&entry, 1, pause) > 0
     }
 }

@@ -30,9 +30,22 @@ package final class UserNames {
         return parts.isEmpty ? ScreenText.value(by) : ScreenText.safe(parts.joined(separator: " "))
     }
 
+    /// The same in one word, for programs: `ada`, or `1001` where no name is known; `token:sensor`, `certificate:CN=hall`. Nil for the
+    /// daemon.
+    package func account(_ by: JSON) -> String? {
+        if let uid = by["uid"]?.int { return userName(uid, by) ?? "\(uid)" }
+        for kind in ["token", "certificate"] {
+            if let name = by[kind]?.string { return "\(kind):\(name)" }
+        }
+        return nil
+    }
+
     private func user(_ uid: Int, _ by: JSON) -> String {
-        // The bus says the name where it has access rules; another member's users are not ours.
-        let name = by["user"]?.string ?? (by["member"] == nil ? self.name(of: uid) : nil)
-        return name.map { "\($0) (\(uid))" } ?? "uid \(uid)"
+        userName(uid, by).map { "\($0) (\(uid))" } ?? "uid \(uid)"
+    }
+
+    /// The bus says the name where it has access rules; another member's users are not ours.
+    private func userName(_ uid: Int, _ by: JSON) -> String? {
+        by["user"]?.string ?? (by["member"] == nil ? name(of: uid) : nil)
     }
 }

@@ -123,7 +123,7 @@ final class TopProgram {
             do {
                 link = .connected(try session.connect(until: Deadline(after: Self.attempt).earlier(deadline)))
                 view.trouble = nil
-            } catch let error as BusError where Watcher.mayPass(error) {
+            } catch let error as BusError where Reconnection.mayPass(error) {
                 guard !deadline.hasPassed else { throw BusError(.unreachable, error.message) }
                 link = .lost(until: deadline, next: now + Self.pause)
             }
@@ -154,7 +154,7 @@ final class TopProgram {
                 }
             }
         } catch {
-            guard Watcher.mayPass(error) else { throw error }
+            guard Reconnection.mayPass(error) else { throw error }
             lose()
             return true
         }

@@ -1,0 +1,232 @@
+import BusJSON
+import BusSystem
+import FluxBus
+import Glibc
+
+/// A store that one program at a time can create, and that goes unless that program renews it.
+///
+/// What it guarantees: while a command runs that was started by it, no other program has the lease, as long as this one is not
+/// stopped itself. So it counts the time from when it sent what the bus answered, not from when the answer came, and ends the command
+/// before the bus can give the lease to another.
+final class Lease {
+    /// The parts of its time after which it is renewed, and after which the command is told to end. At its end it is killed.
+    private static let renewal = 1.0 / 3
+    private static let ending = 2.0 / 3
+    /// After a renewal that the bus could not make now, the part of its time after which the next one is tried.
+    private static let repetition = 1.0 / 10
+
+    /// The times that follow from a renewal.
+    private struct Term {
+        let renewal: Deadline
+        let ending: Deadline
+        let end: Deadline
+
+        /// Sent now.
+        init(_ ttl: Duration) {
+            renewal = Deadline(after: ttl * Lease.renewal)
+            ending = Deadline(after: ttl * Lease.ending)
+            end = Deadline(after: ttl)
+        }
+    }
+
+    private let session: CommandSession
+    private let store: String
+    private let ttl: String?
+    private let bus: LastingConnection
+    /// Nobody else's name, so that nothing of anybody else's is renewed or dropped.
+    private let holder: String
+    /// How often it has been asked for, in keys: after a lost answer the same one, so that it is not created twice.
+    private var requests = 1
+    private var length = Duration.zero
+    private var term = Term(.zero)
+
+    init(_ session: CommandSession, store: String, ttl: String?) throws {
+        (self.session, self.store, self.ttl) = (session, store, ttl)
+        holder = "\(Self.hostName()) pid \(getpid()) \(String(UInt32.random(in: .min ... .max), radix: 16))"
+        bus = try LastingConnection(session, patience: TimeSpan(duration: nil)) { _, _ in }
+    }
+
+    private static func hostName() -> String {
+        var name = [CChar](repeating: 0, count: 256)
+        guard gethostname(&name, name.count - 1) == 0 else { return "unknown" }
+        return String(decoding: name.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+
+    // MARK: To get it
+
+    /// The revision at which it was got; nil, and a report, when it was not free in time.
+    func acquire(within span: TimeSpan) throws -> Int? {
+        let deadline = Deadline(after: span.duration)
+        // Who has it, on the connection on which that is told.
+        var watched: (connection: BusConnection, mirror: BusMirror)?
+        var mayBeFree = true
+        while true {
+            if let connection = bus.connection {
+                if watched?.connection !== connection { (watched, mayBeFree) = (nil, true) }
+                if mayBeFree {
+                    if let token = try retrying({ try create(on: connection) }) { return token }
+                    mayBeFree = false
+                    if watched == nil, bus.connection != nil, !deadline.hasPassed {
+                        try retrying {
+                            try connection.request(
+                                BusRequest("subscribe", ["store": .string(store)]), until: session.replyDeadline)
+                            watched = (connection, BusMirror())
+                        }
+                    }
+                }
+            }
+            if deadline.hasPassed { return try reportHolder(watched?.mirror, span) }
+            try bus.wait(reading: true, until: deadline)
+            while let line = bus.nextLine() {
+                guard case .event(_, let event) = try BusMessage(parsing: line) else { continue }
+                if try watched?.mirror.fold(event) != nil { mayBeFree = watched?.mirror.states[store] == nil }
+            }
+            for signal in bus.signals.arrived() where signal != SIGCHLD {
+                throw ProgramEnd(status: 128 + signal)
+            }
+        }
+    }
+
+    /// Nil when the connection was lost; it is being made again.
+    @discardableResult
+    private func retrying<Value>(_ work: () throws -> Value?) throws -> Value? {
+        do {
+            return try work()
+        } catch let error as BusError where Reconnection.mayPass(error) {
+            try bus.lose()
+            return nil
+        }
+    }
+
+    /// Nil when somebody else has it.
+    private func create(on connection: BusConnection) throws -> Int? {
+        let reply: JSONObject
+        do {
+            reply = try connection.request(
+                BusRequest(
+                    "create",
+                    [
+                        "store": .string(store), "state": ["holder": .string(holder)],
+                        "ttl": ttl.map(DispatchTimeArgument.length), "key": .string("\(holder) \(requests)"),
+                    ]), until: session.replyDeadline)
+        } catch {
+            if error.code == .exists { return nil }
+            throw Self.explained(error)
+        }
+        let stores = try session.ask(BusRequest("stores", ["match": .string(store)]), on: connection)["stores"]
+        guard let seconds = stores?.array?.first?["ttl"]?.double else {
+            release()
+            throw CommandFailure(
+                .refused,
+                "\(store) has no ttl, so nobody could get it after a crash: give it one with --ttl, or its type.")
+        }
+        length = .milliseconds(Int(seconds * 1000))
+        // Made now, it shows that the store is still this one, and can be renewed, before anything relies on it.
+        let first = Term(length)
+        do {
+            try connection.request(renewal, until: session.replyDeadline)
+        } catch {
+            if Reconnection.mayPass(error) { throw error }
+            release()
+            // The answer told of one that has ended since.
+            requests += 1
+            if [.unknownStore, .rejected].contains(error.code) { return nil }
+            throw Self.explained(error)
+        }
+        term = first
+        return reply["revision"]?.int ?? 0
+    }
+
+    private static func explained(_ error: BusError) -> any Error {
+        guard [.invalidRequest, .invalidPayload, .unknownAction].contains(error.code) else { return error }
+        let failure = CommandFailure(error)
+        return CommandFailure(
+            failure.status,
+            failure.message
+                + " A lease needs a type with a text `holder` in its state, and an action `renew` with the same.")
+    }
+
+    private var renewal: BusRequest {
+        BusRequest(
+            "dispatch",
+            ["store": .string(store), "action": "renew", "payload": ["holder": .string(holder)]])
+    }
+
+    private func reportHolder(_ mirror: BusMirror?, _ span: TimeSpan) throws -> Int? {
+        let holder = mirror?.states[store]?["holder"]?.string.map { " \($0) holds it." } ?? ""
+        session.console.report(CommandFailure(.temporary, "\(store) was not free within \(span).\(holder)"))
+        return nil
+    }
+
+    // MARK: While it is held
+
+    /// Runs a command, and gives its status. Throws when the lease was lost, after the command has been ended.
+    func run(_ command: [String], token: Int) throws -> Int32 {
+        let child: ChildProcess
+        do throws(SystemError) {
+            child = try ChildProcess(
+                command, variables: ["FLUXBUS_STORE": store, "FLUXBUS_REVISION": "\(token)"],
+                // On a terminal it stays in the foreground.
+                leadsGroup: isatty(STDIN_FILENO) == 0)
+        } catch {
+            release()
+            session.console.report(
+                CommandFailure(.usage, "\(command[0]) can't be started: \(error.reason)."))
+            return CommandRuns.status(of: error)
+        }
+        do {
+            try hold(until: child)
+        } catch {
+            ChildProcess.end([child], until: term.end.earlier(Deadline(after: CommandRuns.grace)), bus.signals)
+            throw CommandFailure(
+                .unreachable, "\(store) was lost, and the command was ended: \(CommandFailure(of: error).message)")
+        }
+        release()
+        return child.status
+    }
+
+    /// Renews it until the command has exited. Throws when it is lost.
+    private func hold(until child: ChildProcess) throws {
+        var next = term.renewal
+        var sent: (connection: BusConnection, id: Int, term: Term)?
+        while !child.hasExited {
+            if sent?.connection !== bus.connection { (sent, next) = (nil, sent == nil ? next : .init(after: .zero)) }
+            if term.ending.hasPassed { throw BusError(.timedOut, "No bus answered in time.") }
+            if sent == nil, next.hasPassed, let connection = bus.connection {
+                let term = Term(length)
+                sent = (connection, connection.queue(renewal), term)
+            }
+            let due = sent == nil && bus.connection != nil ? next.earlier(term.ending) : term.ending
+            try bus.wait(reading: true, until: due)
+            while let line = bus.nextLine() {
+                guard case .reply(let reply) = try BusMessage(parsing: line), let renewal = sent,
+                    reply["id"] == .int(renewal.id)
+                else { continue }
+                sent = nil
+                if reply["ok"] == true {
+                    term = renewal.term
+                    next = term.renewal
+                } else {
+                    let error = BusError(reply: reply["error"])
+                    guard Reconnection.mayPass(error) || error.code == .limit else { throw error }
+                    next = Deadline(after: length * Self.repetition)
+                }
+            }
+            for signal in bus.signals.arrived() where signal != SIGCHLD { child.send(signal) }
+        }
+    }
+
+    /// Drops it, if it is still this one.
+    private func release() {
+        let mine: JSON = ["==": [["var": "holder"], .string(holder)]]
+        let request = BusRequest("drop", ["store": .string(store), "if": mine])
+        do throws(BusError) {
+            guard let connection = bus.connection else {
+                throw BusError(.closed, "The connection to the bus is lost.")
+            }
+            try connection.request(request, until: session.replyDeadline.earlier(Deadline(after: length)))
+        } catch {
+            try? session.console.note("\(store) ends by itself, within its ttl: \(CommandFailure(error).message)")
+        }
+    }
+}
