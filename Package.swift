@@ -349,7 +349,7 @@ let package = Package(
             dependencies: [
                 "BusEngine", "BusJSON", "BusLogic", "BusMachine", "BusSource", "BusSystem", "BusYAML",
                 "CSQLite", "FluxBus", "FluxBusCommand", "TestFiles", "TestModes", "TestServer", "TestSupport",
-                "fluxbus-bench",
+                "fluxbus", "fluxbus-bench", "fluxbusd",
             ],
             exclude: ["Recorded"]),
         // Metrics, read by parsers of others; the numbers of a real bus.
@@ -401,7 +401,8 @@ let package = Package(
         .testTarget(
             name: "SystemdTests",
             dependencies: [
-                "BusJSON", "BusLogic", "BusProtocol", "BusServer", "BusState", "BusSystem", "CSystemd", "Systemd",
+                "BusJSON", "BusLogic", "BusProtocol", "BusServer", "BusState", "BusSystem", "CSystemd",
+                "Systemd",
                 "TestCertificates", "TestFiles", "TestServer", "TestStorage", "fluxbus", "fluxbus-web",
                 "fluxbusd", "systemd-probe",
                 logging,

@@ -1,4 +1,5 @@
 import BusSystem
+import CSystemd
 import Glibc
 import Systemd
 import Testing

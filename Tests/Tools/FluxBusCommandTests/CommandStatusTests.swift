@@ -38,6 +38,14 @@ struct CommandStatusTests {
         ["dispatch", "counter", "x", "--if-revision", "3"], ["watch", "--since", "3"],
         ["watch", "--count", "0"],
         ["create", "counter"], ["ls", "--json", "--human"], ["ping", "--timeout", "soon"],
+        ["on", "door", "rang"], ["on", "door", "--", "true"],
+        ["on", "door", "--for", "1s", "rang", "--", "true"],
+        ["on", "door", "rang", "--becomes", "x", "--", "true"],
+        ["on", "door", "rang", "--jobs", "0", "--", "true"],
+        ["on", "door", "rang", "--epoch", "e", "--", "true"],
+        ["on", "door", "rang", "--since", "soon", "--", "true"],
+        ["lock", "lease/boiler"], ["lock", "lease", "--", "true"],
+        ["lock", "lease/boiler", "--conflict-exit-code", "256", "--", "true"],
         ["wait", "counter"], ["eval"], ["eval", "1", "counter"], ["eval", "1", "c/a", "--state", "{}"],
     ])
     func aWrongCommandLineEndsWith64(_ arguments: [String]) {

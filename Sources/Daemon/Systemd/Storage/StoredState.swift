@@ -28,7 +28,8 @@ public enum StoredState {
             file = try MemoryFile.write(bytes, name: name)
         } catch {
             throw SystemdError.failed(
-                "Writing \(bytes.count) bytes into memory", error.code, advice: "Raise MemoryMax= of the service.")
+                "Writing \(bytes.count) bytes into memory", error.code,
+                advice: "Raise MemoryMax= of the service.")
         }
         var isKept = false
         defer { if !isKept { close(file) } }

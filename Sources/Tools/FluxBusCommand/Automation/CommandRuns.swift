@@ -56,7 +56,8 @@ final class CommandRuns {
         var taken = Set(running.map(\.occurrence.target))
         var index = 0
         // Beside one that is about all stores nothing runs.
-        while index < waiting.count, running.count < jobs, running.allSatisfy({ $0.occurrence.store != nil }) {
+        while index < waiting.count, running.count < jobs, running.allSatisfy({ $0.occurrence.store != nil })
+        {
             let target = waiting[index].target
             // What came before one that is about all stores ends first, and what comes after it waits.
             if waiting[index].store == nil, !taken.isEmpty { break }

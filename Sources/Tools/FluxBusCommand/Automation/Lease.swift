@@ -69,13 +69,14 @@ final class Lease {
                     if watched == nil, bus.connection != nil, !deadline.hasPassed {
                         try retrying {
                             try connection.request(
-                                BusRequest("subscribe", ["store": .string(store)]), until: session.replyDeadline)
+                                BusRequest("subscribe", ["store": .string(store)]),
+                                until: session.replyDeadline)
                             watched = (connection, BusMirror())
                         }
                     }
                 }
             }
-            if deadline.hasPassed { return try reportHolder(watched?.mirror, span) }
+            if deadline.hasPassed { return try reportHolder(span) }
             try bus.wait(reading: true, until: deadline)
             while let line = bus.nextLine() {
                 guard case .event(_, let event) = try BusMessage(parsing: line) else { continue }
@@ -113,12 +114,14 @@ final class Lease {
             if error.code == .exists { return nil }
             throw Self.explained(error)
         }
-        let stores = try session.ask(BusRequest("stores", ["match": .string(store)]), on: connection)["stores"]
+        let stores = try session.ask(BusRequest("stores", ["match": .string(store)]), on: connection)[
+            "stores"]
         guard let seconds = stores?.array?.first?["ttl"]?.double else {
             release()
             throw CommandFailure(
                 .refused,
-                "\(store) has no ttl, so nobody could get it after a crash: give it one with --ttl, or its type.")
+                "\(store) has no ttl, so nobody could get it after a crash: give it one with --ttl, or its type."
+            )
         }
         length = .milliseconds(Int(seconds * 1000))
         // Made now, it shows that the store is still this one, and can be renewed, before anything relies on it.
@@ -143,7 +146,8 @@ final class Lease {
         return CommandFailure(
             failure.status,
             failure.message
-                + " A lease needs a type with a text `holder` in its state, and an action `renew` with the same.")
+                + " A lease needs a type with a text `holder` in its state, and an action `renew` with the same."
+        )
     }
 
     private var renewal: BusRequest {
@@ -152,8 +156,10 @@ final class Lease {
             ["store": .string(store), "action": "renew", "payload": ["holder": .string(holder)]])
     }
 
-    private func reportHolder(_ mirror: BusMirror?, _ span: TimeSpan) throws -> Int? {
-        let holder = mirror?.states[store]?["holder"]?.string.map { " \($0) holds it." } ?? ""
+    private func reportHolder(_ span: TimeSpan) throws -> Int? {
+        let reply = try? bus.connection?.request(
+            BusRequest("get", ["store": .string(store)]), until: session.replyDeadline)
+        let holder = reply?["states"]?[store]?["holder"]?.string.map { " \($0) holds it." } ?? ""
         session.console.report(CommandFailure(.temporary, "\(store) was not free within \(span).\(holder)"))
         return nil
     }
@@ -177,12 +183,22 @@ final class Lease {
         do {
             try hold(until: child)
         } catch {
-            ChildProcess.end([child], until: term.end.earlier(Deadline(after: CommandRuns.grace)), bus.signals)
+            ChildProcess.end(
+                [child], until: term.end.earlier(Deadline(after: CommandRuns.grace)), bus.signals)
             throw CommandFailure(
-                .unreachable, "\(store) was lost, and the command was ended: \(CommandFailure(of: error).message)")
+                .unreachable, "\(store) was lost, and the command was ended: \(Self.reason(error))")
         }
         release()
         return child.status
+    }
+
+    private static func reason(_ error: any Error) -> String {
+        switch (error as? BusError)?.code {
+        case .unknownStore?: "somebody has dropped it."
+        case .rejected?: "it has another holder."
+        case .timedOut?: "no bus answered for two thirds of its ttl."
+        default: CommandFailure(of: error).message
+        }
     }
 
     /// Renews it until the command has exited. Throws when it is lost.
@@ -190,7 +206,9 @@ final class Lease {
         var next = term.renewal
         var sent: (connection: BusConnection, id: Int, term: Term)?
         while !child.hasExited {
-            if sent?.connection !== bus.connection { (sent, next) = (nil, sent == nil ? next : .init(after: .zero)) }
+            if sent?.connection !== bus.connection {
+                (sent, next) = (nil, sent == nil ? next : .init(after: .zero))
+            }
             if term.ending.hasPassed { throw BusError(.timedOut, "No bus answered in time.") }
             if sent == nil, next.hasPassed, let connection = bus.connection {
                 let term = Term(length)
@@ -226,7 +244,8 @@ final class Lease {
             }
             try connection.request(request, until: session.replyDeadline.earlier(Deadline(after: length)))
         } catch {
-            try? session.console.note("\(store) ends by itself, within its ttl: \(CommandFailure(error).message)")
+            try? session.console.note(
+                "\(store) ends by itself, within its ttl: \(CommandFailure(error).message)")
         }
     }
 }

@@ -32,7 +32,8 @@ package struct LockCommand: BusCommand {
 
     @Option(
         help: ArgumentHelp(
-            "For how long it is held when it is not renewed: 10s, 1m; else as the type says.", valueName: "time"))
+            "For how long it is held when it is not renewed: 10s, 1m; else as the type says.",
+            valueName: "time"))
     package var ttl: String?
 
     @Option(help: ArgumentHelp("The status when it was not free in time.", valueName: "status"))

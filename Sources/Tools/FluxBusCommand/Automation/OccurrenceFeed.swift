@@ -39,7 +39,9 @@ final class OccurrenceFeed {
         var epoch = epoch
         if let since {
             revision = try since.revision(on: connection, in: session)
-            epoch = try epoch ?? connection.hello(client: "fluxbus", until: session.replyDeadline)["epoch"]?.string
+            epoch =
+                try epoch
+                ?? connection.hello(client: "fluxbus", until: session.replyDeadline)["epoch"]?.string
             if case .condition(let condition, _) = trigger {
                 edges = ConditionEdges(holding: try stores(condition, at: revision, on: connection))
                 // On all that there are, it has become true since nothing was there.
@@ -53,7 +55,9 @@ final class OccurrenceFeed {
     }
 
     /// Where a condition held.
-    private func stores(_ condition: JSON, at revision: Int?, on connection: BusConnection) throws -> Set<String> {
+    private func stores(_ condition: JSON, at revision: Int?, on connection: BusConnection) throws -> Set<
+        String
+    > {
         guard let revision, revision > 0 else { return [] }
         let reader = StateReader(
             session, connection, .match(selector.pattern), where: condition, revision: revision)
@@ -106,7 +110,8 @@ final class OccurrenceFeed {
                 session.console.report(
                     CommandFailure(
                         .temporary,
-                        "Actions up to revision \(revision) are no longer kept, so nothing was run for those that were missed."))
+                        "Actions up to revision \(revision) are no longer kept, so nothing was run for those that were missed."
+                    ))
                 return []
             default: return []
             }
@@ -131,7 +136,8 @@ final class OccurrenceFeed {
         return began.compactMap { store, state in
             let occurrence = Occurrence(
                 target: store, revision: revision,
-                action: actions.count == 1 ? actions[0]["action"]?.string : nil, cause: cause, users: session.users)
+                action: actions.count == 1 ? actions[0]["action"]?.string : nil, cause: cause,
+                users: session.users)
             guard holds != nil else { return occurrence.reading(state) }
             holds?.begin(occurrence)
             return nil

@@ -46,7 +46,8 @@ package struct OnCommand: BusCommand {
 
     @Option(
         name: .customLong("for"),
-        help: ArgumentHelp("With --becomes: once that has held for so long, as 30s or 10m.", valueName: "time"))
+        help: ArgumentHelp(
+            "With --becomes: once that has held for so long, as 30s or 10m.", valueName: "time"))
     package var span: TimeSpan?
 
     @Option(

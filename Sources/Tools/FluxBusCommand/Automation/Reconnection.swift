@@ -36,7 +36,8 @@ struct Reconnection {
                 // Whatever the last failure was: what matters is that nothing answered all the time.
                 throw CommandFailure(BusError(.unreachable, error.message))
             }
-            let next = Deadline(after: .milliseconds(min(max(2 * Int(pause), Self.shortestPause), Self.longestPause)))
+            let next = Deadline(
+                after: .milliseconds(min(max(2 * Int(pause), Self.shortestPause), Self.longestPause)))
             pause = next.earlier(deadline).pollTimeout
             return nil
         }

@@ -1,0 +1,190 @@
+import BusJSON
+import Foundation
+import TestServer
+import Testing
+
+/// `fluxbus lock`: one at a time, and not longer than the lease lasts.
+@Suite("A command while a lease is held", .timeLimit(.minutes(2)))
+struct LockCommandTests {
+    private func bus() throws -> AutomationBus { try AutomationBus(stores: []) }
+
+    private func isFree(_ bus: AutomationBus) throws -> Bool {
+        try bus.ask(["op": "stores", "match": "lease/*"])["stores"]?.array?.isEmpty == true
+    }
+
+    @Test func theStatusIsThatOfTheCommandAndTheLeaseIsGivenBack() throws {
+        let bus = try bus()
+        for (script, status) in [("exit 0", Int32(0)), ("exit 7", 7), ("kill -9 $$", 137)] {
+            let told = try bus.run(
+                "lock", "lease/boiler", "--", "sh", "-c",
+                "fluxbus get lease/boiler --select /holder --raw; echo $FLUXBUS_STORE $FLUXBUS_REVISION; \(script)"
+            )
+            #expect(told.status == status && told.errors.isEmpty, "\(told.errors)")
+            let lines = told.output.split(separator: "\n")
+            try #require(lines.count == 2)
+            #expect(lines[0].contains(" pid "))
+            let commits =
+                try bus.ask(["op": "history", "store": "lease/boiler", "since": 0])["commits"]?.array ?? []
+            let created = commits.last { $0["created"] != nil }
+            #expect(lines[1] == "lease/boiler \(created?["revision"]?.encoded ?? "?")")
+            #expect(try isFree(bus))
+        }
+        let nothing = try bus.run("lock", "lease/boiler", "--", "no-such-command")
+        #expect(try nothing.status == 127 && isFree(bus))
+    }
+
+    @Test func oneHolderExcludesTheOthers() throws {
+        let bus = try bus()
+        // A directory can be made by one only.
+        let holders = try (0..<6).map { _ in
+            try bus.start(
+                "lock", "lease/boiler", "--", "sh", "-c",
+                "mkdir held || echo clash; fluxbus ping > /dev/null; rmdir held; echo $FLUXBUS_REVISION")
+        }
+        let outcomes = try holders.map { try $0.wait() }
+        #expect(outcomes.allSatisfy { $0.status == 0 }, "\(outcomes)")
+        let tokens = try outcomes.map { outcome in
+            let lines = outcome.output.split(separator: "\n")
+            return try #require(lines.count == 1 ? Int(lines[0]) : nil, "\(outcome)")
+        }
+        #expect(Set(tokens).count == 6)
+        #expect(try isFree(bus))
+    }
+
+    @Test func whoDoesNotGetItInTimeEndsWithAStatusOfItsOwn() throws {
+        let bus = try bus()
+        try bus.ask(["op": "create", "store": "lease/boiler", "state": ["holder": "ada"]])
+        for (words, status) in [
+            (["--wait", "0"], Int32(75)), (["--wait", "100ms"], 75),
+            (["--wait", "0", "--conflict-exit-code", "9"], 9),
+        ] {
+            let told = try bus.start(["lock", "lease/boiler"] + words + ["--", "echo", "mine"]).wait()
+            #expect(told.status == status && told.output.isEmpty)
+            #expect(told.errors.contains("ada holds it."), "\(told.errors)")
+        }
+        // It is there at once when it is free.
+        let waiting = try bus.start("lock", "lease/boiler", "--wait", "30s", "--", "echo", "mine")
+        #expect(try bus.comesTrue("subscriptions"))
+        try bus.ask(["op": "drop", "store": "lease/boiler"])
+        #expect(try waiting.wait().output == "mine\n")
+        // Who waits can be ended.
+        try bus.ask(["op": "create", "store": "lease/boiler", "state": ["holder": "ada"]])
+        let ended = try bus.start("lock", "lease/boiler", "--", "echo", "mine")
+        #expect(try bus.comesTrue("subscriptions"))
+        #expect(try ended.end().status == 143)
+    }
+
+    @Test func itIsRenewedForAsLongAsTheCommandRuns() throws {
+        let bus = try bus()
+        try bus.makeGate("gate")
+        let renewals = try bus.start(
+            "watch", "lease/boiler", "--actions", "--since", "0", "--epoch", epoch(bus))
+        let lock = try bus.start(
+            "lock", "lease/boiler", "--ttl", "400ms", "--", "sh", "-c", "echo up; timeout 50 cat gate")
+        #expect(lock.reads("up"))
+        // Each is a third of the ttl after the one before, and the first one is made before the command runs.
+        let times = try (0..<7).map { _ in
+            try #require(JSON(parsing: #require(renewals.nextLine()))["time"]?.double)
+        }
+        #expect(times[6] - times[0] > 0.6)
+        #expect(try bus.run("lock", "lease/boiler", "--wait", "0", "--", "echo", "mine").status == 75)
+        try bus.openGate("gate")
+        #expect(try lock.wait().status == 0)
+        #expect(try isFree(bus))
+        _ = try renewals.end()
+    }
+
+    private func epoch(_ bus: AutomationBus) throws -> String { try bus.bus.client().epoch() }
+
+    @Test func aShortOutageOfTheBusDoesNotEndIt() throws {
+        let bus = try bus()
+        try bus.makeGate("gate")
+        let lock = try bus.start(
+            "lock", "lease/boiler", "--", "sh", "-c", "echo up; timeout 50 cat gate; echo done")
+        #expect(lock.reads("up"))
+        bus.kill()
+        try bus.startAgain()
+        #expect(lock.waitFor("Connection lost; trying again until the bus answers."))
+        #expect(try bus.comesTrue("dispatched"))
+        try bus.openGate("gate")
+        let told = try lock.wait()
+        #expect(told.status == 0 && told.output.hasSuffix("done\n"), "\(told.errors)")
+        #expect(try isFree(bus))
+    }
+
+    // MARK: When it is lost
+
+    @Test func aLeaseThatIsTakenAwayEndsTheCommand() throws {
+        let bus = try bus()
+        let lock = try bus.start(
+            "lock", "lease/boiler", "--ttl", "600ms", "--", "sh", "-c",
+            "trap 'echo bye; exit 0' TERM; echo up; sleep 50 & wait")
+        #expect(lock.reads("up"))
+        try bus.ask(["op": "drop", "store": "lease/boiler"])
+        try bus.ask(["op": "create", "store": "lease/boiler", "state": ["holder": "ada"]])
+        let told = try lock.wait()
+        #expect(told.status == 69 && told.output.hasSuffix("bye\n"))
+        #expect(
+            told.errors
+                == "fluxbus: lease/boiler was lost, and the command was ended: it has another holder.\n")
+        // The other one's is left alone.
+        #expect(try !isFree(bus))
+    }
+
+    /// The daemon hangs: when it runs again, and gives the lease to another, nothing of this one runs any more.
+    @Test func aLeaseThatCannotBeRenewedEndsTheCommandBeforeItsTimeIsOver() throws {
+        let bus = try bus()
+        let lock = try bus.start(
+            "lock", "lease/boiler", "--ttl", "900ms", "--", "sh", "-c",
+            "trap 'echo asked' TERM; echo up; while :; do sleep 0.01; done")
+        #expect(lock.reads("up"))
+        bus.pause()
+        let begin = ContinuousClock.now
+        #expect(lock.reads("asked"))
+        let asked = ContinuousClock.now
+        let told = try lock.wait()
+        let end = ContinuousClock.now
+        bus.continueRunning()
+        #expect(
+            told.status == 69 && told.errors.contains("no bus answered for two thirds of its ttl"),
+            "\(told.errors)")
+        // The last renewal was up to a third of the time before, and a busy machine may take a while to see what is over.
+        #expect(asked - begin >= .milliseconds(290) && end - asked >= .milliseconds(200), "\(asked - begin)")
+        #expect(end - begin < .seconds(8))
+    }
+
+    @Test func signalsArePassedOn() throws {
+        let bus = try bus()
+        let lock = try bus.start(
+            "lock", "lease/boiler", "--", "sh", "-c", "trap 'echo int; exit 5' INT; echo up; sleep 50 & wait")
+        #expect(lock.reads("up"))
+        lock.signal(SIGINT)
+        let told = try lock.wait()
+        #expect(told.status == 5 && told.output.hasSuffix("int\n"))
+        #expect(try isFree(bus))
+    }
+
+    // MARK: What is no lease
+
+    @Test func whatATypeNeedsIsSaid() throws {
+        let bus = try bus()
+        let told = try bus.run("lock", "counter/a", "--", "echo", "mine")
+        #expect(told.status == 65 && told.output.isEmpty)
+        #expect(
+            told.errors.contains(
+                "A lease needs a type with a text `holder` in its state, and an action `renew`"))
+        try bus.bus.directory.write(
+            "types/forever.yaml",
+            """
+            type: forever
+            initial: { holder: "" }
+            actions:
+              renew: { payload: { holder: string } }
+            """)
+        try bus.ask(["op": "reload"])
+        let lasting = try bus.run("lock", "forever/a", "--", "echo", "mine")
+        #expect(lasting.status == 65 && lasting.errors.contains("has no ttl"), "\(lasting.errors)")
+        #expect(try bus.ask(["op": "stores"])["stores"] == [])
+        #expect(try bus.run("lock", "forever/a", "--ttl", "30s", "--", "echo", "mine").output == "mine\n")
+    }
+}
