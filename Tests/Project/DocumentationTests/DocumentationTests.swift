@@ -33,6 +33,7 @@ struct DocumentationTests {
         "Sources/Core/BusProtocol/BusProtocol.docc/Protocol.md",
         "Sources/Core/BusLogic/BusLogic.docc/Types.md",
         "Sources/Client/FluxBus/FluxBus.docc/GettingStarted.md",
+        "Sources/Daemon/BusServer/BusServer.docc/Automate.md",
     ]
     private static let manuals = [
         "fluxbus.1", "fluxbusd.8", "fluxbus-web.8", "fluxbus-types.5", "fluxbusd.yaml.5",

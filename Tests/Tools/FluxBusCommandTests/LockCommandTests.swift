@@ -83,8 +83,9 @@ struct LockCommandTests {
             "lock", "lease/boiler", "--ttl", "400ms", "--", "sh", "-c", "echo up; timeout 50 cat gate")
         #expect(lock.reads("up"))
         // Each is a third of the ttl after the one before, and the first one is made before the command runs.
-        let times = try (0..<7).map { _ in
-            try #require(JSON(parsing: #require(renewals.nextLine()))["time"]?.double)
+        let times = try (0..<7).map { _ -> Double in
+            let line = try #require(renewals.nextLine())
+            return try #require(try JSON(parsing: line)["time"]?.double)
         }
         #expect(times[6] - times[0] > 0.6)
         #expect(try bus.run("lock", "lease/boiler", "--wait", "0", "--", "echo", "mine").status == 75)

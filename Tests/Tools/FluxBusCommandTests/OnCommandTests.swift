@@ -149,7 +149,8 @@ struct OnCommandTests {
         let on = try bus.start(
             "on", "counter/*", "ring", "--since", "start", "--", "sh", "-c",
             "[ {} = b ] || exit 0; trap 'echo bye; exit 0' TERM; sleep 50 & echo $!; wait")
-        let process = try #require(Int32(try #require(on.nextLine())))
+        let line = try #require(on.nextLine())
+        let process = try #require(Int32(line))
         let told = try on.end()
         #expect(told.status == 0 && told.output == "\(process)\nbye\n")
         #expect(kill(process, 0) != 0 || isZombie(process))

@@ -12,7 +12,9 @@ struct Example: Sendable {
         if command.hasPrefix("fluxbus web") || command.hasPrefix("fluxbus-web") { return true }
         if command.hasPrefix("fluxbus dev") { return true }
         if command.contains("sleep infinity") || command.contains("--follow") { return true }
-        if command.hasPrefix("fluxbus watch") { return !command.contains("--count") }
+        if command.hasPrefix("fluxbus watch") || command.hasPrefix("fluxbus on") {
+            return !command.contains("--count")
+        }
         return command.hasPrefix("fluxbus create") && command.contains("--ephemeral")
     }
 
