@@ -39,7 +39,9 @@ final class AutomationBus {
     @discardableResult
     func ask(_ request: JSONObject) throws -> JSONObject {
         let reply = try JSON(parsing: bus.client().ask(request.encoded)).object ?? [:]
-        guard reply["ok"] == true else { throw Sockets.Failure("\(request.encoded): \(reply.encoded)") }
+        guard reply["ok"] == true else {
+            throw Sockets.Failure("\(request.encoded.prefix(300)): \(reply.encoded)")
+        }
         return reply
     }
 

@@ -185,7 +185,7 @@ struct LockCommandTests {
         try bus.ask(["op": "reload"])
         let lasting = try bus.run("lock", "forever/a", "--", "echo", "mine")
         #expect(lasting.status == 65 && lasting.errors.contains("has no ttl"), "\(lasting.errors)")
-        #expect(try bus.ask(["op": "stores"])["stores"] == [])
+        #expect(try bus.ask(["op": "stores", "match": "forever/*"])["stores"] == [])
         #expect(try bus.run("lock", "forever/a", "--ttl", "30s", "--", "echo", "mine").output == "mine\n")
     }
 }

@@ -86,6 +86,7 @@ struct OnConditionTests {
         revision = try bus.dispatch("increment", to: "counter/b", ["by": 4])
         #expect(on.nextLine() == "b \(revision) increment")
         #expect(ContinuousClock.now - begin >= .milliseconds(300))
+        #expect(on.nextLine() == #"{"count":4,"note":""}"#)
         let told = try on.end()
         #expect(told.output.split(separator: "\n").count == 2, "\(told.output)")
     }

@@ -11,6 +11,7 @@ struct OnOutageTests {
         let bus = try AutomationBus()
         let on = try bus.start(
             "on", "counter/*", "ring", "--since", "start", "--", "sh", "-c", "echo $FLUXBUS_REVISION")
+        #expect(try bus.comesTrue("subscriptions"))
         var revisions: [Int] = []
         for _ in 0..<3 {
             for store in ["a", "b", "c"] {

@@ -204,17 +204,21 @@ final class Lease {
     /// Renews it until the command has exited. Throws when it is lost.
     private func hold(until child: ChildProcess) throws {
         var next = term.renewal
-        var sent: (connection: BusConnection, id: Int, term: Term)?
+        var sent: (id: Int, term: Term)?
+        var connection = bus.connection
         while !child.hasExited {
-            if sent?.connection !== bus.connection {
-                (sent, next) = (nil, sent == nil ? next : .init(after: .zero))
+            // What was sent on another one is not answered any more.
+            if bus.connection !== connection {
+                (connection, sent, next) = (bus.connection, nil, Deadline(after: .zero))
             }
             if term.ending.hasPassed { throw BusError(.timedOut, "No bus answered in time.") }
-            if sent == nil, next.hasPassed, let connection = bus.connection {
+            if sent == nil, next.hasPassed, let connection {
+                // Counted from before it is sent.
                 let term = Term(length)
-                sent = (connection, connection.queue(renewal), term)
+                sent = (connection.queue(renewal), term)
             }
-            let due = sent == nil && bus.connection != nil ? next.earlier(term.ending) : term.ending
+            let canRenew = sent == nil && connection != nil
+            let due = canRenew ? next.earlier(term.ending) : term.ending
             try bus.wait(reading: true, until: due)
             while let line = bus.nextLine() {
                 guard case .reply(let reply) = try BusMessage(parsing: line), let renewal = sent,

@@ -40,8 +40,12 @@ final class SignalPipe {
         close(other)
     }
 
-    /// Handles a signal, again after `leave`.
-    func take(_ number: Int32) { signal(number, signalArrived) }
+    /// Handles a signal, again after `leave`. A hang-up that is ignored, as `nohup` wants it, stays ignored.
+    func take(_ number: Int32) {
+        let before = signal(number, signalArrived)
+        let isIgnored = unsafeBitCast(before, to: Int.self) == unsafeBitCast(SIG_IGN, to: Int.self)
+        if number == SIGHUP, isIgnored { signal(number, SIG_IGN) }
+    }
 
     /// Leaves a signal to the system.
     func leave(_ number: Int32) { signal(number, SIG_DFL) }
