@@ -92,7 +92,7 @@ struct LockCommandTests {
         try bus.openGate("gate")
         #expect(try lock.wait().status == 0)
         #expect(try isFree(bus))
-        _ = try renewals.end()
+        renewals.kill()
     }
 
     private func epoch(_ bus: AutomationBus) throws -> String { try bus.bus.client().epoch() }

@@ -112,13 +112,16 @@ struct OnOutageTests {
     /// As long as it takes, with pauses.
     @Test func withoutALimitItWaitsForTheBusHoweverOftenItFails() throws {
         let bus = try AutomationBus(stores: ["counter/a"])
-        let watch = try bus.start("watch", "counter", "--count", "2", "--timeout", "never")
+        let watch = try bus.start("watch", "counter", "--timeout", "never")
         #expect(watch.nextLine()?.contains(#""reset":true"#) == true)
         bus.kill()
         #expect(watch.waitFor("trying again until the bus answers"))
         try bus.startAgain()
         try bus.dispatch("increment", to: "counter/a")
-        #expect(watch.nextLine()?.contains(#""count":1"#) == true)
-        #expect(try watch.wait().status == 0)
+        // What it has missed is nothing, where the action came later.
+        var line = watch.nextLine()
+        while line?.contains(#""changes":{}"#) == true { line = watch.nextLine() }
+        #expect(line?.contains(#""count":1"#) == true)
+        watch.kill()
     }
 }
