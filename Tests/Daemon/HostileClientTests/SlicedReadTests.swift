@@ -90,6 +90,68 @@ import Testing
         #expect(interrupted > (BusMode.current == .shared ? 20 : 50))
     }
 
+    /// Each store in turn is the one that was looked at last.
+    @Test func aStoreThatGoesAndComesAgainIsRead() throws {
+        var limits = Limits()
+        limits.daemon.sliceWork = 700
+        let bus = try SlowBus(limits: limits)
+        let (writer, reader) = (bus.connect(), bus.connect())
+        let stores = (10..<40).map { "counter/s\($0)" }
+        for store in stores { bus.send(#"{"op":"create","store":"\#(store)"}"#, from: writer) }
+        bus.engine.serveAll()
+        bus.turn()
+        bus.send(#"{"op":"stores","match":"counter/*","limit":1000}"#, from: reader)
+        var (reply, turns) = (try bus.lines(of: reader), 0)
+        while reply.isEmpty {
+            for store in stores {
+                bus.send(#"{"op":"drop","store":"\#(store)"}"#, from: writer)
+                bus.send(#"{"op":"create","store":"\#(store)"}"#, from: writer)
+            }
+            turns += 1
+            _ = bus.engine.serveNext()
+            reply = try bus.lines(of: reader)
+        }
+        #expect(turns > 1)
+        #expect(try #require(reply.first?["stores"]?.array).compactMap { $0["store"]?.string } == stores)
+    }
+
+    /// Stores of views come and go with those that they are made of.
+    @Test(arguments: [1, 2] as [UInt64]) func viewsAreExactWhateverChangesMeanwhile(_ seed: UInt64) throws {
+        var random = SeededGenerator(seed: seed)
+        var limits = Limits()
+        limits.daemon.sliceWork = 700
+        let bus = try SlowBus(
+            limits: limits, definitions: ["view: texts\nof: item\nby: text\nvalues: { n: count() }"])
+        let (writer, reader) = (bus.connect(), bus.connect())
+        for number in 0..<60 {
+            bus.send(
+                #"{"op":"create","store":"item/i\#(number)","state":{"text":"t\#(number)"}}"#, from: writer)
+        }
+        bus.engine.serveAll()
+        var interrupted = 0
+        for _ in 0..<40 {
+            bus.turn()
+            _ = try bus.lines(of: writer)
+            bus.send(#"{"op":"stores","match":"texts/*","limit":1000}"#, from: reader)
+            var (reply, steps) = (try bus.lines(of: reader), 0)
+            while reply.isEmpty {
+                let (item, text) = (
+                    Int.random(in: 0..<60, using: &random), Int.random(in: 0..<60, using: &random)
+                )
+                bus.send(
+                    #"{"op":"dispatch","store":"item/i\#(item)","action":"write","payload":{"text":"t\#(text)"}}"#,
+                    from: writer)
+                steps += 1
+                _ = bus.engine.serveNext()
+                reply = try bus.lines(of: reader)
+            }
+            if steps > 1 { interrupted += 1 }
+            let told = try #require(reply.first?["stores"]?.array).compactMap { $0["store"]?.string }
+            #expect(told == bus.engine.addresses(ofType: "texts").sorted { UTF8Order.precedes($0, $1) })
+        }
+        #expect(interrupted > 10)
+    }
+
     /// Timers are set, cancelled and fired while they are listed; the page is the one that would have come in one go.
     @Test(arguments: [1, 2, 3] as [UInt64]) func timersAreExactWhateverIsSetMeanwhile(_ seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)

@@ -235,7 +235,8 @@ package final class StoreQuery {
             shows(index)
         else { return 1 }
         if place == type {
-            guard let lastName, UTF8Order.precedes(record.pointee.name, lastName) else { return 1 }
+            // There may have been another of the name that was looked at last.
+            guard let lastName, !UTF8Order.precedes(lastName, record.pointee.name) else { return 1 }
         }
         if selection.filter != nil {
             changed.insert(index)
