@@ -63,8 +63,8 @@ package struct BusLimits: Sendable, Equatable {
     /// What an index takes for each store and for each value that it tells apart.
     package static let indexedStore = 64
     package static let indexedValue = 256
-    /// A commit takes these operations in advance for each view that reads a store which it writes, and for each value of the
-    /// view: what the view does about the write can't be refused later.
+    /// A commit takes these operations in advance for each view that reads a store which it writes or creates, and for each value
+    /// of the view: what the view does about it can't be refused later.
     package static let operationsPerView = 10
     package static let operationsPerViewValue = 4
 

@@ -23,6 +23,7 @@ extension StateMachine {
             commitOrder.append(entry)
         }
         for entry in typesInOrder { place(entry) }
+        countOperationsOfViews()
     }
 
     /// The types that are defined now; a reload may have removed some.

@@ -26,7 +26,9 @@ extension StateMachine {
                 .limit, "The bus has \(limits.stores) stores, its limit; drop what is not needed.")
         }
         if let session { try requireRoom(in: session.ephemeralStores.count) }
-        let state = try initialState(of: entry, replacing: members, of: version, from: origin, spent: spent)
+        try spend(forViewsOf: entry, spent)
+        let state = try initialState(
+            of: entry, replacing: members, of: version, from: origin, spent: spent + operationsOfCreation)
         let size = state.encodedSize
         guard size <= limits.state else {
             throw RequestError(
@@ -111,6 +113,17 @@ extension StateMachine {
         owner.ephemeralStores.insert(index)
     }
 
+    /// What views do about a new store costs what it costs for one that is written.
+    private func spend(forViewsOf entry: TypeEntry, _ spent: Int) throws(RequestError) {
+        operationsOfCreation = entry.viewOperations
+        guard spent + operationsOfCreation <= creationBudget.operations else {
+            throw RequestError(
+                .rejected,
+                "The commit's budget is used up by the views that read new stores; create fewer in one dispatch."
+            )
+        }
+    }
+
     private func initialState(
         of entry: TypeEntry, replacing members: JSONObject?, of version: Int?, from origin: StateOrigin,
         spent: Int
@@ -120,7 +133,7 @@ extension StateMachine {
             var before = creationBudget
             before.operations = max(0, before.operations - spent)
             var budget = before
-            defer { operationsOfCreation = before.operations - budget.operations }
+            defer { operationsOfCreation += before.operations - budget.operations }
             return try entry.type.adopt(
                 members, of: version ?? entry.type.version, from: rules < 2 ? .firstRules : origin,
                 spending: &budget)

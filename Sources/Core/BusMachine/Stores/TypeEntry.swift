@@ -37,8 +37,8 @@ public final class TypeEntry {
     /// How its stores are worked out, where it is a view.
     @exclusivity(unchecked) package private(set) var view: ViewRules?
     /// The views that read it, and what they take of a commit's operations for each store that is written.
-    @exclusivity(unchecked) private(set) var viewReaders: ViewReaders?
-    @exclusivity(unchecked) private(set) var viewOperations = 0
+    @exclusivity(unchecked) var viewReaders: ViewReaders?
+    @exclusivity(unchecked) var viewOperations = 0
 
     /// By the values of which members its stores are found.
     @exclusivity(unchecked) var indexes: [MemberIndex] = []
@@ -103,11 +103,6 @@ public final class TypeEntry {
                 $0.operations <= BusLimits.storeOperations ? $0 : nil
             }
         }
-    }
-
-    func read(by readers: ViewReaders?, operations: Int) {
-        viewReaders = readers
-        viewOperations = operations
     }
 
     /// A lease begins (1) or ends (-1).

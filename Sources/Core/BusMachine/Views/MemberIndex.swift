@@ -48,7 +48,6 @@ final class MemberIndex: SourceReader {
 
     // MARK: Sources
 
-    override var operations: Int { BusLimits.operationsPerViewValue }
     override var bytes: Int { keys.count * BusLimits.indexedStore + buckets.count * BusLimits.indexedValue }
     override func bits(of member: String) -> UInt64 { UTF8Order.equal(member, self.member) ? 1 : 0 }
 

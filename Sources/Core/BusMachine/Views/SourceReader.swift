@@ -7,8 +7,6 @@ class SourceReader {
 
     init(_ sources: Set<Int32>) { self.sources = sources }
 
-    /// What it takes of a commit's operations for each store that it reads.
-    var operations: Int { 0 }
     var bytes: Int { 0 }
 
     /// What a change of a member of a source means to it: nothing, where it does not read that.

@@ -183,9 +183,8 @@ extension StateMachine {
         }
         for entry in types {
             let places = table.readers.indices.filter { table.readers[$0].sources.contains(entry.index) }
-            entry.read(
-                by: places.isEmpty ? nil : ViewReaders(places, places.map { table.readers[$0] }),
-                operations: places.reduce(0) { $0 + table.readers[$1].operations })
+            entry.viewReaders =
+                places.isEmpty ? nil : ViewReaders(places, places.map { table.readers[$0] })
         }
         // A definition that changes keeps those stores that it still has.
         for case let view as ViewIndex in made {
@@ -240,6 +239,21 @@ extension StateMachine {
         }
         for name in types.keys.sorted(by: UTF8Order.precedes) { place(name) }
         return ordered
+    }
+
+    /// Notes for each type what its views and indexes take of a commit's operations: from the definitions alone, so that it is
+    /// the same before the first commit.
+    func countOperationsOfViews() {
+        var operations: [String: Int] = [:]
+        for case let type as DeclaredType in typesByName.values.map(\.type) {
+            operations[type.name, default: 0] += BusLimits.operationsPerViewValue * type.indexed.count
+            guard let rules = type.view else { continue }
+            for source in Set(rules.sources) {
+                operations[source, default: 0] +=
+                    BusLimits.operationsPerView + BusLimits.operationsPerViewValue * rules.values.count
+            }
+        }
+        for entry in types { entry.viewOperations = operations[entry.name] ?? 0 }
     }
 
     // MARK: The commit

@@ -91,10 +91,6 @@ final class ViewIndex: SourceReader {
 
     // MARK: Sources
 
-    override var operations: Int {
-        BusLimits.operationsPerView + BusLimits.operationsPerViewValue * rules.values.count
-    }
-
     override func bits(of member: String) -> UInt64 { rules.bits(of: member) & rules.allReads }
 
     override func update(_ store: Int32, _ state: UnsafePointer<JSONObject>, changed: UInt64) {
