@@ -6,16 +6,12 @@ import Testing
 /// Conditions of requests tell nothing that their client may not read.
 @Suite(.inBothModes) struct ConditionAccessTests {
     /// Bob sees parts of thermostats and switches lamps, of which he sees none.
-    private static let rules = """
-        roles:
-          admin: [{ user: root }]
-          part: [{ user: bob }]
-        rules:
-          - { role: admin, may: all }
-          - { role: part, may: read, match: thermostat/*, select: [/target] }
-          - { role: part, may: dispatch, match: "*/*" }
-          - { role: part, may: [create, drop], match: lamp/* }
+    private static let rules = GuardedBus.rulesOfPart(
         """
+        - { role: part, may: read, match: thermostat/*, select: [/target] }
+        - { role: part, may: dispatch, match: "*/*" }
+        - { role: part, may: [create, drop], match: lamp/* }
+        """)
 
     private static func line(_ store: String, _ action: String, _ condition: String) -> String {
         #"{"op":"dispatch","store":"\#(store)","action":"\#(action)","if":"\#(condition)"}"#

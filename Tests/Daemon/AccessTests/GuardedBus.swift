@@ -43,6 +43,18 @@ enum GuardedBus {
           - { role: heating, may: [read, dispatch], match: thermostat/*, actions: [measured], maxStores: 1 }
         """
 
+    /// Root may do all, and bob what these rules let the role `part` do.
+    static func rulesOfPart(_ rules: String) -> String {
+        """
+        roles:
+          admin: [{ user: root }]
+          part: [{ user: bob }]
+        rules:
+          - { role: admin, may: all }
+          \(rules.replacing("\n", with: "\n  "))
+        """
+    }
+
     static let users: [Int: (user: String, groups: [String])] = [
         0: ("root", ["root"]), 1001: ("ada", ["ada", "family"]), 1002: ("bob", ["bob"]),
         1003: ("mallory", ["mallory"]),
