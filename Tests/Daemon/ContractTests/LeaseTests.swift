@@ -29,43 +29,43 @@ import Testing
 
     /// Any dispatch that matches it renews a lease, whether it changes something or not, and however it is addressed.
     @Test(arguments: [
-        #"{"op":"dispatch","store":"lease/l","action":"add"}"#,
-        #"{"op":"dispatch","store":"lease/l","action":"look"}"#,
-        #"{"op":"dispatch","type":"lease","action":"look"}"#,
+        #"{"op":"dispatch","store":"loan/l","action":"add"}"#,
+        #"{"op":"dispatch","store":"loan/l","action":"look"}"#,
+        #"{"op":"dispatch","type":"loan","action":"look"}"#,
         #"{"op":"dispatch","type":"*","action":"look"}"#,
-        #"{"op":"dispatch","actions":[{"type":"counter","action":"increment"},{"store":"lease/l","action":"add"}]}"#,
+        #"{"op":"dispatch","actions":[{"type":"counter","action":"increment"},{"store":"loan/l","action":"add"}]}"#,
     ])
     func dispatchThatMatchesRenews(_ request: String) throws {
         let bus = try TimedBus.make()
         let client = bus.connect()
-        try client.revision(after: #"{"op":"create","store":"lease/l"}"#)
+        try client.revision(after: #"{"op":"create","store":"loan/l"}"#)
         for _ in 0..<3 {
             bus.advance(milliseconds: 40_000)
             try client.revision(after: request)
         }
         bus.advance(milliseconds: 59_999)
-        #expect(try exists("lease/l", client))
+        #expect(try exists("loan/l", client))
         bus.advance(milliseconds: 1)
-        #expect(try !exists("lease/l", client))
+        #expect(try !exists("loan/l", client))
     }
 
     @Test(arguments: [
-        #"{"op":"dispatch","store":"lease/l","action":"refuse"}"#,
-        #"{"op":"dispatch","store":"lease/l","action":"add","dryRun":true}"#,
-        #"{"op":"dispatch","actions":[{"store":"lease/l","action":"add"},{"store":"lease/l","action":"refuse"}]}"#,
-        #"{"op":"dispatch","store":"lease/other","action":"add"}"#,
-        #"{"op":"dispatch","store":"lease/l","action":"add","in":"1h"}"#,
-        #"{"op":"get","store":"lease/l"}"#,
+        #"{"op":"dispatch","store":"loan/l","action":"refuse"}"#,
+        #"{"op":"dispatch","store":"loan/l","action":"add","dryRun":true}"#,
+        #"{"op":"dispatch","actions":[{"store":"loan/l","action":"add"},{"store":"loan/l","action":"refuse"}]}"#,
+        #"{"op":"dispatch","store":"loan/other","action":"add"}"#,
+        #"{"op":"dispatch","store":"loan/l","action":"add","in":"1h"}"#,
+        #"{"op":"get","store":"loan/l"}"#,
     ])
     func whatDoesNotReachTheStoreRenewsNothing(_ request: String) throws {
         let bus = try TimedBus.make()
         let client = bus.connect()
-        try client.revision(after: #"{"op":"create","store":"lease/l"}"#)
-        try client.revision(after: #"{"op":"create","store":"lease/other"}"#)
+        try client.revision(after: #"{"op":"create","store":"loan/l"}"#)
+        try client.revision(after: #"{"op":"create","store":"loan/other"}"#)
         bus.advance(milliseconds: 40_000)
         try client.reply(to: request)
         bus.advance(milliseconds: 20_000)
-        #expect(try !exists("lease/l", client))
+        #expect(try !exists("loan/l", client))
     }
 
     /// A store of a type whose writes are worked out once for all stores is renewed all the same.
@@ -86,38 +86,38 @@ import Testing
     @Test func timersActionRenews() throws {
         let bus = try TimedBus.make()
         let client = bus.connect()
-        try client.revision(after: #"{"op":"create","store":"lease/l"}"#)
-        try client.revision(after: #"{"op":"dispatch","store":"lease/l","action":"look","in":"50s"}"#)
+        try client.revision(after: #"{"op":"create","store":"loan/l"}"#)
+        try client.revision(after: #"{"op":"dispatch","store":"loan/l","action":"look","in":"50s"}"#)
         bus.advance(milliseconds: 50_000)
         bus.advance(milliseconds: 59_999)
-        #expect(try exists("lease/l", client))
+        #expect(try exists("loan/l", client))
         bus.advance(milliseconds: 1)
-        #expect(try !exists("lease/l", client))
+        #expect(try !exists("loan/l", client))
     }
 
     @Test func configuredStoresAndThoseThatSaySoStay() throws {
-        let bus = try TimedBus.make { $0.stores = ["lease/configured"] }
+        let bus = try TimedBus.make { $0.stores = ["loan/configured"] }
         let client = bus.connect()
-        try client.revision(after: #"{"op":"create","store":"lease/l","ttl":null}"#)
-        try client.revision(after: #"{"op":"create","store":"lease/long","ttl":"1h"}"#)
+        try client.revision(after: #"{"op":"create","store":"loan/l","ttl":null}"#)
+        try client.revision(after: #"{"op":"create","store":"loan/long","ttl":"1h"}"#)
         bus.advance(milliseconds: 60_000)
-        for store in ["lease/configured", "lease/l", "lease/long"] { #expect(try exists(store, client)) }
-        let listed = try client.reply(to: #"{"op":"stores","match":"lease/*"}"#)["stores"]?.array
+        for store in ["loan/configured", "loan/l", "loan/long"] { #expect(try exists(store, client)) }
+        let listed = try client.reply(to: #"{"op":"stores","match":"loan/*"}"#)["stores"]?.array
         #expect(listed?.map { $0["ttl"]?.int } == [nil, nil, 3600])
     }
 
     @Test func revertRenews() throws {
         let bus = try TimedBus.make(logged: true)
         let client = bus.connect()
-        let revision = try client.revision(after: #"{"op":"create","store":"lease/l"}"#)
+        let revision = try client.revision(after: #"{"op":"create","store":"loan/l"}"#)
         bus.advance(milliseconds: 40_000)
-        try client.revision(after: #"{"op":"revert","store":"lease/l","revision":\#(revision)}"#)
+        try client.revision(after: #"{"op":"revert","store":"loan/l","revision":\#(revision)}"#)
         let digest = bus.engine.stateDigest
         #expect(try bus.crash().engine.stateDigest == digest)
         bus.advance(milliseconds: 59_999)
-        #expect(try exists("lease/l", client))
+        #expect(try exists("loan/l", client))
         bus.advance(milliseconds: 1)
-        #expect(try !exists("lease/l", client))
+        #expect(try !exists("loan/l", client))
     }
 
     @Test(arguments: ["0", "\"soon\"", "-1", "\"11000d\"", "true"])

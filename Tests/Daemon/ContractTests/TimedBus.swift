@@ -36,7 +36,7 @@ enum TimedBus {
 
     /// Stores of it go after a minute without a dispatch.
     static let lease = """
-        type: lease
+        type: loan
         ttl: 1m
         initial: { n: 0 }
         actions:

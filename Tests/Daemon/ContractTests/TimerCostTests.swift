@@ -68,10 +68,10 @@ import Testing
         let bus = try TimedBus.make()
         let client = bus.connect()
         for number in 0..<3000 {
-            try client.revision(after: #"{"op":"create","store":"lease/l\#(number)"}"#)
+            try client.revision(after: #"{"op":"create","store":"loan/l\#(number)"}"#)
         }
         bus.advance(milliseconds: 59_000)
-        try client.revision(after: #"{"op":"dispatch","type":"lease","action":"look"}"#)
+        try client.revision(after: #"{"op":"dispatch","type":"loan","action":"look"}"#)
         let before = (bus.engine.revision, bus.engine.timerSteps)
         bus.engine.beginTurn(at: bus.now + 2000)
         bus.engine.tick()

@@ -19,14 +19,14 @@ struct TimerHistoryTests {
             #"{"op":"dispatch","type":"*","action":"increment","in":50}"#,
             #"{"op":"dispatch","store":"lamp/b","action":"refuse","in":1}"#,
             #"{"op":"dispatch","store":"lamp/b","action":"blink"}"#,
-            #"{"op":"create","store":"lease/l"}"#,
+            #"{"op":"create","store":"loan/l"}"#,
             #"{"op":"create","store":"counter/l","ttl":2.5,"ephemeral":true}"#,
             #"{"op":"dispatch","store":"counter/a","action":"increment","in":2,"timer":"gone"}"#,
             #"{"op":"cancel","store":"counter/a","timer":"gone"}"#,
         ] { try client.revision(after: line) }
         for _ in 0..<4 {
             bus.advance(milliseconds: 1000)
-            try client.revision(after: #"{"op":"dispatch","type":"lease","action":"look"}"#)
+            try client.revision(after: #"{"op":"dispatch","type":"loan","action":"look"}"#)
         }
         return bus
     }
@@ -38,7 +38,7 @@ struct TimerHistoryTests {
         for line in [
             #"{"op":"dispatch","type":"lamp","action":"switchOn"}"#,
             #"{"op":"dispatch","type":"lamp","action":"blink"}"#,
-            #"{"op":"create","store":"lease/l"}"#,
+            #"{"op":"create","store":"loan/l"}"#,
             #"{"op":"dispatch","store":"counter/a","action":"increment","in":2}"#,
             #"{"op":"dispatch","store":"lamp/a","action":"refuse","in":1}"#,
         ] {
@@ -47,7 +47,7 @@ struct TimerHistoryTests {
         }
         for step in 0..<90 {
             bus.advance(milliseconds: 1000)
-            if step == 20 { try client.revision(after: #"{"op":"dispatch","type":"lease","action":"add"}"#) }
+            if step == 20 { try client.revision(after: #"{"op":"dispatch","type":"loan","action":"add"}"#) }
             digests[bus.engine.revision] = bus.engine.stateDigest
         }
         #expect(digests.count > 90)
@@ -66,7 +66,7 @@ struct TimerHistoryTests {
         next.advance(milliseconds: 300_000)
         #expect(try client.state(of: "counter/a")?["count"] == 3)
         #expect(try client.state(of: "lamp/a")?["on"] == false)
-        #expect(try client.state(of: "lease/l") == nil)
+        #expect(try client.state(of: "loan/l") == nil)
     }
 
     @Test func snapshotHoldsTimersInTheirOrder() throws {
@@ -89,13 +89,13 @@ struct TimerHistoryTests {
         let bus = try TimedBus.make(logged: isLogged)
         let client = bus.connect()
         try client.revision(after: #"{"op":"dispatch","type":"lamp","action":"switchOn"}"#)
-        try client.revision(after: #"{"op":"create","store":"lease/l"}"#)
+        try client.revision(after: #"{"op":"create","store":"loan/l"}"#)
         let digest = bus.engine.stateDigest
         try bus.restart()
         #expect(bus.engine.stateDigest == digest)
         bus.advance(milliseconds: 300_000)
         #expect(try client.state(of: "lamp/a")?["times"] == 1)
-        #expect(try client.state(of: "lease/l") == nil)
+        #expect(try client.state(of: "loan/l") == nil)
     }
 
     /// What was fired but not written has not fired: it does when the log can be written again.

@@ -77,8 +77,8 @@ import Testing
     @Test func aLeaseIsNoTimerOfItsStore() throws {
         let bus = try TimedBus.make { $0.limits.bus.timersOfStore = 2 }
         let client = bus.connect()
-        try client.revision(after: #"{"op":"create","store":"lease/l"}"#)
-        let later = #"{"op":"dispatch","store":"lease/l","action":"look","in":5}"#
+        try client.revision(after: #"{"op":"create","store":"loan/l"}"#)
+        let later = #"{"op":"dispatch","store":"loan/l","action":"look","in":5}"#
         for _ in 0..<2 { #expect(try client.code(of: later) == nil) }
         #expect(try client.code(of: later) == "limit")
     }

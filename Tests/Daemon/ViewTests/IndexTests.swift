@@ -34,7 +34,7 @@ import Testing
         ([
             "ground", "attic", "\u{e9}", "e\u{301}", 3, .double(3), .double(3.5), .double(-0.0), 0, true,
             .null,
-            [1], .int(.max), .double(9_223_372_036_854_775_807), .string(String(repeating: "x", count: 129)),
+            [1], .int(.max), .double(9_223_372_036_854_775_808), .string(String(repeating: "x", count: 129)),
         ] as [JSON]).randomElement(using: &generator)!
     }
 
@@ -77,6 +77,7 @@ import Testing
             let limit = [1, 3, 100].randomElement(using: &generator)!
             return
                 #"{"op":"stores","match":"room/*","where":\#(condition),"after":"\#(address)","limit":\#(limit)}"#
+        case 13 where generator.oneIn(8): return #"{"op":"drop","type":"room","where":\#(condition)}"#
         case 12: return #"{"op":"get","match":"*/[a-k]","where":\#(condition)}"#
         default:
             let limit = [1, 3, 100].randomElement(using: &generator)!
@@ -106,7 +107,7 @@ import Testing
             found += replies[0].last?["states"]?.object?.count ?? 0
             #expect(buses[0].engine.stateDigest == buses[1].engine.stateDigest)
         }
-        #expect(found > 200)
+        #expect(found > 150)
     }
 
     @Test func aReloadGivesStoresAnIndexAndTakesItAway() throws {

@@ -114,7 +114,7 @@ extension StateMachine {
     }
 
     /// The stores of a type among which those are that a filter means. Its indexes know the states before the commit.
-    private func members(of type: TypeEntry, for filter: StoreFilter?) -> ContiguousArray<Int32> {
+    func members(of type: TypeEntry, for filter: StoreFilter?) -> ContiguousArray<Int32> {
         guard writeSet.isEmpty, plan.storeStepsDone == 0, let (_, found) = type.lookUp(filter) else {
             return type.members
         }

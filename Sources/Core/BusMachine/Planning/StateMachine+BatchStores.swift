@@ -89,7 +89,7 @@ extension StateMachine {
         let (place, meta) = (plan.storeStepsDone, metaOfCommit)
         let step = plan.storeSteps[place]
         var drops: [DispatchPlan.StoreStep] = []
-        for store in chosen.type.members where store >= 0 {
+        for store in members(of: chosen.type, for: chosen.filter) where store >= 0 {
             guard try matches(store, chosen.filter, meta, &facts.pointee.budget) else { continue }
             guard chosen.creator == nil || stores.pointer(store).pointee.creator == chosen.creator else {
                 throw notOwned(store)
