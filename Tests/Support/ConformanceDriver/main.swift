@@ -109,6 +109,7 @@ actor Driver {
                     command["action"]?.string ?? "", to: Self.target(target),
                     payload: command["payload"]?.object ?? [:]))
         case "batch": return Self.shown(try await bus.dispatch(Self.requests(command["actions"])))
+        case "drop": return Self.shown(try await bus.drop(type: target, where: command["where"] ?? true))
         case "get": return try await bus.state(of: target).state
         case "request":
             var request = BusRequest(command["op"]?.string ?? "")

@@ -13,7 +13,9 @@ from typing import Any, Generator, Iterable, Mapping, Sequence, TypeVar, Union
 
 from ._session import Session
 from ._subscription import Action, Actions, Change, Feed, Gap, Mirror, Subscription
-from ._wire import JSON, ActionOf, BusError, Condition, StepOf, action_of, late, pattern_of, request_of, resolve, step_of
+from ._wire import (
+    JSON, ActionOf, BusError, Condition, StepOf, action_of, late, pattern_of, request_of, resolve, step_of, target_of,
+)
 
 __all__ = ["Action", "Bus", "BusError", "Change", "Feed", "Gap", "Mirror", "connect"]
 

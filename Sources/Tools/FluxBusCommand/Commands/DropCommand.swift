@@ -11,8 +11,8 @@ package struct DropCommand: BusCommand {
             Examples:
               fluxbus drop counter/kitchen
               fluxbus drop counter/main --if 'count < 100'
-              fluxbus drop todo --where 'items.all(item, item.done)'   every list of which all is done
-              fluxbus drop counter --where true                        every counter
+              fluxbus drop todo --where 'total == 0'      every list without an item
+              fluxbus drop light --where true             every light
 
             Who created a store may drop it, and so may root and the daemon's own user. One that the \
             configuration names may be dropped by those two only. With --where all that are meant are dropped in one \

@@ -13,8 +13,8 @@ package struct WaitCommand: BusCommand {
               fluxbus wait counter/kitchen --timeout 1m      until the store exists
               fluxbus wait counter/kitchen --timeout never   however long that takes
               fluxbus wait counter/kitchen 'count > 9'
-              fluxbus wait 'light/*' --until isOn            until some light is on
-              fluxbus wait 'counter/*' --until 'count > 9' --all
+              fluxbus wait 'counter/*' --until 'count > 9'   until some counter is above 9
+              fluxbus wait 'thermostat/*' --until 'target > 20' --all
               fluxbus wait 'door/*' --until isOpen --none --timeout 0 || echo 'a door is open'
 
             The expression is over the store's state, computed values included; `man fluxbus-types` describes \

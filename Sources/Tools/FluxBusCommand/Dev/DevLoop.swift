@@ -103,8 +103,9 @@ final class DevLoop {
         try session.console.note("A bus of its own: FLUXBUS_ADDRESS=\(started.address)")
     }
 
+    /// Without views, whose stores the bus makes.
     private static func types(in directory: String) -> [String] {
         var errors: [SourceError] = []
-        return TypeCatalog(directory: directory, &errors).types.map(\.name)
+        return TypeCatalog(directory: directory, &errors).types.filter { $0.view == nil }.map(\.name)
     }
 }

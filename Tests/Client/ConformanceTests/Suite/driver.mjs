@@ -16,7 +16,7 @@ const commands = {
 	async dispatch({target, action, payload}) { return shown(await bus.dispatch(target, action, payload)); },
 	async batch({actions}) { return shown(await bus.batch(tuples(actions))); },
 	async create({target}) { return shown(await bus.create(target)); },
-	async drop({target}) { return shown(await bus.drop(target)); },
+	async drop({target, where}) { return shown(await bus.drop(target, {where})); },
 	async get({target}) { return await bus.get(target); },
 	async request({op, members}) { await bus.request(op, members); },
 	async will({actions}) { await bus.will(tuples(actions)); },

@@ -44,7 +44,7 @@ class Threads:
         elif do == "create":
             return shown(bus.create(command["target"]))
         elif do == "drop":
-            return shown(bus.drop(command["target"]))
+            return shown(bus.drop(command["target"], where=command.get("where")))
         elif do == "get":
             return bus.get(command["target"])
         elif do == "request":
@@ -101,7 +101,7 @@ class Tasks:
         elif do == "create":
             return shown(await bus.create(command["target"]))
         elif do == "drop":
-            return shown(await bus.drop(command["target"]))
+            return shown(await bus.drop(command["target"], where=command.get("where")))
         elif do == "get":
             return await bus.get(command["target"])
         elif do == "request":

@@ -31,7 +31,10 @@ struct Workshop {
                 default: try Repository.text("config/types/\(type).yaml")
                 }
         }
-        setup.stores = Self.types.flatMap { ["\($0.0)/main", "\($0.0)/raw"] }
+        // A view makes its own.
+        setup.stores = Self.types.filter { $0.name != "holders" }.flatMap {
+            ["\($0.name)/main", "\($0.name)/raw"]
+        }
         bus = try LiveBus(setup)
         try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
     }
