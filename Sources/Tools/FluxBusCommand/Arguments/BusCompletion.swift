@@ -27,10 +27,10 @@ enum BusCompletion {
     /// The actions of the type that the words before name, by itself or in a store's address;
     /// of all types where none does.
     @Sendable static func actions(arguments: [String], index: Int, prefix: String) -> [String] {
-        guard let start = arguments.lastIndex(where: { $0 == "dispatch" || $0 == "log" }) else { return [] }
+        guard let start = arguments.lastIndex(where: ["dispatch", "log", "on"].contains) else { return [] }
         let words = arguments[(start + 1)...].filter { !$0.hasPrefix("-") }
         let type = words.first?.split(separator: "/").first.map(String.init)
-        if type == nil, arguments[start] == "dispatch" { return [] }
+        if type == nil, arguments[start] != "log" { return [] }
         let reply = ask(BusRequest("types", ["type": type.map(JSON.string)]), arguments)
         let names = (reply?["types"]?.array ?? []).flatMap { $0["actions"]?.object?.keys ?? [] }
         return Array(Set(names)).sorted(by: UTF8Order.precedes)

@@ -49,7 +49,7 @@ struct ConditionHolds {
     private let span: Duration
     private var held: [String: (number: Int, occurrence: Occurrence)] = [:]
     /// In the order in which they are due, which is that in which they came; some are not held any more.
-    private var order: [(store: String, number: Int, due: Deadline)] = []
+    private var order: ArraySlice<(store: String, number: Int, due: Deadline)> = []
     private var asked: [Int: (store: String, number: Int)] = [:]
     private var count = 0
 
@@ -80,7 +80,7 @@ struct ConditionHolds {
     /// - Parameter ask: Asks whether it holds on a store, and gives the question's number.
     mutating func askAboutDue(_ ask: (String) -> Int) {
         while asked.count < Self.mostQuestions, let first = order.first, first.due.hasPassed {
-            order.removeFirst()
+            _ = order.popFirst()
             guard held[first.store]?.number == first.number else { continue }
             asked[ask(first.store)] = (first.store, first.number)
         }
@@ -97,7 +97,7 @@ struct ConditionHolds {
 
     /// The connection on which was asked is gone.
     mutating func forgetQuestions() {
-        order = asked.values.map { ($0.store, $0.number, Deadline(after: .zero)) } + order
+        order = ArraySlice(asked.values.map { ($0.store, $0.number, Deadline(after: .zero)) } + order)
         asked = [:]
     }
 }
