@@ -80,6 +80,8 @@ import Testing
         let toggle = #""action":"switch","payload":{"on":true}"#
         for (line, code) in [
             (dispatch("thermostat", set, "target < 22"), "ok"),
+            // A state may have a member of this name, which hides what is meant.
+            (dispatch("thermostat", set, "store != 'thermostat/x'"), "forbidden"),
             (dispatch("thermostat", set, "secret.pin == 1"), "forbidden"),
             (dispatch("thermostat", set, "size(state) == 1"), "forbidden"),
             (dispatch("lamp", toggle, "count == 0"), "forbidden"),
@@ -110,5 +112,90 @@ import Testing
         let reply = try bob.answer(#"{"op":"drop","type":"thermostat","where":"target == 20"}"#)
         #expect(reply["matched"] == 2, "\(reply)")
         #expect(try root.answer(#"{"op":"get","type":"thermostat"}"#)["states"] == [:])
+    }
+
+    /// Of a member of which only a part is shown, it is that part that a read sees; of all stores it has to be the whole.
+    @Test func aPartOfAMemberIsNoMember() throws {
+        let bus = try GuardedBus.make(
+            GuardedBus.rulesOfPart(
+                """
+                - { role: part, may: read, match: thermostat/*, select: [/target, /secret/pin] }
+                - { role: part, may: dispatch, match: "*/*" }
+                """))
+        let bob = bus.bob
+        #expect(try bob.code(get("secret.pin == 1")) == "ok")
+        for condition in [#""secret.pin == 1""#, #"{">":[{"var":{"var":"target"}},1]}"#, #"{"var":""}"#] {
+            let line =
+                #"{"op":"dispatch","type":"thermostat","action":"measured","payload":{"celsius":9},"where":\#(condition)}"#
+            #expect(try bob.code(line) == "forbidden", "\(condition)")
+            #expect(try bus.root.code(line) == "ok", "\(condition)")
+        }
+    }
+
+    /// Two clients with one expression do not see the same of a store, whoever comes first.
+    @Test(arguments: [false, true]) func theSameExpressionIsAnotherForAnother(_ isRootFirst: Bool) throws {
+        let bus = try GuardedBus.make(Self.rules)
+        let (root, bob) = (bus.root, bus.bob)
+        for client in isRootFirst ? [root, bob] : [bob, root] {
+            let line = #"{"op":"subscribe","match":"thermostat/*","where":"secret.pin == 2"}"#
+            #expect(try client.code(line) == "ok")
+            _ = try client.all()
+        }
+        let other = bus.connect(uid: 0)
+        for action in [#""hide","payload":{"pin":2}"#, #""setTarget","payload":{"celsius":22}"#] {
+            let line = #"{"op":"dispatch","store":"thermostat/hall","action":\#(action)}"#
+            #expect(try other.code(line) == "ok")
+        }
+        let told = try root.events()
+        #expect(told.map { $0["states"]?.object?.keys } == [["thermostat/hall"], nil])
+        #expect(told.last?["changes"] == ["thermostat/hall": ["target": 22]])
+        #expect(try bob.events() == [])
+    }
+
+    /// The rules' conditions are about the stores that are meant.
+    @Test func theRulesAreAskedForTheStoresThatAreMeant() throws {
+        let bus = try GuardedBus.make(
+            GuardedBus.rulesOfPart(
+                """
+                - { role: part, may: read, match: lamp/* }
+                - { role: part, may: dispatch, match: lamp/*, if: { "==": [{ var: state.count }, 0] } }
+                """))
+        let toggle = #"{"op":"dispatch","type":"lamp","action":"switch","payload":{"on":true}"#
+        let one = #"{"op":"dispatch","store":"lamp/hall","action":"switch","payload":{"on":true}}"#
+        #expect(try bus.root.code(one) == "ok")
+        let bob = bus.bob
+        #expect(try bob.code(toggle + "}") == "forbidden")
+        #expect(try bob.answer(toggle + #","where":"count == 0"}"#)["matched"] == 1)
+    }
+
+    /// Rules that show something else change what an expression comes to.
+    @Test func newRulesMoveStores() throws {
+        let bus = try GuardedBus.make(Self.rules)
+        let bob = bus.bob
+        var mirror = ContractMirror()
+        try mirror.take(bob.ask(#"{"op":"subscribe","match":"thermostat/*","where":"secret.pin == 1"}"#))
+        func reload(_ rules: String) throws -> [String] {
+            bus.access = rules
+            #expect(try bus.root.code(#"{"op":"reload"}"#) == "ok")
+            try mirror.take(bob.all())
+            return mirror.states.keys.sorted()
+        }
+        #expect(mirror.states.keys.sorted() == ["thermostat/attic"])
+        let more = Self.rules.replacing("[/target]", with: "[/target, /secret]")
+        #expect(try reload(more) == ["thermostat/attic", "thermostat/hall"])
+        #expect(try reload(Self.rules) == ["thermostat/attic"])
+    }
+
+    @Test func thePastIsJudgedByWhatIsShownOfIt() throws {
+        let bus = try GuardedBus.make(
+            GuardedBus.rulesOfPart(
+                """
+                - { role: part, may: read, match: thermostat/*, select: [/target] }
+                - { role: part, may: history, match: thermostat/hall }
+                """))
+        let now = get("secret.pin == 1", #""store":"thermostat/hall""#)
+        let then = get("secret.pin == 1", #""store":"thermostat/hall","revision":3"#)
+        #expect(try bus.bob.code(now) == "forbidden")
+        #expect(try bus.bob.answer(then)["states"]?.object?.keys == ["thermostat/hall"])
     }
 }
