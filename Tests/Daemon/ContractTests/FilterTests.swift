@@ -102,6 +102,17 @@ import Testing
         }
     }
 
+    @Test func aMistakeNamesItsPlace() throws {
+        let (_, client) = try bus()
+        for line in [
+            #"{"op":"get","type":"counter","where":"count <"}"#, Self.dispatch("count <"),
+            #"{"op":"subscribe","type":"counter","where":"count <"}"#,
+        ] {
+            let message = try client.reply(to: line)["error"]?["message"]?.string ?? ""
+            #expect(message.contains("`where` can't be understood: line 1, column 8"), "\(message)")
+        }
+    }
+
     // MARK: Dispatches
 
     private static func dispatch(_ condition: String, _ more: String = "") -> String {
@@ -239,6 +250,62 @@ import Testing
         // Nothing depends on what a read takes of one store: it has no value there.
         #expect(names(try client.reply(to: #"{"op":"get","type":"counter","where":"\#(long)"}"#)) == [])
         #expect(try counts(client) == [0, 1, 2, 3])
+        #expect(try bus.isWhatTheLogSays())
+    }
+
+    @Test func whatAllOfThemTakeTogetherIsBounded() throws {
+        let bus = try MemoryBus.logging("counter/a", "counter/b", "counter/c", "counter/d") {
+            $0.limits.bus.commit = 100_000
+        }
+        let client = bus.connect(uid: 0)
+        let digits = "[1,2,3,4,5,6,7,8,9]"
+        let long =
+            "\(digits).all(a, \(digits).all(b, \(digits).all(c, \(digits).all(d, a + b + c + d >= count))))"
+        let error = try client.reply(to: Self.dispatch(long))["error"]
+        #expect(error?["code"] == "rejected")
+        #expect(error?["message"]?.string?.contains("used up by `where`") == true, "\(error ?? .null)")
+        let wide = "count > 5 || " + String(repeating: " ", count: 4000) + "false"
+        let element = #"{"type":"counter","action":"increment","where":"\#(wide)"}"#
+        let actions = Array(repeating: element, count: 40).joined(separator: ",")
+        let refusal = try client.reply(to: #"{"op":"dispatch","actions":[\#(actions)]}"#)["error"]
+        #expect(refusal?["code"] == "too_large" && refusal?["index"] == 4, "\(refusal ?? .null)")
+        #expect(try bus.isWhatTheLogSays())
+    }
+
+    /// What a client sends again and again is read by what it was the last time.
+    @Test func eachDispatchHasItsOwn() throws {
+        let (bus, client) = try bus()
+        for count in [3, 2, 1, 0, 9] {
+            let reply = try client.reply(to: Self.dispatch("count == \(count)"))
+            #expect(reply["matched"]?.int == (count == 9 ? 0 : 1), "\(count): \(reply)")
+        }
+        let all = #"{"op":"dispatch","type":"counter","action":"increment"}"#
+        #expect(try client.reply(to: all)["matched"] == 4)
+        #expect(try client.reply(to: Self.dispatch("count == 2"))["matched"] == 1)
+        #expect(try counts(client) == [3, 3, 4, 5])
+        #expect(try bus.isWhatTheLogSays())
+    }
+
+    @Test func aDispatchSeesTheRevisionThatItMakes() throws {
+        let (_, client) = try bus()
+        #expect(try client.reply(to: Self.dispatch("meta.revision == 8"))["matched"] == 0)
+        #expect(try client.reply(to: Self.dispatch("meta.revision == 10"))["matched"] == 4)
+    }
+
+    /// An action of every type has a step for each type.
+    @Test func everyTypeIsChosenIn() throws {
+        let bus = try MemoryBus.logging("counter/a", "tally/a", "tally/b") {
+            $0.definitions = [
+                "type: tally\ninitial: { count: 0 }\nactions: { increment: { increment: { count: 1 } } }"
+            ]
+        }
+        let client = bus.connect(uid: 0)
+        try client.revision(after: #"{"op":"dispatch","store":"tally/b","action":"increment"}"#)
+        for (condition, matched) in [("count == 0", 2), ("count == 0", 0), ("count == 1", 3)] {
+            let reply = try client.reply(
+                to: #"{"op":"dispatch","type":"*","action":"increment","where":"\#(condition)"}"#)
+            #expect(reply["matched"]?.int == matched, "\(condition): \(reply)")
+        }
         #expect(try bus.isWhatTheLogSays())
     }
 }
