@@ -100,6 +100,26 @@ import Testing
         #expect(try watcher.all().map { $0["states"]?["counter/a"]?["count"] } == [2])
     }
 
+    @Test func aDefinitionAndTheEndOfASessionMoveStores() throws {
+        let definition = { (full: Int) in
+            "type: box\ninitial: { n: 0 }\ncomputed: { isFull: n == \(full) }"
+        }
+        let (bus, client, watcher) = try bus { $0.definitions = [definition(1)] }
+        try client.revision(after: #"{"op":"create","store":"box/kept"}"#)
+        let owner = bus.connect()
+        try owner.revision(after: #"{"op":"create","store":"box/mine","ephemeral":true}"#)
+        try watcher.ask(#"{"op":"subscribe","type":"box","where":"isFull"}"#)
+        func redefined(_ full: Int) throws -> [JSON] {
+            bus.definitions = [definition(full)]
+            try client.ask(#"{"op":"reload"}"#)
+            return try watcher.all().filter { $0["event"] == "change" }
+        }
+        #expect(try redefined(0).map { $0["states"]?.object?.keys } == [["box/kept", "box/mine"]])
+        owner.close()
+        #expect(try watcher.all().map { $0["dropped"] } == [["box/mine"]])
+        #expect(try redefined(1).map { $0["dropped"] } == [["box/kept"]])
+    }
+
     @Test func expressionsThatDoNotChangeByWhatChangesAreNotTested() throws {
         let (bus, client, watcher) = try bus()
         try watcher.ask(#"{"op":"subscribe","match":"*/*","where":"has(state.isOpen)"}"#)
@@ -177,9 +197,10 @@ import Testing
     @Test(arguments: 0..<12) func aSlowReaderGetsWhatDiffers(_ seed: Int) throws {
         let (bus, client, watcher) = try bus { $0.limits.daemon.outbox = 400 }
         let condition = Self.conditions[seed % Self.conditions.count]
+        let more = seed % 2 == 0 ? "" : #","select":["/isEven"]"#
         var random = SeededGenerator(seed: UInt64(seed))
         var mirror = ContractMirror()
-        try mirror.take(watcher.ask(Self.subscribe(condition)))
+        try mirror.take(watcher.ask(Self.subscribe(condition, more)))
         var isLate = false
         for _ in 0..<12 {
             watcher.isReading = false
@@ -189,7 +210,7 @@ import Testing
             isLate = isLate || lines.contains { $0["coalesced"] != nil }
             try mirror.take(lines)
             let truth = try client.reply(
-                to: #"{"op":"get","type":"counter","where":"\#(condition)"}"#)["states"]?.object
+                to: #"{"op":"get","type":"counter","where":"\#(condition)"\#(more)}"#)["states"]?.object
             let held = JSONObject(distinct: mirror.states.map { .init(key: $0.key, value: $0.value) })
             try #require(held == truth ?? [:], "\(condition), seed \(seed)")
         }

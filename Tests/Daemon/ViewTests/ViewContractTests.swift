@@ -85,6 +85,28 @@ import Testing
         #expect(Set(event["dropped"]?.array?.compactMap(\.string) ?? []) == ["climate/attic", "room/a"])
     }
 
+    /// Its stores come and go by what their sources make of them.
+    @Test func itsStoresAreChosenByWhatTheyAreLike() throws {
+        let (bus, client) = try bus()
+        let watcher = bus.connect()
+        try watcher.ask(#"{"op":"subscribe","type":"climate","where":"coldest < 18"}"#)
+        func told(_ action: String) throws -> [JSON] {
+            try client.ask(#"{"op":"dispatch","store":"room/a","action":\#(action)}"#)
+            return try watcher.all()
+        }
+        try create(client, "room/a", #"{"measured":20}"#)
+        #expect(try watcher.all() == [])
+        let entered = try told(#""measure","payload":{"celsius":16}"#)
+        #expect(entered.map { $0["states"]?["climate/ground"]?["coldest"] } == [16])
+        let moved = try told(#""move","payload":{"to":"attic"}"#)
+        #expect(moved.map { $0["dropped"] } == [["climate/ground"]])
+        #expect(moved.map { $0["states"]?.object?.keys } == [["climate/attic"]])
+        let left = try told(#""measure","payload":{"celsius":19}"#)
+        #expect(left.map { $0["dropped"] } == [["climate/attic"]])
+        let found = try reply(client, #"{"op":"get","match":"*/*","where":"isCold == false"}"#)
+        #expect(found["states"]?.object?.keys == ["climate/attic"])
+    }
+
     @Test func aDispatchCountsTheStoresThatItReaches() throws {
         let (_, client) = try bus()
         try create(client, "room/a")
