@@ -184,6 +184,17 @@ import Testing
         #expect(try bus.connect(uid: 1002).code(of: subscribe(100_000)) == nil)
     }
 
+    @Test func nobodyTakesAllExpressionsOfAType() throws {
+        let bus = try bus()
+        func subscribe(_ number: Int) -> String {
+            #"{"op":"subscribe","type":"counter","where":"count == \#(number)","initial":false}"#
+        }
+        let ada = (0..<5).map { _ in bus.connect(uid: 1001) }
+        let made = try count(5000) { try ada[$0 / 1000].ask(subscribe($0)).last }
+        #expect(made == DaemonLimits.alikeShapes / 2)
+        #expect(try bus.connect(uid: 1002).code(of: subscribe(100_000)) == nil)
+    }
+
     @Test func willsAreDivided() throws {
         let bus = try bus("bag/a") { $0.limits.daemon.memory = 4_000_000 }
         let text = String(repeating: "x", count: 10_000)
