@@ -188,13 +188,12 @@ extension StateMachine {
     /// Writes the members that the commit changed as a merge patch; false where a patch can't express it.
     package func appendMemberChanges(to writer: ByteWriter) -> Bool { memberChanges.appendMerge(to: writer) }
 
-    /// Calls with the name of each member that the commit has changed of the store it was last looked at; with nil where all
-    /// may have.
-    package func forEachChangedMember(_ change: StoreChange, _ body: (String?) -> Void) {
+    /// Calls with the name of each member that the commit has changed of the store it was last looked at.
+    package func forEachChangedMember(_ change: StoreChange, _ body: (String) -> Void) {
         switch change {
         case .none: break
-        case .members: memberChanges.forEachMember { body($0) }
-        case .entries: for entry in entries.elements { body(entry.path.first) }
+        case .members: memberChanges.forEachMember(body)
+        case .entries: for entry in entries.elements { body(entry.path[0]) }
         }
     }
 

@@ -65,19 +65,14 @@ struct TypeTests {
     /// Those that may come to another result by the change that the machine has just made; `number` is another for each change.
     func touched(by change: StoreChange, _ number: Int, of machine: StateMachine) -> [StoreTest] {
         var found = onAny
-        var isAll = false
         machine.forEachChangedMember(change) { name in
-            guard let name else {
-                isAll = true
-                return
-            }
             if names & Self.bit(of: name) == 0 { return }
             for test in byMember[name] ?? [] where test.lastTouch < number {
                 test.lastTouch = number
                 found.append(test)
             }
         }
-        return isAll ? tests : found
+        return found
     }
 }
 
