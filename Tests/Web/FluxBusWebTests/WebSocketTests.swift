@@ -1,3 +1,4 @@
+import BusSystem
 import FluxBus
 import FluxBusWeb
 import Foundation

@@ -68,6 +68,21 @@ extension Bus {
         return handle
     }
 
+    /// The same with a bound: `onEvent` gets the event's size in bytes, too, and says whether there is room for more. After
+    /// false the subscription pauses on the bus, without loss, until the handle is told to continue.
+    package nonisolated(nonsending) func subscribe(
+        to pattern: StorePattern, options: SubscriptionOptions, timeout: TimeLimit = .standard,
+        takes onEvent: @escaping @Sendable (SubscriptionEvent, Int) -> Bool
+    ) async throws(BusError) -> SubscriptionHandle {
+        let number = core.nextSubscription.add(1, ordering: .relaxed).oldValue
+        let handle = SubscriptionHandle(number: number, core: core)
+        let flag = handle.flag
+        _ = try await subscribe(to: pattern, number: number, handle, options, timeout) { event, size in
+            flag.isRaised || onEvent(event, size) ? .goOn : .rest
+        }
+        return handle
+    }
+
     private nonisolated(nonsending) func subscribe(
         to pattern: StorePattern, number: Int, _ handle: SubscriptionHandle, _ options: SubscriptionOptions,
         _ timeout: TimeLimit,

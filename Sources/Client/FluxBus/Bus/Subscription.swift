@@ -73,6 +73,9 @@ public final class SubscriptionHandle: Sendable {
 
     deinit { cancel() }
 
+    /// There is room again for the events of a subscription that paused.
+    package func proceed() { core.hand(over: .continueSubscription(number)) }
+
     /// Ends the subscription. A callback that runs at this moment is not waited for; none begins afterwards.
     public func cancel() {
         if flag.raise() { core.hand(over: .cancelSubscription(number)) }

@@ -1,9 +1,9 @@
 import ArgumentParser
+import BusSystem
 import Dispatch
 import FluxBus
 import Foundation
 import Glibc
-import Synchronization
 import Systemd
 
 /// `fluxbus-web`: flags, signals and exit codes around `WebServer`.
@@ -73,7 +73,7 @@ package enum WebProgram {
             throw WebFailure(.configuration, error.message)
         }
         let setup = try options.setup(Surroundings.variables())
-        let signals = WebSignals()
+        let signals = ServiceSignals()
         let listeners = try WebServer.listen(setup, &descriptors)
         let server = try Waiting.result { () async throws(WebFailure) in
             try await WebServer(setup, on: listeners) { signals.end() }
@@ -105,26 +105,6 @@ package enum WebProgram {
     }
 }
 
-/// Lines to the standard streams. A reader that is gone is no reason to end.
-enum StandardStream: Int32 {
-    case output = 1
-    case errors = 2
-
-    func write(_ text: String) {
-        var line = text + "\n"
-        line.withUTF8 { bytes in
-            var rest = bytes[...]
-            while !rest.isEmpty {
-                let piece = UnsafeBufferPointer(rebasing: rest)
-                let count = Glibc.write(rawValue, piece.baseAddress, piece.count)
-                if count < 0, errno == EINTR { continue }
-                if count <= 0 { return }
-                rest = rest.dropFirst(count)
-            }
-        }
-    }
-}
-
 /// What the process finds around it.
 enum Surroundings {
     static func variables() -> [String: String] { ProcessInfo.processInfo.environment }
@@ -134,36 +114,6 @@ enum Surroundings {
         guard let said = getenv("JOURNAL_STREAM").map({ String(cString: $0) }) else { return false }
         var status = stat()
         return fstat(STDOUT_FILENO, &status) == 0 && said == "\(status.st_dev):\(status.st_ino)"
-    }
-}
-
-/// The main thread of a program waits for asynchronous work.
-package enum Waiting {
-    private final class Box<Value: Sendable>: Sendable {
-        let value = Mutex<Value?>(nil)
-        let isThere = DispatchSemaphore(value: 0)
-    }
-
-    package static func done(_ work: @escaping @Sendable () async -> Void) {
-        let box = Box<Bool>()
-        Task {
-            await work()
-            box.isThere.signal()
-        }
-        box.isThere.wait()
-    }
-
-    package static func result<Value: Sendable>(
-        _ work: @escaping @Sendable () async throws(WebFailure) -> Value
-    ) throws(WebFailure) -> Value {
-        let box = Box<Result<Value, WebFailure>>()
-        done {
-            let result: Result<Value, WebFailure>
-            do throws(WebFailure) { result = .success(try await work()) } catch { result = .failure(error) }
-            box.value.withLock { $0 = result }
-        }
-        guard let result = box.value.withLock({ $0 }) else { preconditionFailure("The work was done.") }
-        return try result.get()
     }
 }
 

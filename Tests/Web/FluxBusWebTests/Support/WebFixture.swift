@@ -1,3 +1,4 @@
+import BusSystem
 import Dispatch
 import FluxBus
 import FluxBusWeb

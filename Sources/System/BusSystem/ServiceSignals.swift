@@ -1,19 +1,19 @@
 import Dispatch
 import Glibc
 
-/// The signals of the program, from the moment this is made: before anything is opened, so that one that comes meanwhile is
-/// not lost.
+/// The signals of a service: SIGTERM and SIGINT end it, a second one at once, and SIGHUP reloads. It is made before anything
+/// is opened, so that none that comes meanwhile is lost.
 ///
 /// `@unchecked Sendable`: the sources are only held.
-final class WebSignals: @unchecked Sendable {
+package final class ServiceSignals: @unchecked Sendable {
     private enum Event: Sendable { case end, reload }
 
-    private let queue = DispatchQueue(label: "fluxbus.web.signals")
+    private let queue = DispatchQueue(label: "fluxbus.signals")
     private let sources: [any DispatchSourceSignal]
     private let events: AsyncStream<Event>
     private let continuation: AsyncStream<Event>.Continuation
 
-    init() {
+    package init() {
         (events, continuation) = AsyncStream<Event>.makeStream(bufferingPolicy: .bufferingNewest(8))
         let handled = [SIGTERM, SIGINT, SIGHUP]
         var set = sigset_t()
@@ -41,10 +41,10 @@ final class WebSignals: @unchecked Sendable {
     }
 
     /// As a signal to end does.
-    func end() { continuation.yield(.end) }
+    package func end() { continuation.yield(.end) }
 
     /// Returns when the program is to end.
-    func wait(reload: @escaping @Sendable () -> Void) {
+    package func wait(reload: @escaping @Sendable () -> Void) {
         Waiting.done { [events] in
             for await event in events {
                 guard event == .reload else { return }
