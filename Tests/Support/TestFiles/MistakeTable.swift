@@ -1,4 +1,4 @@
-/// The table of mistakes that people make who write types, each in a file of its own with all that is said about it.
+/// A table of mistakes that people make who write types or effects, each in a file of its own with all that is said about it.
 package enum MistakeTable {
     package static let path = "Tests/Daemon/TypeTestingTests/Table/mistakes.txt"
 
@@ -19,7 +19,7 @@ package enum MistakeTable {
 
     private static let mark = " (schema)"
 
-    package static func read() throws -> [Mistake] {
+    package static func read(_ path: String = path) throws -> [Mistake] {
         try Repository.text(path).split(separator: "\n== ").map { part in
             let ends = part.firstRange(of: "\n--\n") ?? part.endIndex..<part.endIndex
             let lines = part[..<ends.lowerBound].trimmingPrefix("== ").split(separator: "\n", maxSplits: 1)
