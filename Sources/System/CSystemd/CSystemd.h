@@ -14,6 +14,7 @@
 #include <sys/uio.h>
 #include <sys/un.h>
 
+#include <systemd/sd-bus.h>
 #include <systemd/sd-daemon.h>
 #include <systemd/sd-journal.h>
 #include <systemd/sd-login.h>
@@ -86,6 +87,40 @@ static inline ssize_t systemd_receive(int socket, void *buffer, size_t size, int
         *descriptor_count += found;
     }
     return count;
+}
+
+/* Jobs of the service manager, by calls of sd-bus with variable arguments. */
+static const char *const systemd_manager_path = "/org/freedesktop/systemd1";
+static const char *const systemd_manager_interface = "org.freedesktop.systemd1.Manager";
+/* A connection to the manager itself, which only root gets. */
+static inline int systemd_open_manager(sd_bus **bus) {
+    sd_bus *made = NULL;
+    int answer = sd_bus_new(&made);
+    if (answer >= 0) answer = sd_bus_set_address(made, "unix:path=/run/systemd/private");
+    if (answer >= 0) answer = sd_bus_start(made);
+    if (answer < 0) {
+        sd_bus_unref(made);
+        return answer;
+    }
+    *bus = made;
+    return answer;
+}
+static inline int systemd_subscribe(sd_bus *bus) {
+    return sd_bus_call_method(bus, "org.freedesktop.systemd1", systemd_manager_path, systemd_manager_interface,
+                              "Subscribe", NULL, NULL, NULL);
+}
+static inline int systemd_call_unit(sd_bus *bus, const char *method, const char *unit, sd_bus_error *error,
+                                    sd_bus_message **reply) {
+    return sd_bus_call_method(bus, "org.freedesktop.systemd1", systemd_manager_path, systemd_manager_interface,
+                              method, error, reply, "ss", unit, "replace");
+}
+static inline int systemd_read_job(sd_bus_message *message, const char **job) {
+    return sd_bus_message_read(message, "o", job);
+}
+static inline int systemd_read_removed(sd_bus_message *message, const char **job, const char **result) {
+    uint32_t number;
+    const char *unit;
+    return sd_bus_message_read(message, "uoss", &number, job, &unit, result);
 }
 
 /* The seals of a file in memory. The numbers are the kernel's. */

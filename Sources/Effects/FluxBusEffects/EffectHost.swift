@@ -1,0 +1,55 @@
+import BusEffects
+import BusJSON
+import BusSystem
+import Dispatch
+import FluxBus
+
+/// What the effects of a service share: the bus, the queue that owns all of them, and which commits follow from which.
+///
+/// `@unchecked Sendable`: `ancestry` and `restart` are touched on the queue only.
+final class EffectHost: @unchecked Sendable {
+    let bus: Bus
+    let queue: DispatchQueue
+    /// What programs are started with, besides what they are told of their event.
+    let environment: [String: String]
+    let log: @Sendable (String) -> Void
+    var ancestry = Ancestry()
+    /// Replaces an effect that is over by one that begins anew.
+    var restart: (EffectRunner) -> Void = { _ in }
+
+    /// What is for this service alone.
+    private static let own = ["NOTIFY_SOCKET", "LISTEN_", "WATCHDOG_", "CREDENTIALS_DIRECTORY"]
+
+    init(
+        _ bus: Bus, _ queue: DispatchQueue, environment: [String: String],
+        log: @escaping @Sendable (String) -> Void
+    ) {
+        (self.bus, self.queue, self.log) = (bus, queue, log)
+        self.environment = environment.filter { entry in !Self.own.contains { entry.key.hasPrefix($0) } }
+    }
+
+    func after(_ time: Duration, _ body: @escaping @Sendable () -> Void) {
+        queue.asyncAfter(deadline: .now() + time.seconds, execute: body)
+    }
+
+    /// Dispatches an action about an effect to its store, until the bus takes it. `onDone` is called on the queue.
+    func tell(
+        _ effect: Effect, _ action: String, _ payload: JSONObject,
+        onDone: @escaping @Sendable () -> Void = {}
+    ) {
+        let request = BusRequest(
+            "dispatch",
+            ["store": .string(effect.store), "action": .string(action), "payload": .object(payload)])
+        bus.post(request, timeout: .never) { [self] reply in
+            queue.async { [self] in
+                switch reply {
+                case .success: onDone()
+                case .failure(let error) where error.code == .closed: break
+                case .failure(let error):
+                    log("\(effect.name): \(effect.store) can't be written: \(error.message)")
+                    after(EffectLimits.pause) { [self] in tell(effect, action, payload, onDone: onDone) }
+                }
+            }
+        }
+    }
+}

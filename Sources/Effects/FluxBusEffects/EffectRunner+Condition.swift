@@ -1,0 +1,202 @@
+import BusEffects
+import BusJSON
+import BusSystem
+import FluxBus
+
+/// An effect with a condition: the bus tells which stores come to match it and which cease to, commit by commit; where it
+/// tells several commits at once, and of the time while the service was down, the history says what they were.
+extension EffectRunner {
+    /// Takes the effect up: what held at `done`, and since when, comes first.
+    func resumeCondition(_ standing: EffectStanding, _ isSame: Bool, at done: Int, _ now: Int) {
+        machine = EffectMachine(effect, done: done)
+        if effect.downtime == .newest { newest = [:] }
+        Task { [self] in
+            var (start, holding): (Int, Result<[String], BusError>) = (done, .success([]))
+            holding = await Self.holding(effect, at: done, host.bus)
+            if case .failure(let error) = holding, error.code == .conflict || error.code == .unavailable {
+                start = now
+                holding = await Self.holding(effect, at: nil, host.bus)
+            }
+            host.queue.async { [self, start, holding] in
+                switch holding {
+                case .failure(let error): complain(error)
+                case .success(let stores):
+                    if start > done {
+                        lose(from: done, to: start)
+                        machine = EffectMachine(effect, done: start)
+                    }
+                    tracker = ConditionTracker(
+                        hold: effect.becoming?.hold ?? .zero, holding: Set(stores),
+                        beginnings: isSame ? standing.held : [])
+                    if isSame, !standing.isClean { uncertain = Set(standing.held.map(\.id)) }
+                    scanned = start
+                    follow(from: start, standing)
+                }
+            }
+        }
+    }
+
+    private static func holding(_ effect: Effect, at revision: Int?, _ bus: Bus) async -> Result<
+        [String], BusError
+    > {
+        do throws(BusError) {
+            return .success(try await names(of: effect, at: revision, bus))
+        } catch {
+            return .failure(error)
+        }
+    }
+
+    // MARK: - Changes
+
+    func take(_ change: ChangeEvent, _ size: Int) {
+        guard phase == .following || phase == .beginning else { return }
+        changes.append((change, size))
+        takeChanges()
+    }
+
+    private func takeChanges() {
+        while !isScanning, !isStuck, let (change, _) = changes.first {
+            guard !change.isReset, change.coalesced == nil, let cause = change.cause,
+                let time = cause["time"]?.double,
+                var tracker
+            else {
+                isScanning = true
+                scan(through: change.revision)
+                return
+            }
+            let events = tracker.take(
+                began: Set(change.states.keys), ended: Set(change.dropped), at: change.revision, time,
+                by: cause["by"] ?? [:])
+            keep(tracker, events)
+            taken(through: change.revision)
+        }
+        awaitDue()
+    }
+
+    private func keep(_ tracker: ConditionTracker, _ events: [EffectEvent]) {
+        self.tracker = tracker
+        for event in events { admit(event) }
+        keepPlaceSoon()
+        guard tracker.isFull else { return pump() }
+        isStuck = true
+        pause(
+            "its condition has become true for \(EffectLimits.beginnings) stores that nothing has followed from yet"
+        )
+    }
+
+    private func admit(_ event: EffectEvent) {
+        guard newest != nil else {
+            uncertainLeft -= 1
+            return enter(held: event, isUncertain: uncertainLeft >= 0 || uncertain.contains(event.id))
+        }
+        if let older = newest?.updateValue(event, forKey: event.store) { tracker?.settled(older.id) }
+    }
+
+    private func taken(through revision: Int) {
+        let (_, size) = changes.removeFirst()
+        taken += 1
+        scanned = max(scanned, revision)
+        release(size: size)
+    }
+
+    // MARK: - The history
+
+    /// Looks up each commit up to a revision that may have made the condition true or false.
+    private func scan(through revision: Int) {
+        let from = scanned
+        Task { [self] in
+            var failure: BusError?
+            do throws(BusError) {
+                var since: Int? = from
+                while let start = since, start < revision {
+                    let (commits, next) = try await host.bus.history(
+                        since: start, until: revision, limit: 100, of: .type(effect.type))
+                    for commit in commits {
+                        guard let at = commit["revision"]?.int, let time = commit["time"]?.double else {
+                            continue
+                        }
+                        let stores = Set(try await Self.names(of: effect, at: at, host.bus))
+                        host.queue.async { [self] in found(stores, at, time, commit["by"] ?? [:]) }
+                    }
+                    since = next
+                }
+            } catch {
+                failure = error
+            }
+            if let failure, failure.code == .conflict || failure.code == .unavailable {
+                let now = await Self.holding(effect, at: nil, host.bus)
+                host.queue.async { [self] in skip(now, through: revision) }
+            } else {
+                host.queue.async { [self, failure] in
+                    if failure != nil {
+                        host.after(EffectLimits.pause) { [self] in scan(through: revision) }
+                    } else {
+                        scanned(through: revision)
+                    }
+                }
+            }
+        }
+    }
+
+    private func found(_ stores: Set<String>, _ revision: Int, _ time: Double, _ by: JSON) {
+        guard !isStuck, revision > scanned, var tracker else { return }
+        let events = tracker.take(all: stores, at: revision, time, by: by)
+        keep(tracker, events)
+        scanned = revision
+    }
+
+    /// The history of these commits is gone: it is known only for which stores the condition holds now.
+    private func skip(_ now: Result<[String], BusError>, through revision: Int) {
+        guard case .success(let stores) = now else {
+            return host.after(EffectLimits.pause) { [self] in scan(through: revision) }
+        }
+        lose(from: scanned, to: revision)
+        tracker?.resume(Set(stores))
+        scanned(through: revision)
+    }
+
+    private func scanned(through revision: Int) {
+        guard !isStuck else { return }
+        isScanning = false
+        taken(through: revision)
+        if let events = newest {
+            newest = nil
+            for event in events.values.sorted(by: { $0.id < $1.id }) { admit(event) }
+        }
+        keepPlaceSoon()
+        takeChanges()
+        pump()
+    }
+
+    // MARK: - The time
+
+    /// Comes back when something has held for long enough.
+    private func awaitDue() {
+        guard let due = tracker?.nextDue, due < holdWake else { return }
+        holdWake = due
+        // The clock may be set meanwhile.
+        let wait = min(60, max(0, due - Self.now))
+        host.after(.milliseconds(Int((wait * 1000).rounded(.up)))) { [self] in
+            guard holdWake == due else { return }
+            holdWake = .infinity
+            if due > Self.now { awaitDue() } else { becomeDue() }
+        }
+    }
+
+    private static var now: Double { Double(SystemClock.milliseconds) / 1000 }
+
+    /// What is due by now, unless the bus has something to tell of before.
+    private func becomeDue() {
+        let time = Self.now
+        host.bus.post(BusRequest("sync"), timeout: .never) { [self] _ in
+            host.queue.async { [self] in
+                guard phase == .following, !isScanning, !isStuck, changes.isEmpty, var tracker else {
+                    return awaitDue()
+                }
+                let events = tracker.events(at: time)
+                keep(tracker, events)
+                awaitDue()
+            }
+        }
+    }
+}

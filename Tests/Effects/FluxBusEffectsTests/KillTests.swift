@@ -1,0 +1,95 @@
+import BusJSON
+import FluxBus
+import Foundation
+import TestFiles
+import TestServer
+import Testing
+
+/// What holds while the service is killed, and while a target hangs.
+@Suite struct KillTests {
+    private static func number(_ name: String, _ usual: Int) -> Int {
+        ProcessInfo.processInfo.environment[name].flatMap(Int.init) ?? usual
+    }
+
+    /// `FLUXBUS_EFFECT_KILLS=50 FLUXBUS_EFFECT_ACTIONS=10000` takes longer. Each dispatch is committed exactly once, each program
+    /// is started at least once and in the order of its store.
+    @Test func dispatchesAreCommittedOnceOverKills() async throws {
+        let kills = Self.number("FLUXBUS_EFFECT_KILLS", 4)
+        let actions = Self.number("FLUXBUS_EFFECT_ACTIONS", 400)
+        let fixture = try EffectsFixture([
+            "note":
+                "on: { action: echo, of: log/* }\ndo: { dispatch: { store: log/main, action: note, payload: { number: = payload.number } } }\nlimit: { running: 16 }",
+            "write":
+                "on: { action: echo, of: log/* }\ndo: { run: [/bin/sh, -c, 'echo $1 >> \"$OUT/$2\"', sh, = payload.number, = name] }\nlimit: { running: 16 }",
+        ])
+        try fixture.start()
+        let bus = try await fixture.bus()
+        let pace = max(1, actions / (kills + 1))
+        for number in 1...actions {
+            let store = number % 2 == 0 ? "log/a" : "log/b"
+            try await bus.dispatch("echo", to: .store(store), payload: ["number": .int(number)])
+            if number % pace == 0, number / pace <= kills {
+                // In the middle of it.
+                try #require(fixture.service).kill()
+                try fixture.start()
+            }
+        }
+        let all = JSON.array((1...actions).map { .int($0) })
+        try await fixture.waits(for: "log/main", bus, within: 300) {
+            ($0["notes"]?.array?.count ?? 0) >= actions
+        }
+        try await fixture.waits(for: "effect/write", bus, within: 300) {
+            $0["waiting"] == 0 && $0["running"] == 0 && $0["done"]?.int ?? 0 >= bus.revision - 100
+        }
+        let notes = try await bus.state(of: "log/main").state["notes"]?.array ?? []
+        #expect(JSON.array(notes.sorted { ($0.int ?? 0) < ($1.int ?? 0) }) == all)
+        for (store, rest) in [("a", 0), ("b", 1)] {
+            var seen: Set<Int> = []
+            let first = fixture.lines(store).compactMap { Int($0) }.filter { seen.insert($0).inserted }
+            #expect(first == (1...actions).filter { $0 % 2 == rest }, "\(store)")
+        }
+        #expect(try fixture.stop() == 0)
+    }
+
+    private func residentMegabytes(_ program: RunningProgram) throws -> Int {
+        let status = try String(
+            contentsOfFile: "/proc/\(program.process.processIdentifier)/status", encoding: .utf8)
+        let line = try #require(status.split(separator: "\n").first { $0.hasPrefix("VmRSS:") })
+        return try #require(Int(line.split(separator: " ")[1])) / 1024
+    }
+
+    /// A program that never ends holds up its effect alone, and takes no more memory the more happens.
+    @Test func aTargetThatHangsTakesBoundedMemory() async throws {
+        let fixture = try EffectsFixture([
+            "hang":
+                "on: { action: echo, of: log/* }\ndo: { run: [/bin/sleep, 1000] }\ntimeout: 3s\nretry: { times: 100 }",
+            "count":
+                "on: { action: echo, of: log/* }\nif: payload.number > 0\ndo: { dispatch: { store: log/main, action: note, payload: { number: = payload.number } } }",
+        ])
+        try fixture.start()
+        let bus = try await fixture.bus()
+        let service = try #require(fixture.service)
+        // 64 MB in all, of which four fit into the window.
+        let text = JSON.string(String(repeating: "x", count: 32 << 10))
+        func send(_ count: Int) async throws {
+            var replies: [PendingReply] = []
+            for _ in 0..<count {
+                replies.append(await bus.startDispatch("echo", to: .store("log/a"), payload: ["text": text]))
+            }
+            for reply in replies { _ = try await reply.value }
+        }
+        try await send(400)
+        try await fixture.waits(for: "effect/hang", bus) { $0["waiting"]?.int ?? 0 > 50 }
+        let before = try residentMegabytes(service)
+        try await send(1600)
+        try await bus.dispatch("echo", to: .store("log/b"), payload: ["number": 7])
+        try await fixture.waits(for: "log/main", bus) { $0["notes"] == [7] }
+        let after = try residentMegabytes(service)
+        #expect(after - before < 40, "\(before) MB, then \(after) MB")
+        let state = try await bus.state(of: "effect/hang").state
+        #expect(state["waiting"]?.int ?? 0 < 200 && state["failed"] == [:], "\(state)")
+        // What hangs is ended with the service.
+        #expect(try fixture.stop() == 0)
+        #expect(try await bus.state(of: "effect/hang").state["running"] == 0)
+    }
+}

@@ -1,0 +1,217 @@
+import BusJSON
+import FluxBus
+import Foundation
+import TestFiles
+import TestServer
+import Testing
+
+/// The service on a real bus: programs that it starts, actions that it dispatches, and where it says that it stands.
+@Suite struct ServiceTests {
+    private let note =
+        "on: { action: echo, of: log/* }\ndo: { dispatch: { store: log/main, action: note, payload: { number: = payload.number } } }"
+
+    /// What clients send is never a word of a shell, and no more than an argument and the input of the program that root chose.
+    @Test func hostilePayloadsReachNoShell() async throws {
+        let fixture = try EffectsFixture([
+            "hostile":
+                "on: { action: echo, of: log/* }\ndo:\n  run: [/bin/sh, -c, 'printf \"%s\\0\" \"$1\" >> \"$OUT/args\"; cat >> \"$OUT/events\"', sh, = payload.text]"
+        ])
+        try fixture.start()
+        let bus = try await fixture.bus()
+        let texts = [
+            "$(touch \(fixture.directory.path)/pwned)", "`touch \(fixture.directory.path)/pwned`",
+            "'; touch \(fixture.directory.path)/pwned; '", "\" && touch \(fixture.directory.path)/pwned \"",
+            "-rf", "a\nb", "%n%s", "${IFS}", "\u{1b}[2J", "*", "ü",
+        ]
+        for text in texts {
+            try await bus.dispatch("echo", to: .store("log/a"), payload: ["text": .string(text)])
+        }
+        try await fixture.waits(for: "effect/hostile", bus) { $0["succeeded"]?.int == texts.count }
+        let words = try String(contentsOfFile: "\(fixture.directory.path)/args", encoding: .utf8)
+        #expect(words.split(separator: "\0").map(String.init) == texts)
+        let events = fixture.lines("events").compactMap { try? JSON(parsing: Array($0.utf8)) }
+        #expect(events.compactMap { $0["payload"]?["text"]?.string } == texts)
+        #expect(
+            events.allSatisfy {
+                $0["store"] == "log/a" && $0["by"]?["uid"] != nil && $0["effect"] == "hostile"
+            })
+        #expect(!FileManager.default.fileExists(atPath: "\(fixture.directory.path)/pwned"))
+        #expect(try fixture.stop() == 0)
+    }
+
+    @Test func whatFailsIsSetAsideAndTriedAgainWhenSomebodyAsks() async throws {
+        let fixture = try EffectsFixture(["note": note + "\nretry: { times: 1, first: 10ms }"])
+        try fixture.start()
+        let bus = try await fixture.bus()
+        try await bus.dispatch("shut", to: .store("log/main"), payload: ["shut": true])
+        for number in 1...2 {
+            try await bus.dispatch("echo", to: .store("log/a"), payload: ["number": .int(number)])
+        }
+        try await fixture.waits(for: "effect/note", bus) { $0["failed"]?.object?.count == 2 }
+        let failed = try await bus.state(of: "effect/note").state["failed"]?.object?.members.sorted {
+            ($0.key.count, $0.key) < ($1.key.count, $1.key)
+        }
+        let first = try #require(failed?.first)
+        #expect(first.value["tries"] == 2 && first.value["store"] == "log/a")
+        #expect(first.value["reason"]?.string?.contains("it is shut") == true, "\(first.value)")
+        // They are not tried again by themselves, also by the next service.
+        try fixture.stop()
+        try await bus.dispatch("shut", to: .store("log/main"), payload: ["shut": false])
+        try fixture.start()
+        try await bus.dispatch("retry", to: .store("effect/note"), payload: ["event": .string(first.key)])
+        try await fixture.waits(for: "effect/note", bus) { $0["succeeded"] == 1 && $0["again"] == [:] }
+        #expect(try await bus.state(of: "log/main").state["notes"] == [1])
+        let second = try #require(failed?.last)
+        try await bus.dispatch("skip", to: .store("effect/note"), payload: ["event": .string(second.key)])
+        try await fixture.waits(for: "effect/note", bus) { $0["failed"] == [:] }
+        #expect(try await bus.state(of: "log/main").state["notes"] == [1])
+    }
+
+    @Test func oneThatFailsStopsNoOther() async throws {
+        let fixture = try EffectsFixture([
+            "note": note,
+            "none": "on: { action: echo, of: log/* }\ndo: { run: [/nonexistent] }\nretry: { times: 0 }",
+            "type": "on: { action: rang, of: nothing/* }\ndo: { run: [/bin/true] }",
+        ])
+        try fixture.start()
+        let bus = try await fixture.bus()
+        try await bus.dispatch("echo", to: .store("log/a"), payload: ["number": 1])
+        try await fixture.waits(for: "effect/none", bus) { $0["failures"] == 1 }
+        try await fixture.waits(for: "log/main", bus) { $0["notes"] == [1] }
+        #expect(try #require(fixture.service).waitFor("nothing"))
+    }
+
+    @Test func aPausedEffectWaitsAndGoesOn() async throws {
+        let fixture = try EffectsFixture(["note": note])
+        try fixture.start()
+        let bus = try await fixture.bus()
+        try await bus.dispatch("pause", to: .store("effect/note"))
+        for number in 1...3 {
+            try await bus.dispatch("echo", to: .store("log/a"), payload: ["number": .int(number)])
+        }
+        try await fixture.waits(for: "effect/note", bus) { $0["waiting"] == 3 }
+        // The pause outlives the service.
+        try fixture.stop()
+        try fixture.start()
+        try await fixture.waits(for: "effect/note", bus) { $0["waiting"] == 3 && $0["paused"] == "by hand" }
+        #expect(try await bus.state(of: "log/main").state["notes"] == [])
+        try await bus.dispatch("resume", to: .store("effect/note"))
+        try await fixture.waits(for: "log/main", bus) { $0["notes"] == [1, 2, 3] }
+    }
+
+    @Test func anActionToAllStoresIsAnEventForEach() async throws {
+        let fixture = try EffectsFixture([
+            "each":
+                "on: { action: echo, of: log/* }\nif: name != 'main' && state.shut == false\ndo: { run: [/bin/sh, -c, 'echo $1 >> $OUT/stores', sh, = store] }\nlimit: { for: all }"
+        ])
+        try fixture.start()
+        let bus = try await fixture.bus()
+        try await bus.dispatch("echo", to: .type("log"))
+        try await bus.dispatch("shut", to: .store("log/a"), payload: ["shut": true])
+        try await bus.dispatch("echo", to: .type("log"))
+        try await bus.dispatch([
+            ActionRequest("echo", to: .store("log/b")), ActionRequest("echo", to: .store("log/b")),
+        ])
+        try await fixture.waits(for: "effect/each", bus) { $0["succeeded"] == 5 && $0["running"] == 0 }
+        #expect(fixture.lines("stores") == ["log/a", "log/b", "log/b", "log/b", "log/b"])
+    }
+
+    @Test func aLoopIsPaused() async throws {
+        let fixture = try EffectsFixture([
+            "loop":
+                "on: { action: echo, of: log/* }\ndo: { dispatch: { store: log/a, action: echo, payload: { number: = payload.number + 1 } } }"
+        ])
+        try fixture.start()
+        let bus = try await fixture.bus()
+        try await bus.dispatch("echo", to: .store("log/a"))
+        try await fixture.waits(for: "effect/loop", bus) {
+            $0["paused"]?.string?.contains("causes itself") == true
+        }
+        try await fixture.waits(for: "effect/loop", bus) { $0["waiting"] == 1 && $0["running"] == 0 }
+        #expect(try await bus.state(of: "effect/loop").state["succeeded"]?.int.map { $0 < 50 } == true)
+    }
+
+    @Test(arguments: [("all", [1, 2, 3, 4]), ("newest", [2, 3, 4]), ("none", [4])])
+    func whatHappenedMeanwhileIsHandledAsTheFileSays(_ word: String, _ numbers: [Int]) async throws {
+        let fixture = try EffectsFixture(["note": note + "\nlimit: { for: store }\nafter-downtime: \(word)"])
+        try fixture.start()
+        try fixture.stop()
+        let bus = try await fixture.bus()
+        for (store, number) in [("log/a", 1), ("log/b", 2), ("log/a", 3)] {
+            try await bus.dispatch("echo", to: .store(store), payload: ["number": .int(number)])
+        }
+        try fixture.start()
+        try await fixture.waits(for: "effect/note", bus) { $0["running"] == 0 }
+        try await bus.dispatch("echo", to: .store("log/b"), payload: ["number": 4])
+        try await fixture.waits(for: "log/main", bus) { $0["notes"]?.array?.contains(4) == true }
+        let notes = try await bus.state(of: "log/main").state["notes"]?.array?.compactMap(\.int)
+        #expect(notes?.sorted() == numbers)
+    }
+
+    @Test func aHistoryThatIsGoneIsSaid() async throws {
+        let fixture = try EffectsFixture(["note": note], hasLog: false)
+        try fixture.start()
+        var bus = try await fixture.bus()
+        try await bus.dispatch("echo", to: .store("log/a"), payload: ["number": 1])
+        try await fixture.waits(for: "log/main", bus) { $0["notes"] == [1] }
+        await bus.close()
+        try fixture.restartDaemon()
+        #expect(try #require(fixture.service).waitFor("a new history"))
+        bus = try await fixture.bus()
+        try await fixture.waits(for: "effect/note", bus) { $0["epoch"]?.string == bus.greeting.epoch }
+        try await bus.dispatch("echo", to: .store("log/a"), payload: ["number": 2])
+        try await fixture.waits(for: "log/main", bus) { $0["notes"] == [2] }
+    }
+
+    @Test func aReloadTakesWhatHasChangedAndRefusesWhatIsWrong() async throws {
+        let fixture = try EffectsFixture(["note": note])
+        try fixture.start()
+        let service = try #require(fixture.service)
+        let bus = try await fixture.bus()
+        try fixture.write("note", "on: 1")
+        service.signal(SIGHUP)
+        #expect(service.waitFor("the effects stay as they were"))
+        try await bus.dispatch("echo", to: .store("log/a"), payload: ["number": 1])
+        try await fixture.waits(for: "log/main", bus) { $0["notes"] == [1] }
+        try fixture.write("note", note.replacing("= payload.number", with: "= payload.number * 10"))
+        try fixture.write("other", note.replacing("= payload.number", with: "= payload.number * 100"))
+        service.signal(SIGHUP)
+        try await fixture.waits(for: "effect/other", bus) { $0["epoch"] != "" }
+        #expect(service.waitFor("again"))
+        try await fixture.waits(for: "effect/note", bus) { $0["isClean"] == false }
+        try await bus.dispatch("echo", to: .store("log/a"), payload: ["number": 2])
+        try await fixture.waits(for: "log/main", bus) { $0["notes"]?.array?.count == 3 }
+        let notes = try await bus.state(of: "log/main").state["notes"]?.array?.compactMap(\.int)
+        #expect(notes?.sorted() == [1, 20, 200])
+        #expect(try fixture.stop() == 0)
+    }
+
+    @Test func whatIsWrongIsSaidWithItsPlace() throws {
+        let directory = TemporaryDirectory()
+        try directory.write("bad.yaml", "effect: bad\nonn: {}\n")
+        for more in [["--check"], []] {
+            let outcome = try RunningProgram.run("fluxbus-effects", ["--effects", directory.path] + more)
+            #expect(outcome.status == 78)
+            #expect(outcome.errors.contains("bad.yaml:2:1: unknown key `onn` in effect; did you mean `on`?"))
+        }
+        #expect(try RunningProgram.run("fluxbus-effects", ["--nonsense"]).status == 64)
+    }
+
+    /// `--help` and the manual page have the same flags and exit codes.
+    @Test func theManualAgreesWithTheHelp() throws {
+        let help = try RunningProgram.run("fluxbus-effects", ["--help"]).output
+        let manual = try Repository.text("deploy/man/fluxbus-effects.8").replacing("\\-", with: "-")
+        let flags = Set(help.matches(of: /(?m)^  (?:-h, )?(--[a-z-]+)/).map { String($0.1) })
+        #expect(flags.isSuperset(of: ["--effects", "--address", "--check"]))
+        for flag in flags.subtracting(["--help", "--version"]) { #expect(manual.contains(flag), "\(flag)") }
+        for code in help.matches(of: /(?m)^ +([0-9]+) {4}/) { #expect(manual.contains(".B \(code.1)\n")) }
+    }
+
+    @Test func aBusWithoutTheTypeIsRefused() async throws {
+        let live = try LiveBus()
+        let directory = TemporaryDirectory()
+        let outcome = try RunningProgram.run(
+            "fluxbus-effects", ["--effects", directory.path, "--address", live.address])
+        #expect(outcome.status == 78 && outcome.errors.contains("no type effect"), "\(outcome.errors)")
+    }
+}

@@ -1,0 +1,123 @@
+import BusJSON
+import FluxBus
+import Foundation
+import TestFiles
+import TestServer
+import Testing
+
+/// Effects of conditions that become true, on a real bus.
+@Suite struct WhenTests {
+    private static let lamp = """
+        type: lamp
+        initial: { isOn: false, times: 0 }
+        actions:
+          turn: { payload: { isOn: boolean }, set: { isOn: = payload.isOn } }
+          flash: { increment: { times: 1 } }
+        """
+
+    private func fixture(_ when: String, _ more: String = "") throws -> EffectsFixture {
+        try EffectsFixture(
+            [
+                "lit":
+                    "when: { of: lamp/*, becomes: isOn\(when) }\ndo: { dispatch: { store: log/main, action: note, payload: { number: = revision } } }\n\(more)"
+            ], more: ["lamp": Self.lamp])
+    }
+
+    private func turn(_ bus: Bus, _ name: String, _ isOn: Bool) async throws -> Int {
+        try await bus.dispatch("turn", to: .store("lamp/\(name)"), payload: ["isOn": .bool(isOn)]).revision
+    }
+
+    private func notes(_ bus: Bus) async throws -> [Int] {
+        try await bus.state(of: "log/main").state["notes"]?.array?.compactMap(\.int) ?? []
+    }
+
+    @Test func whatBecomesTrueIsHandledOnce() async throws {
+        let fixture = try fixture("")
+        let bus = try await fixture.bus()
+        // One that is on before the effect is there is none that becomes so.
+        try await bus.create("lamp/a", state: ["isOn": true])
+        try await bus.create("lamp/b")
+        try fixture.start()
+        try await fixture.waits(for: "effect/lit", bus) { $0["epoch"] != "" }
+        try await bus.dispatch("flash", to: .type("lamp"))
+        var wanted = [try await turn(bus, "b", true)]
+        _ = try await turn(bus, "a", false)
+        _ = try await turn(bus, "a", true)
+        wanted.append(bus.revision)
+        wanted.append(try await bus.create("lamp/c", state: ["isOn": true]).revision)
+        try await fixture.waits(for: "log/main", bus) { [wanted] in
+            $0["notes"]?.array?.compactMap(\.int) == wanted
+        }
+        try await fixture.waits(for: "effect/lit", bus) { $0["held"] == [:] && $0["succeeded"] == 3 }
+        #expect(try fixture.stop() == 0)
+    }
+
+    /// While the service is down a lamp goes on, off and on again: that is found in the history, each with its revision.
+    @Test(arguments: [("all", 3), ("newest", 2), ("none", 0)])
+    func whatBecameTrueMeanwhileIsFoundInTheHistory(_ word: String, _ count: Int) async throws {
+        let fixture = try fixture("", "after-downtime: \(word)")
+        let bus = try await fixture.bus()
+        for name in ["a", "b"] { try await bus.create("lamp/\(name)") }
+        try fixture.start()
+        try fixture.stop()
+        var wanted = [try await turn(bus, "a", true)]
+        _ = try await turn(bus, "a", false)
+        wanted.append(try await turn(bus, "b", true))
+        wanted.append(try await turn(bus, "a", true))
+        try fixture.start()
+        let expected = Array(wanted.suffix(count))
+        _ = try await turn(bus, "a", false)
+        let last = try await turn(bus, "a", true)
+        try await fixture.waits(for: "log/main", bus) { $0["notes"]?.array?.contains(.int(last)) == true }
+        #expect(try await notes(bus).sorted() == expected + [last])
+    }
+
+    /// Killed in the middle, it fires once, at the right time.
+    @Test func aConditionThatHoldsOverAKillFiresOnceInTime() async throws {
+        let fixture = try fixture(", for: 2s")
+        let bus = try await fixture.bus()
+        try await bus.create("lamp/a")
+        try await bus.create("lamp/b")
+        try fixture.start()
+        try await fixture.waits(for: "effect/lit", bus) { $0["epoch"] != "" }
+        let revision = try await turn(bus, "a", true)
+        _ = try await turn(bus, "b", true)
+        try await fixture.waits(for: "effect/lit", bus) { $0["held"]?.object?.count == 2 }
+        try #require(fixture.service).kill()
+        // It holds for less than two seconds.
+        _ = try await turn(bus, "b", false)
+        try fixture.start()
+        try await fixture.waits(for: "log/main", bus) { $0["notes"] == [.int(revision)] }
+        let commits = try await bus.history(since: revision - 1, of: .store("lamp/a")).commits
+        let fired = try await bus.history(since: revision, of: .store("log/main")).commits
+        let began = try #require(commits.first?["time"]?.double)
+        let ended = try #require(fired.first?["time"]?.double)
+        #expect(ended - began >= 2 && ended - began < 2.1, "\(ended - began) s")
+        try await fixture.waits(for: "effect/lit", bus) { $0["held"] == [:] }
+        try fixture.stop()
+        try fixture.start()
+        try await fixture.waits(for: "effect/lit", bus) { $0["running"] == 0 }
+        #expect(try await notes(bus) == [revision])
+    }
+
+    /// It had held for long enough before it ended, and nobody was there to see it.
+    @Test func whatHeldForLongEnoughMeanwhileCounts() async throws {
+        let fixture = try fixture(", for: 1s")
+        let bus = try await fixture.bus()
+        try await bus.create("lamp/a")
+        try fixture.start()
+        try fixture.stop()
+        let first = try await turn(bus, "a", true)
+        // Something that takes long enough.
+        let begin = ContinuousClock.now
+        while ContinuousClock.now - begin < .milliseconds(1050) {
+            _ = try await bus.dispatch("flash", to: .store("lamp/a"))
+        }
+        _ = try await turn(bus, "a", false)
+        _ = try await turn(bus, "a", true)
+        _ = try await turn(bus, "a", false)
+        try fixture.start()
+        try await fixture.waits(for: "log/main", bus) { $0["notes"] == [.int(first)] }
+        try await fixture.waits(for: "effect/lit", bus) { $0["held"] == [:] && $0["succeeded"] == 1 }
+    }
+}
