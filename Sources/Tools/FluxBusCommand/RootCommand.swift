@@ -46,7 +46,7 @@ package struct RootCommand: ParsableCommand {
                     TypesCommand.self, ClientsCommand.self, KickCommand.self, StatsCommand.self,
                     TopCommand.self, PingCommand.self, ClusterCommand.self, ReloadCommand.self,
                     WhoAmICommand.self, AccessCommand.self, WebCommand.self, DevCommand.self,
-                    SchemaCommand.self,
+                    EffectsCommand.self, SchemaCommand.self,
                 ]),
         ])
 

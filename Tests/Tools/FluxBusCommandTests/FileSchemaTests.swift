@@ -72,6 +72,14 @@ struct FileSchemaTests {
         }
         samples.append(try Sample("access", .access, Repository.text("config/access.yaml")))
         samples.append(try Sample("configuration", .config, Repository.text("config/fluxbusd.yaml")))
+        for name in try FileManager.default.contentsOfDirectory(
+            atPath: Repository.root.appendingPathComponent("config/effects").path
+        ).sorted() {
+            samples.append(try Sample(name, .effect, Repository.text("config/effects/\(name)")))
+        }
+        for block in try MarkdownPage("Sources/Daemon/BusServer/BusServer.docc/Effects.md").blocks("effect") {
+            samples.append(try Sample("Effects.md:\(block.line)", .effect, block.text))
+        }
         samples.append(try Sample("new", .type, TypesNewCommand.text(for: "lamp")))
         let logic = "Sources/Core/BusLogic/BusLogic.docc/"
         for page in ["README.md", logic + "Types.md"] {
@@ -107,6 +115,13 @@ struct FileSchemaTests {
             try Sample("may", .access, "roles: { a: [everyone] }\nrules: [{ role: a, may: reed }]"),
             try Sample("who", .access, "roles: { a: [bob] }\nrules: []"),
             try Sample("no type", .test, "tests: [{ dispatch: a, unchanged: true }]"),
+            try Sample(
+                "two effects", .effect,
+                "effect: a\non: { action: b, of: c/* }\ndo: { run: [/a], start: b.service }"),
+            try Sample("no pattern", .effect, "effect: a\non: { action: b, of: c }\ndo: { run: [/a] }"),
+            try Sample(
+                "a rate", .effect,
+                "effect: a\non: { action: b, of: c/* }\ndo: { run: [/a] }\nlimit: { rate: 10 }"),
             try Sample("nothing", .test, "type: a\ntests: [{ dispatch: a }]"),
         ]
         for (sample, mistake) in zip(samples, try mistakes(in: samples)) {

@@ -4,7 +4,7 @@ import ArgumentParser
 package struct SchemaCommand: BusCommand {
     package static let configuration = CommandConfiguration(
         commandName: "schema",
-        abstract: "Print the JSON Schema of a file of types, tests, configuration or access rules.",
+        abstract: "Print the JSON Schema of a file of types, tests, configuration, access rules or effects.",
         discussion: """
             Examples:
               fluxbus schema type > type.schema.json

@@ -1,0 +1,151 @@
+import ArgumentParser
+import BusEffects
+import BusJSON
+import BusSource
+import FluxBus
+
+/// `fluxbus effects try`: what an effect would have done, without doing it.
+package struct EffectsTryCommand: BusCommand {
+    package static let configuration = CommandConfiguration(
+        commandName: "try",
+        abstract: "Show what the effect of a file would have done, without doing it.",
+        discussion: """
+            Examples:
+              fluxbus effects try alarm.yaml                     of the last day
+              fluxbus effects try alarm.yaml --at 4711           of the day that ended with this revision
+              fluxbus effects try alarm.yaml --since yesterday
+            """)
+
+    /// How far back it looks, in seconds.
+    private static let day = 86_400.0
+
+    @Argument(help: "The file of an effect.", completion: .file())
+    package var file: String
+
+    @Option(
+        help: ArgumentHelp("End with this revision or time (default: now).", valueName: "revision|time"),
+        completion: RevisionArgument.completion, transform: RevisionArgument.parse)
+    package var at: RevisionArgument?
+
+    @Option(
+        help: ArgumentHelp(
+            "Start after this revision or time (default: a day before the end).", valueName: "revision|time"),
+        completion: RevisionArgument.completion, transform: RevisionArgument.parse)
+    package var since: RevisionArgument?
+
+    @OptionGroup package var options: GlobalOptions
+
+    package init() {}
+
+    package func perform(in session: CommandSession) throws -> CommandStatus {
+        var errors: [SourceError] = []
+        guard let effect = EffectCatalog.read(file, &errors)?.effect else {
+            throw CommandFailure(.refused, errors.inOrder.lines.joined(separator: "\n"))
+        }
+        guard effect.becoming == nil else {
+            throw CommandFailure(
+                .refused,
+                "\(file) has a condition, when:, and only effects of actions, on:, can be tried; `fluxbus log` shows what has been."
+            )
+        }
+        let connection = try session.connect()
+        let reader = HistoryReader(session, connection, target: effect.type)
+        let newest = try reader.newest()
+        let last = try at?.resolved(on: connection, in: session, newest: newest) ?? newest
+        let first =
+            try since?.resolved(on: connection, in: session, newest: newest)
+            ?? beginning(before: last, on: connection, in: session)
+        let trial = EffectTrial(effect, session, connection)
+        try reader.forEach(after: first, through: last) { commit in
+            try trial.show(commit)
+            return true
+        }
+        if trial.count == 0, session.console.form == .text {
+            try session.console.note("\(effect.name) would have done nothing.")
+        }
+        return .success
+    }
+
+    /// The revision a day before another, or the oldest that is kept.
+    private func beginning(
+        before last: Int, on connection: BusConnection, in session: CommandSession
+    ) throws -> Int {
+        let commits = try session.ask(
+            BusRequest("history", ["since": .int(max(0, last - 1)), "until": .int(last), "limit": 1]),
+            on: connection)
+        let end = commits["commits"]?[0]?["time"]?.double ?? Double(session.context.now()) / 1000
+        do {
+            let found = try session.ask(
+                BusRequest("history", ["time": .double(max(0, end - Self.day)), "limit": 1]), on: connection)
+            return found["since"]?.int ?? 0
+        } catch let error as BusError {
+            guard let oldest = HistoryReader.oldest(in: error) else { throw error }
+            return oldest
+        }
+    }
+}
+
+/// Holds commits against an effect, and prints what it would have done.
+private final class EffectTrial {
+    private let effect: Effect
+    private let session: CommandSession
+    private let connection: BusConnection
+    private(set) var count = 0
+
+    init(_ effect: Effect, _ session: CommandSession, _ connection: BusConnection) {
+        (self.effect, self.session, self.connection) = (effect, session, connection)
+    }
+
+    func show(_ commit: JSON) throws {
+        guard let revision = commit["revision"]?.int else { return }
+        for (index, action) in (commit["actions"]?.array ?? []).enumerated() {
+            let store = action["store"]?.string
+            guard
+                effect.concerns(
+                    action: action["action"]?.string ?? "", store: store, type: action["type"]?.string)
+            else { continue }
+            let stores = try store.map { [$0] } ?? self.stores(at: revision)
+            for (place, store) in stores.enumerated() where store != effect.store {
+                let part = action["store"] == nil ? place + 1 : 0
+                let id = EffectEvent.ID(revision: revision, index: index, part: part)
+                if let event = EffectEvent(id, store: store, in: commit, for: effect) { try show(event) }
+            }
+        }
+    }
+
+    private func stores(at revision: Int) throws -> [String] {
+        let states = StateReader(
+            session, connection, .match(effect.pattern.text), select: ["/-"], revision: revision)
+        var stores: [String] = []
+        while let (address, _) = try states.next() { stores.append(address) }
+        return stores
+    }
+
+    private func show(_ event: EffectEvent) throws {
+        var state: JSON?
+        if effect.readsState {
+            let reply = try session.ask(
+                BusRequest("get", ["match": .string(event.store), "revision": .int(event.revision)]),
+                on: connection)
+            state = reply["states"]?[event.store] ?? .null
+        }
+        let data = event.data(for: effect, state: state)
+        guard effect.isMeant(data) else { return }
+        count += 1
+        let outcome = Result { () throws(EffectRefusal) in try effect.task(data) }
+        let text =
+            switch outcome {
+            case .success(let task): task.text
+            case .failure(let refusal): "nothing: \(refusal.reason)"
+            }
+        guard session.console.form == .text else {
+            return try session.console.line([
+                "event": .string("\(event.id)"), "time": event.object["time"] ?? .null,
+                "store": .string(event.store),
+                "action": .string(event.action), "do": .string(text),
+            ])
+        }
+        let time = DispatchTimeArgument.text(of: event.object["time"] ?? .null)
+        try session.console.line("\(event.id)  \(time)  \(event.store)  \(event.action)  →  \(text)")
+    }
+}
