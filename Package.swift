@@ -21,6 +21,7 @@ let package = Package(
         .executable(name: "fluxbusd", targets: ["fluxbusd"]),
         .executable(name: "fluxbus", targets: ["fluxbus"]),
         .executable(name: "fluxbus-web", targets: ["fluxbus-web"]),
+        .executable(name: "fluxbus-effects", targets: ["fluxbus-effects"]),
     ],
     dependencies: [
         // Command lines: flags, help and completions for the executables.
@@ -141,11 +142,16 @@ let package = Package(
         .target(name: "TypeCode", dependencies: ["BusJSON"]),
         // The bus's counters as OpenMetrics, for the command line and for HTTP: text from `stats`, no I/O.
         .target(name: "BusMetrics", dependencies: ["BusJSON"]),
+        // What follows from actions: files of effects, compiled, and the state machine of each. Pure but for the reading of
+        // the files.
+        .target(
+            name: "BusEffects", dependencies: ["BusJSON", "BusLogic", "BusProtocol", "BusSource", "BusYAML"]),
         // The command line's code, apart from its entry point, so that tests can run it.
         .target(
             name: "FluxBusCommand",
             dependencies: [
-                "BusDefinitions", "BusJSON", "BusLogic", "BusMachine", "BusMetrics", "BusProtocol",
+                "BusDefinitions", "BusEffects", "BusJSON", "BusLogic", "BusMachine", "BusMetrics",
+                "BusProtocol",
                 "BusSource", "BusState", "BusSystem", "FluxBus",
                 "TypeCode", "TypeTesting", arguments,
             ]),
@@ -163,7 +169,15 @@ let package = Package(
                 "Systemd",
                 flyingFox, flyingSocks, arguments,
             ]),
-        // The daemon, the command line, and the web server.
+        // Effects at work: programs, units and actions, for what a bus tells. CSystemd asks the service manager for jobs.
+        .target(
+            name: "FluxBusEffects",
+            dependencies: [
+                "BusEffects", "BusJSON", "BusSource", "BusSystem", "CSystemd", "FluxBus", "Systemd",
+                arguments,
+            ]),
+        // The daemon, the command line, the web server, and the service of effects.
+        .executableTarget(name: "fluxbus-effects", dependencies: ["FluxBusEffects"]),
         .executableTarget(name: "fluxbus-web", dependencies: ["FluxBusWeb"]),
         .executableTarget(name: "fluxbusd", dependencies: ["FluxBusDaemon"]),
         .executableTarget(name: "fluxbus", dependencies: ["FluxBusCommand"]),
@@ -371,8 +385,23 @@ let package = Package(
         .testTarget(
             name: "FluxBusWebTests",
             dependencies: [
-                "BusJSON", "CLinux", "FluxBus", "FluxBusCommand", "FluxBusWeb", "Systemd", "TestCertificates",
+                "BusJSON", "BusSystem", "CLinux", "FluxBus", "FluxBusCommand", "FluxBusWeb", "Systemd",
+                "TestCertificates",
                 "TestFiles", "TestServer", "TestSupport", "fluxbus", "fluxbus-web", flyingFox,
+            ]),
+        // Files of effects and their state machine, without a bus; and the service on a bus, with programs that it starts.
+        .testTarget(
+            name: "BusEffectsTests",
+            dependencies: [
+                "BusEffects", "BusJSON", "BusSource", "BusYAML", "TestFiles", "TestServer", "TestSupport",
+                "fluxbus",
+            ],
+            exclude: ["mistakes.txt"]),
+        .testTarget(
+            name: "FluxBusEffectsTests",
+            dependencies: [
+                "BusEffects", "BusJSON", "BusSource", "FluxBus", "FluxBusEffects", "TestFiles", "TestServer",
+                "fluxbus-effects", "fluxbusd",
             ]),
         // The commands that the README, the articles, the manual pages and the help texts print, run; and where links lead.
         .testTarget(
@@ -436,6 +465,7 @@ let floors = [
     "Sources/Tools": [
         "TypeCode", "BusMetrics", "FluxBusCommand", "fluxbus",
     ],
+    "Sources/Effects": ["BusEffects", "FluxBusEffects", "fluxbus-effects"],
     "Sources/Web": ["CInspector", "FluxBusWeb", "fluxbus-web"],
     // C libraries, and TLS for both ends of a connection.
     "Sources/System": [
@@ -458,6 +488,7 @@ let floors = [
     ],
     "Tests/Tools": ["TypeCodeTests", "BusMetricsTests", "FluxBusCommandTests"],
     "Tests/Web": ["FluxBusWebTests", "InspectorTests"],
+    "Tests/Effects": ["BusEffectsTests", "FluxBusEffectsTests"],
     "Tests/System": ["BusSystemTests", "BusTLSTests"],
     // The repository as a whole.
     "Tests/Project": ["TidyTests", "DocumentationTests", "ExampleTests"],

@@ -46,7 +46,9 @@ import Testing
             try text("opt/flux/share/doc/fluxbus/examples/fluxbusd.yaml")
                 == sample("fluxbusd.yaml"))
         let schemas = "opt/flux/share/fluxbus/schemas"
-        #expect(try names(in: schemas) == ["access", "config", "test", "type"].map { "\($0).schema.json" })
+        #expect(
+            try names(in: schemas)
+                == ["access", "config", "effect", "test", "type"].map { "\($0).schema.json" })
         #expect(try text("\(schemas)/type.schema.json").contains("A state type of FluxBus"))
 
         // Every page, in the folder of its section.
@@ -73,14 +75,17 @@ import Testing
     }
 
     private func completionsAreThoseOfThePrograms() throws {
-        for program in ["fluxbus", "fluxbusd", "fluxbus-web"] {
+        for program in ["fluxbus", "fluxbusd", "fluxbus-web", "fluxbus-effects"] {
             let files = [
                 "bash": "bash-completion/completions/\(program)", "zsh": "zsh/site-functions/_\(program)",
                 "fish": "fish/vendor_completions.d/\(program).fish",
             ]
             for (shell, file) in files {
                 let completion = try text("opt/flux/share/\(file)")
-                let words = ["fluxbus": "typescript", "fluxbusd": "verify", "fluxbus-web": "idle-exit"]
+                let words = [
+                    "fluxbus": "typescript", "fluxbusd": "verify", "fluxbus-web": "idle-exit",
+                    "fluxbus-effects": "check",
+                ]
                 let word = try #require(words[program])
                 #expect(completion.contains(word), "\(file)")
                 guard FileManager.default.fileExists(atPath: "/bin/\(shell)") else { continue }

@@ -32,7 +32,7 @@ struct PackageTests {
         for page in ["man5/fluxbus-types.5", "man7/fluxbus-operating.7", "man7/fluxbus-protocol.7"] {
             try harness.check("test", "-e", "/usr/share/man/\(page).gz")
         }
-        for kind in ["type", "test", "config", "access"] {
+        for kind in ["type", "test", "config", "access", "effect"] {
             try harness.check("test", "-e", "/usr/share/fluxbus/schemas/\(kind).schema.json")
         }
         let examples = try harness.check("ls", "/usr/share/doc/fluxbus/examples/types")
@@ -41,9 +41,10 @@ struct PackageTests {
         try harness.check("systemd-analyze", "security", "--threshold=5", "fluxbusd.service")
         // At most 1.0: it has a network, which the daemon has not.
         try harness.check("systemd-analyze", "security", "--threshold=10", "fluxbus-web.service")
+        try harness.check("systemd-analyze", "security", "--threshold=5", "fluxbus-effects.service")
         let remarks = try harness.run(
             "systemd-analyze", "verify", "--man=no", "fluxbusd.service", "fluxbusd.socket",
-            "fluxbus-web.service", "fluxbus-web.socket")
+            "fluxbus-web.service", "fluxbus-web.socket", "fluxbus-effects.service")
         #expect(remarks.errors.split(separator: "\n").filter { $0.contains("fluxbus") } == [])
 
         try identityIsRightInTheSandbox()
@@ -67,7 +68,7 @@ struct PackageTests {
 
     private func install() throws {
         let folder = TemporaryDirectory()
-        for name in ["fluxbusd", "fluxbus", "fluxbus-web"] {
+        for name in ["fluxbusd", "fluxbus", "fluxbus-web", "fluxbus-effects"] {
             try FileManager.default.copyItem(
                 atPath: "\(Harness.executables)/systemd-probe", toPath: "\(folder.path)/\(name)")
         }

@@ -22,6 +22,7 @@ struct DocumentationTests {
         ] {
             try bus.check("fluxbus \(command)")
         }
+        if document.name.contains("ffects") { try bus.check("fluxbus create effect/bell") }
         try bus.check("cp -r etc/types draft && cp -r etc/types types && mkdir -p Sources/House")
     }
 
@@ -30,13 +31,14 @@ struct DocumentationTests {
         "Sources/Daemon/BusServer/BusServer.docc/Operating.md",
         "Sources/Daemon/BusServer/BusServer.docc/TimeTravel.md",
         "Sources/Daemon/BusServer/BusServer.docc/Monitoring.md",
+        "Sources/Daemon/BusServer/BusServer.docc/Effects.md",
         "Sources/Core/BusProtocol/BusProtocol.docc/Protocol.md",
         "Sources/Core/BusLogic/BusLogic.docc/Types.md",
         "Sources/Client/FluxBus/FluxBus.docc/GettingStarted.md",
         "Sources/Daemon/BusServer/BusServer.docc/Automate.md",
     ]
     private static let manuals = [
-        "fluxbus.1", "fluxbusd.8", "fluxbus-web.8", "fluxbus-types.5", "fluxbusd.yaml.5",
+        "fluxbus.1", "fluxbusd.8", "fluxbus-web.8", "fluxbus-effects.8", "fluxbus-types.5", "fluxbusd.yaml.5",
     ]
     private static let documents: [Document] =
         Document.helps() + manuals.compactMap { try? Document.manual($0) }

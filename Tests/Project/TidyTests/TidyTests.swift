@@ -77,7 +77,8 @@ import Testing
         "TypeCode": ["BusJSON"],
         "BusMetrics": ["BusJSON"],
         "FluxBusCommand": [
-            "BusDefinitions", "BusJSON", "BusLogic", "BusMachine", "BusMetrics", "BusProtocol", "BusSource",
+            "BusDefinitions", "BusEffects", "BusJSON", "BusLogic", "BusMachine", "BusMetrics", "BusProtocol",
+            "BusSource",
             "BusState",
             "BusSystem", "FluxBus",
             "TypeCode", "TypeTesting",
@@ -89,6 +90,11 @@ import Testing
             "Systemd",
         ],
         "fluxbus-web": ["FluxBusWeb"],
+        "BusEffects": ["BusJSON", "BusLogic", "BusProtocol", "BusSource", "BusYAML"],
+        "FluxBusEffects": [
+            "BusEffects", "BusJSON", "BusSource", "BusSystem", "CSystemd", "FluxBus", "Systemd",
+        ],
+        "fluxbus-effects": ["FluxBusEffects"],
     ]
 
     /// A line without its comment.

@@ -98,7 +98,7 @@ struct Document: Sendable, CustomTestStringConvertible {
             let lines = block.prefix(upTo: block.range(of: ".EE")?.lowerBound ?? block.endIndex)
                 .split(separator: "\n")
             let isShell = lines.allSatisfy {
-                $0.contains(#/^(fluxbus|fluxbusd|fluxbus-web|sqlite3|install|systemctl)\ /#)
+                $0.contains(#/^(fluxbus|fluxbusd|fluxbus-web|fluxbus-effects|sqlite3|install|systemctl)\ /#)
             }
             if isShell { examples += script(lines) }
         }
