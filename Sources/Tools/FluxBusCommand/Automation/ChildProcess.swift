@@ -20,39 +20,12 @@ final class ChildProcess {
         _ words: [String], variables: [String: String?], input: Int32? = nil, leadsGroup: Bool
     ) throws(SystemError) {
         self.leadsGroup = leadsGroup
-        var files = posix_spawn_file_actions_t()
-        posix_spawn_file_actions_init(&files)
-        defer { posix_spawn_file_actions_destroy(&files) }
-        if let input { posix_spawn_file_actions_adddup2(&files, input, STDIN_FILENO) }
-        var attributes = posix_spawnattr_t()
-        posix_spawnattr_init(&attributes)
-        defer { posix_spawnattr_destroy(&attributes) }
-        var nothing = sigset_t()
-        sigemptyset(&nothing)
-        posix_spawnattr_setsigmask(&attributes, &nothing)
-        posix_spawnattr_setflags(
-            &attributes, Int16(POSIX_SPAWN_SETSIGMASK | (leadsGroup ? POSIX_SPAWN_SETPGROUP : 0)))
-
-        let arguments = words.map { strdup($0) } + [nil]
-        let given = variables.compactMap { name, value in value.map { strdup("\(name)=\($0)") } }
-        defer { for text in arguments + given { free(text) } }
-        var process: pid_t = 0
-        let error = posix_spawnp(
-            &process, words[0], &files, &attributes, arguments,
-            Self.inherited(without: variables.keys.map { $0 + "=" }) + given + [nil])
-        guard error == 0 else { throw SystemError(words[0], code: error) }
-        identifier = process
-    }
-
-    /// The environment of this program, without variables that begin so.
-    private static func inherited(without starts: [String]) -> [UnsafeMutablePointer<CChar>?] {
-        var kept: [UnsafeMutablePointer<CChar>?] = []
-        var entry = environ
-        while let text = entry.pointee {
-            if !starts.contains(where: { strncmp(text, $0, $0.utf8.count) == 0 }) { kept.append(text) }
-            entry += 1
-        }
-        return kept
+        let given = variables.compactMap { name, value in value.map { "\(name)=\($0)" } }
+        let starts = variables.keys.map { $0 + "=" }
+        identifier = try Spawning.start(
+            words, searchesPath: true, variables: given,
+            inherits: { text in !starts.contains { strncmp(text, $0, $0.utf8.count) == 0 } },
+            streams: input.map { [STDIN_FILENO: .descriptor($0)] } ?? [:], leadsGroup: leadsGroup)
     }
 
     // MARK: Its end

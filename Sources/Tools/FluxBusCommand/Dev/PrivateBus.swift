@@ -37,20 +37,16 @@ final class PrivateBus {
 
     /// Starts it without any variable, since some configure daemons, and with nothing to read.
     private func start(_ words: [String]) throws {
-        var files = posix_spawn_file_actions_t()
-        posix_spawn_file_actions_init(&files)
-        defer { posix_spawn_file_actions_destroy(&files) }
-        posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0)
-        posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, "/dev/null", O_WRONLY, 0)
-        posix_spawn_file_actions_addopen(
-            &files, STDERR_FILENO, "\(directory.path)/messages", O_WRONLY | O_CREAT, 0o600)
-        let arguments = words.map { strdup($0) } + [nil]
-        let variables: [UnsafeMutablePointer<CChar>?] = [nil]
-        defer { for text in arguments { free(text) } }
-        let error = posix_spawn(&process, words[0], &files, nil, arguments, variables)
-        guard error == 0 else {
-            throw CommandFailure(
-                .unreachable, "\(words[0]) can't be started: \(String(cString: strerror(error))).")
+        do {
+            process = try Spawning.start(
+                words, variables: [],
+                streams: [
+                    STDIN_FILENO: .file("/dev/null", flags: O_RDONLY),
+                    STDOUT_FILENO: .file("/dev/null", flags: O_WRONLY),
+                    STDERR_FILENO: .file("\(directory.path)/messages", flags: O_WRONLY | O_CREAT),
+                ])
+        } catch {
+            throw CommandFailure(.unreachable, "\(words[0]) can't be started: \(error.reason).")
         }
     }
 }
