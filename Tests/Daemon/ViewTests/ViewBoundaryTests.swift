@@ -52,7 +52,7 @@ import Testing
             while least < most {
                 let limit = (least + most) / 2
                 let (_, client) = try bus(definitions) { $0.limits.bus.commit = limit }
-                try create(client, "room/a")
+                try reply(client, #"{"op":"create","store":"room/a"}"#)
                 if try reply(client, measure(16))["ok"] == true { most = limit } else { least = limit + 1 }
             }
             return least
