@@ -143,6 +143,16 @@ import Testing
         #expect(try views(client) == ["climate/all": ["warmest": 5]])
     }
 
+    @Test func aReloadedViewFollowsWhatNoViewReadBefore() throws {
+        let (bus, client) = try bus([Self.room, "view: climate\nof: room\nvalues: { n: count() }"])
+        try create(client, "room/a")
+        try reply(client, measure(16))
+        bus.definitions = [Self.room, "view: climate\nof: room\nvalues: { coldest: min(measured) }"]
+        #expect(try reply(client, #"{"op":"reload"}"#)["ok"] == true)
+        try reply(client, measure(12))
+        #expect(try views(client) == ["climate/all": ["coldest": 12]])
+    }
+
     @Test func theStatesOfViewsAreNeitherInTheLogNorInASnapshot() throws {
         let (bus, client) = try bus()
         try create(client, "room/a", #","state":{"measured":271828}"#)
