@@ -148,7 +148,7 @@ struct PrintedCodeTests {
             ask(file, .string("payload.\(action)"), .object(payload), "invalid")
             #expect(try client.ask(request.encoded).hasPrefix(#"{"ok":true"#))
         }
-        for (type, file) in Workshop.types {
+        for (type, file) in Workshop.storedTypes {
             let reply = try JSON(parsing: client.ask(#"{"op":"get","store":"\#(type)/main"}"#))
             ask(file, .null, try #require(reply["states"]?["\(type)/main"]), "valid")
             ask(file, "state", 1, "invalid")

@@ -20,6 +20,8 @@ struct ChangeAssembler {
     mutating func add(_ part: JSONObject, size partSize: Int) throws(BusError) -> (
         event: JSONObject, size: Int
     )? {
+        // Only a first part has it: the bus has begun the change anew.
+        if part["from"] != nil { clear() }
         let hasMore = part["more"]?.bool ?? false
         guard var event = whole else {
             guard hasMore else { return (part, partSize) }

@@ -59,7 +59,7 @@ enum Scenario {
             let raw = request.encoded.replacing("/main\"", with: "/raw\"")
             #expect(try client.ask(raw).hasPrefix(#"{"ok":true"#), "\(raw)")
         }
-        for (type, _) in Workshop.types {
+        for (type, _) in Workshop.storedTypes {
             func state(_ name: String) throws -> String {
                 let reply = try JSON(parsing: client.ask(#"{"op":"get","store":"\#(type)/\#(name)"}"#))
                 let state = try #require(reply["states"]?["\(type)/\(name)"])

@@ -18,6 +18,9 @@ struct Workshop {
             + [(Definitions.awkwardName, "awkward"), ("everything", "everything")]
     }()
 
+    /// Those whose stores are made here: a view makes its own.
+    static let storedTypes = types.filter { $0.name != "holders" }
+
     /// The files that are printed, without their ending.
     static let files = types.map(\.file).sorted()
 
@@ -31,10 +34,7 @@ struct Workshop {
                 default: try Repository.text("config/types/\(type).yaml")
                 }
         }
-        // A view makes its own.
-        setup.stores = Self.types.filter { $0.name != "holders" }.flatMap {
-            ["\($0.name)/main", "\($0.name)/raw"]
-        }
+        setup.stores = Self.storedTypes.flatMap { ["\($0.name)/main", "\($0.name)/raw"] }
         bus = try LiveBus(setup)
         try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
     }
