@@ -25,7 +25,7 @@ import Testing
     }
 
     @Test func eventsThatWereSetAsideAreListedRetriedAndSkipped() throws {
-        let run = { (words: [String]) in try CommandRun(["effects"] + words, bus: address, terminal: true) }
+        let run = { (words: [String]) in try CommandRun(["effects"] + words + ["--human"], bus: address) }
         #expect(try run([]).messages.contains("There is no effect."))
         _ = try CommandRun(["create", "effect/bell"], bus: address)
         try aside("10:0", "9:0", "9:1.2")
