@@ -157,7 +157,8 @@ struct LockCommandTests {
     @Test func signalsArePassedOn() throws {
         let bus = try bus()
         let lock = try bus.start(
-            "lock", "lease/boiler", "--", "sh", "-c", "trap 'kill $!; echo int; exit 5' INT; echo up; sleep 50 & wait")
+            "lock", "lease/boiler", "--", "sh", "-c",
+            "trap 'kill $!; echo int; exit 5' INT; echo up; sleep 50 & wait")
         #expect(lock.reads("up"))
         lock.signal(SIGINT)
         let told = try lock.wait()
