@@ -287,9 +287,10 @@ import Testing
             "ViewRules", "WriteStep",
         ],
         "BusMachine": [
-            "DeduplicationTable", "DispatchPlan", "SlotIndex", "StateMachine", "StateMachine+Apply",
-            "StateMachine+Commit", "StateMachine+Names", "StateMachine+Place", "StateMachine+Planning",
-            "StateMachine+Views", "StoreTable", "TypeEntry", "ViewIndex", "ViewTable",
+            "DeduplicationTable", "DispatchPlan", "MemberIndex", "SlotIndex", "SourceReader", "StateMachine",
+            "StateMachine+Apply", "StateMachine+Commit", "StateMachine+Names", "StateMachine+Place",
+            "StateMachine+Planning", "StateMachine+Views", "StoreFilter", "StoreTable", "TypeEntry", "ViewIndex",
+            "ViewTable",
         ],
         "BusProtocol": [
             "RequestBatch", "RequestReader", "RequestReader+Template", "RequestTemplate", "SenderMemory",
