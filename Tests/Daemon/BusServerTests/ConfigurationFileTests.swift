@@ -71,7 +71,7 @@ struct ConfigurationFileTests {
                     "fluxbusd.yaml",
                     "listen: [{ unix: bus.sock }]\ntypes: \(Repository.sampleTypes)\naccess: \(sample)\n")),
             environment: ConfigurationOverrides(environment: [:]))
-        #expect(setup.rules?.roles.count == 3)
+        #expect(setup.rules?.roles.count == 4)
         #expect(setup.warnings.allSatisfy { $0.contains("Nobody can have the role") })
     }
 
