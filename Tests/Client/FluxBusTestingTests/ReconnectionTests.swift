@@ -1,4 +1,7 @@
+import Dispatch
 import FluxBusTesting
+import Glibc
+import Synchronization
 import Testing
 
 /// What goes wrong when a test says so, and what clients make of it.
@@ -84,6 +87,29 @@ import Testing
         try await store.dispatch(.increment())
         #expect(try await store.confirmed().state.count == 6)
         #expect(bus.greeting.epoch == epoch)
+    }
+
+    /// A program that is being started has this one's descriptors for a moment, and with them no lock of the log.
+    @Test func restartWithALogGoesOnWhileChildrenAreStarted() async throws {
+        let test = try makeBus(hasLog: true)
+        let store = try await test.connect().store("main", of: Counter.self)
+        let isOver = Atomic(false)
+        let starter = DispatchGroup()
+        DispatchQueue.global().async(group: starter) {
+            repeat {
+                var child: pid_t = 0
+                var arguments: [UnsafeMutablePointer<CChar>?] = [strdup("true"), nil]
+                defer { free(arguments[0]) }
+                if posix_spawn(&child, "/bin/true", nil, nil, &arguments, nil) == 0 { waitpid(child, nil, 0) }
+            } while !isOver.load(ordering: .acquiring)
+        }
+        for count in 1...30 {
+            try await test.restart()
+            try await store.dispatch(.increment())
+            #expect(try await store.confirmed().state.count == count)
+        }
+        isOver.store(true, ordering: .releasing)
+        await withCheckedContinuation { done in starter.notify(queue: .global()) { done.resume() } }
     }
 
     @Test func stoppingTwiceAndCuttingNobodyDoNothing() async throws {

@@ -38,6 +38,31 @@ import Testing
         try next.append("{}", first: 1, last: 1, time: 1)
     }
 
+    /// A program that is started inherits no descriptor of a log, nor of who reads it or moves its pages.
+    @Test func noDescriptorIsInherited() throws {
+        let directory = Scratch()
+        let file = try directory.open(.interval)
+        try file.begin(epoch: "e")
+        try file.append("{}", first: 1, last: 1, time: 1)
+        let checkpointer = try #require(try file.makeCheckpointer())
+        checkpointer.run()
+        try file.sync()
+        let reader = try directory.reader()
+        #expect(try reader.groups().count == 1)
+        var found: Set<String> = []
+        for descriptor in Int32(3)..<4096 {
+            var target = [CChar](repeating: 0, count: 4096)
+            let count = readlink("/proc/self/fd/\(descriptor)", &target, target.count)
+            guard count > 0 else { continue }
+            let path = String(decoding: target[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self)
+            guard path.hasPrefix(directory.directory + "/") else { continue }
+            found.insert(String(path.dropFirst(directory.path.count)))
+            #expect(fcntl(descriptor, F_GETFD) & FD_CLOEXEC != 0, "\(path)")
+        }
+        #expect(found.isSuperset(of: ["", "-lock", "-wal", "-shm"]), "\(found)")
+        withExtendedLifetime((file, checkpointer, reader)) {}
+    }
+
     @Test func anotherNameOfTheLogIsTheSameLog() throws {
         let directory = Scratch()
         let file = try directory.open()

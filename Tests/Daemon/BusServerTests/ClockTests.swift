@@ -126,4 +126,19 @@ import Testing
         #expect(try abs(distanceOfACommit() - 600) < 60)
         #expect(try bus.stop(daemon) == 0)
     }
+
+    /// And no lease: what has a time to live goes when that is over.
+    @Test func leasesEndWhileTheClockIsBehind() throws {
+        try write(600_000)
+        let daemon = try bus.start()
+        let client = try bus.client()
+        let watcher = try bus.client()
+        #expect(
+            try watcher.ask(#"{"op":"subscribe","type":"stamp","initial":false}"#).contains(#""ok":true"#))
+        #expect(
+            try client.ask(#"{"op":"create","store":"stamp/brief","ttl":"40ms"}"#).contains(#""ok":true"#))
+        #expect(try watcher.line()?.contains(#""stamp/brief":"#) == true)
+        #expect(try watcher.line()?.contains(#""dropped":["stamp/brief"]"#) == true)
+        #expect(try bus.stop(daemon) == 0)
+    }
 }

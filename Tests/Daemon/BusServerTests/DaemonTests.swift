@@ -43,6 +43,25 @@ struct DaemonTests {
         }
     }
 
+    /// What is allowed and probably not meant is remarked upon, which is no mistake.
+    @Test func checkRemarksUponRulesThatAreNoMistake() throws {
+        let file = try directory.write(
+            "fluxbusd.yaml",
+            """
+            listen: [{ unix: s }]
+            types: types
+            access:
+              roles: { admin: [{ user: root }] }
+              rules:
+                - { role: admin, may: all }
+                - { role: admin, may: all, match: counter/* }
+            """)
+        let checked = try RunningProgram.run("fluxbusd", ["--config", file, "--check"])
+        #expect(checked.status == 0)
+        #expect(checked.errors.contains("fluxbusd.yaml:7: all is about some stores only here"))
+        #expect(checked.errors.split(separator: "\n").count == 1)
+    }
+
     @Test func variablesAreReadAndOverridden() throws {
         let environment = ["FLUXBUS_LISTEN": address, "FLUXBUS_TYPES": "\(directory.path)/types"]
         let right = try RunningProgram.run("fluxbusd", ["--check"], environment: environment)

@@ -103,6 +103,16 @@ struct LocatedValueTests {
         #expect(nearestWord(to: word, among: words) == nearest)
     }
 
+    /// Of words of any length only the beginnings are compared, so that nobody's comparison takes long.
+    @Test func ofLongWordsOnlyTheBeginningsCount() {
+        let beginning = String(repeating: "ab", count: 32)
+        let long = beginning + String(repeating: "x", count: 1_000_000)
+        let other = beginning + String(repeating: "y", count: 1_000_000)
+        #expect(nearestWord(to: long, among: [other]) == other)
+        #expect(nearestWord(to: long, among: [beginning]) == beginning)
+        #expect(nearestWord(to: String(repeating: "\u{301}", count: 500_000), among: [other]) == nil)
+    }
+
     @Test func aFarWordHasNoNearest() {
         #expect(nearestWord(to: "xyz", among: ["map", "filter"]) == nil)
         #expect(nearestWord(to: "", among: ["a"]) == nil)

@@ -214,6 +214,8 @@ struct QuietClusterTests {
         let read = try ok(client, #"{"op":"get","store":"counter/detached"}"#)
         #expect(read["states"]?["counter/detached"]?["count"]?.int == start)
         #expect(try ok(client, #"{"op":"stores","match":"counter/detached"}"#)["stores"]?.array?.count == 1)
+        let history = try ok(client, #"{"op":"history","store":"counter/detached"}"#)
+        #expect(history["commits"]?.array?.count == start + 1)
         try client.send(#"{"id":1,\#(increment),"key":"detached-\#(start)"}"#)
         try client.send(#"{"id":2,"op":"get","store":"counter/detached","fresh":true}"#)
         try client.send(#"{"id":3,"op":"get","store":"counter/detached"}"#)

@@ -86,6 +86,12 @@ struct RestoredLogTests {
 
     // MARK: - One restoration
 
+    /// What comes with the status 69.
+    private static let beginningAgain = [
+        "This member takes another copy of the bus when it is started again: ",
+        ": this member begins with it when it is started again.",
+    ]
+
     /// Returns the backup.
     private func restore(
         _ cluster: TestCluster, _ how: Members, commits: Int, age: Double = 0, again: String? = nil
@@ -130,6 +136,11 @@ struct RestoredLogTests {
             let odd = member.daemon.exits.dropFirst(exits[index]).filter { ![0, -SIGKILL, 69].contains($0) }
             #expect(odd == [], "\(how), \(member.name):\n\(member.messages.suffix(3000))")
             #expect(!member.messages.contains("Fatal error"))
+            // Who ends to begin again says so, and not as one does whose file another daemon has.
+            if member.daemon.exits.dropFirst(exits[index]).contains(69) {
+                let said = Self.beginningAgain.contains { member.messages.contains($0) }
+                #expect(said, "\(how), \(member.name):\n\(member.messages.suffix(3000))")
+            }
         }
         return file
     }

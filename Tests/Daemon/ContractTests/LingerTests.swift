@@ -62,6 +62,21 @@ import Testing
         #expect(by?["pid"]?.int != nil && by?["uid"] == 1000)
     }
 
+    /// History has the name of the session that a store goes with, and how long it waits; of other stores it has neither.
+    @Test func historyHasTheSessionOfAStore() throws {
+        let bus = try MemoryBus.logging("counter/a")
+        _ = try left(bus)
+        _ = try client(bus, #"{"op":"create","store":"counter/brief","ephemeral":true}"#)
+        let history = try bus.connect(uid: 0).reply(to: #"{"op":"history","limit":1000}"#)
+        let commits = try #require(history["commits"]?.array)
+        let mine = try #require(commits.first { $0["created"]?["counter/mine"] != nil })
+        #expect(mine["session"] == "gate")
+        #expect(mine["linger"] == 10)
+        #expect(mine["ephemeral"] == true)
+        let brief = try #require(commits.first { $0["created"]?["counter/brief"] != nil })
+        #expect(brief["session"] == nil && brief["linger"] == nil)
+    }
+
     /// The bus may not have seen the end of the old connection.
     @Test func aSessionMovesFromAConnectionThatIsStillThere() throws {
         let bus = try MemoryBus.logging("counter/a")

@@ -43,6 +43,24 @@ import Testing
         }
     }
 
+    /// Between two milliseconds the earlier one counts, however near the later one is.
+    @Test(arguments: ["0", "4", "5", "6", "9", "999"]) func aTimeIsNotRounded(_ decimals: String) throws {
+        let bus = try MemoryBus.logging("counter/a")
+        let client = bus.connect(uid: 7)
+        bus.advance(milliseconds: 10)
+        let first = try client.increment()
+        let milliseconds = String(bus.now)
+        bus.advance(milliseconds: 1)
+        let second = try client.increment()
+        let time = "\(milliseconds.dropLast(3)).\(milliseconds.suffix(3))\(decimals)"
+        let reply = try client.reply(to: #"{"op":"get","store":"counter/a","time":\#(time)}"#)
+        #expect(reply["revision"]?.int == first)
+        #expect(reply["states"]?["counter/a"]?["count"] == 1)
+        let history = try client.reply(to: #"{"op":"history","time":\#(time)}"#)
+        #expect(history["since"]?.int == first)
+        #expect(history["commits"]?[0]?["revision"]?.int == second)
+    }
+
     @Test func aTimeToComeIsThePresent() throws {
         let bus = try MemoryBus.logging("counter/a")
         let client = bus.connect(uid: 7)

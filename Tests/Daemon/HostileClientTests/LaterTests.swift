@@ -128,6 +128,37 @@ import Testing
         #expect(told.count == 14)
     }
 
+    /// And it is one commit all the same: its last part has the cause, and none says that it is several.
+    @Test func hugeCommitToldInPartsHasItsCause() throws {
+        let bus = try SlowBus()
+        let (writer, reader) = (bus.connect(), bus.connect())
+        for number in 0..<14 { bus.send(#"{"op":"create","store":"item/s\#(number)"}"#, from: writer) }
+        let text = String(repeating: "x", count: 900_000)
+        bus.turn(after: 60_000)
+        bus.send(
+            #"{"op":"dispatch","type":"item","action":"write","payload":{"text":"\#(text)"}}"#, from: writer)
+        bus.engine.serveAll()
+        bus.send(
+            #"{"op":"subscribe","type":"item","format":"state","cause":true,"initial":false}"#, from: reader)
+        bus.engine.serveAll()
+        _ = try bus.lines(of: reader)
+        bus.turn(after: 60_000)
+        bus.send(#"{"op":"dispatch","type":"item","action":"add"}"#, from: writer)
+        // Little of it has been encoded beside it.
+        #expect(bus.waiting(for: reader) < 9 << 20)
+        var events: [JSON] = []
+        for _ in 0..<100 {
+            bus.turn()
+            bus.engine.serveAll()
+            events += try bus.lines(of: reader)
+        }
+        #expect(Set(events.flatMap { ($0["states"]?.object ?? [:]).members.map { $0.key } }).count == 14)
+        #expect(events.allSatisfy { $0["coalesced"] == nil })
+        #expect(events.filter { $0["cause"] != nil }.count == 1)
+        #expect(events.last?["cause"]?["actions"]?[0]?["action"] == "add")
+        #expect(events.last?["more"] == nil)
+    }
+
     /// The end of a client that leaves much behind is rare beside others, as all that takes long.
     @Test(
         .aloneOnly(

@@ -115,4 +115,18 @@ import Testing
             #expect(longest.first?["ok"] == true)
         }
     }
+
+    /// Access is looked at before pointers are, or after it: neither recurses over what was sent.
+    @Test(arguments: [1000, guest, 4711]) func aPointerOfManySegmentsIsRefused(_ uid: Int) throws {
+        try SmallStack.run {
+            let client = try Self.bus().connect(uid: uid)
+            let pointer = String(repeating: "/a", count: 35_000)
+            for op in ["get", "subscribe"] {
+                let reply = try client.ask(#"{"op":"\#(op)","match":"*/*","select":["\#(pointer)"]}"#)
+                let code = reply.last?["error"]?["code"]?.string
+                #expect(code == "too_large" || uid == 4711 && code == "forbidden", "\(code ?? "none")")
+                #expect(try client.ask(#"{"op":"ping"}"#).last?["ok"] == true)
+            }
+        }
+    }
 }

@@ -99,4 +99,55 @@ import Testing
         while bus.engine.hasWork { if let id = bus.engine.serveNext() { order.append(id) } }
         #expect(order.filter { $0 != busy } == [writer, subscriber])
     }
+
+    /// Timers that reach every store of a type, due at once: each commit is rare beside others, and setting them takes no more
+    /// where the type has many stores.
+    @Test func manyTimersOfALargeTypeHoldUpNobody() throws {
+        func setting(_ stores: Int, milliseconds: Int) throws -> (arena: Arena, work: Int) {
+            let arena = try Arena()
+            try arena.makeStores(stores)
+            let one = #"{"op":"dispatch","type":"item","action":"add","in":"\#(milliseconds)ms"}"#
+            let before = arena.engine.totalWork
+            try arena.attack("", preparing: Array(repeating: one, count: 200))
+            return (arena, arena.engine.totalWork - before)
+        }
+        let (_, few) = try setting(1, milliseconds: 3_600_000)
+        let (arena, many) = try setting(20_000, milliseconds: 10)
+        #expect(many < 2 * few)
+        try arena.run(turns: 200)
+        #expect(arena.longestTurn <= FairnessTests.turn)
+        #expect(arena.longestHearing <= FairnessTests.hearing)
+        #expect(arena.longestWait <= 2 + FairnessTests.log)
+        #expect(arena.refusals.isEmpty)
+    }
+
+    /// A will of as many actions as there may be is the work of who leaves it, and nobody waits for it.
+    @Test func longWillsAreTheirUsersWork() throws {
+        let arena = try Arena()
+        let action = #"{"store":"counter/innocent","action":"increment"}"#
+        let will =
+            #"{"op":"will","actions":[\#(Array(repeating: action, count: 1024).joined(separator: ","))]}"#
+        try arena.attack(will, uid: 2000)
+        let before = try arena.work(of: 2000)
+        try arena.run(turns: 60)
+        #expect(arena.longestTurn <= FairnessTests.turn)
+        #expect(arena.longestHearing <= FairnessTests.hearing)
+        #expect(arena.longestWait <= 2 + FairnessTests.log)
+        #expect(try arena.work(of: 2000) - before >= 3_000_000)
+    }
+
+    /// Who floods a store and has thousands of connections that hear of it and never read costs itself time, and nobody else.
+    @Test func thousandsThatReadNothingBesideAFloodHoldUpNobody() throws {
+        let arena = try Arena()
+        try arena.makeStores(1)
+        let subscribe = #"{"op":"subscribe","store":"item/s0","initial":false}"#
+        for _ in 0..<2000 { try arena.attack("", preparing: [subscribe], isReading: false, uid: 2000) }
+        try arena.attack(#"{"op":"dispatch","store":"item/s0","action":"add"}"#, uid: 2000)
+        try arena.run(turns: 20)
+        try arena.run(turns: 40)
+        #expect(arena.longestTurn <= FairnessTests.turn)
+        #expect(arena.longestHearing <= FairnessTests.hearing)
+        #expect(arena.longestWait <= 4 + FairnessTests.log)
+        #expect(arena.refusals.isEmpty)
+    }
 }

@@ -180,3 +180,27 @@ struct PackageTests {
         #expect(try connection.line() == nil)
     }
 }
+
+/// A package that no Debian machine could run is not made.
+@Suite(.enabled(if: hasPackages, "dpkg is missing.")) struct PackageRefusalTests {
+    @Test func programsThatNeedSwiftsLibrariesAreRefused() throws {
+        let folder = TemporaryDirectory()
+        for name in ["fluxbusd", "fluxbus", "fluxbus-web"] {
+            try FileManager.default.copyItem(
+                atPath: "\(Harness.executables)/systemd-probe", toPath: "\(folder.path)/\(name)")
+        }
+        let builder = Process()
+        let errors = Pipe()
+        builder.executableURL = Harness.package.appendingPathComponent("deploy/build-deb")
+        builder.arguments = ["--binaries", folder.path, "--output", folder.path]
+        builder.standardError = errors
+        try builder.run()
+        let text = try String(decoding: errors.fileHandleForReading.readToEnd() ?? Data(), as: UTF8.self)
+        builder.waitUntilExit()
+        #expect(builder.terminationStatus == 64)
+        #expect(
+            text.contains("fluxbusd needs Swift's shared libraries; build it with: swift build"), "\(text)")
+        let made = try FileManager.default.contentsOfDirectory(atPath: folder.path)
+        #expect(!made.contains { $0.hasSuffix(".deb") })
+    }
+}

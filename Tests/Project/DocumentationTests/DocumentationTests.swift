@@ -146,6 +146,15 @@ struct DocumentationTests {
         for tool in ["Redis", "NATS KV", "MQTT", "etcd"] {
             #expect(text.contains("\n| \(tool) | "), "\(tool)")
         }
+        // What is said of it is said in these words.
+        for sentence in [
+            "**Clients do not notice a `systemctl restart fluxbusd`**: connections, states\nand subscriptions pass to",
+            "Once you have read the reply, you have already been sent the change.",
+            "nothing about a commit leaves the daemon before it is on disk",
+            "of the daemon's CPU with many requests in flight",
+        ] {
+            #expect(text.contains(sentence), "\(sentence)")
+        }
         let version = RootCommand.configuration.version.split(separator: ".").prefix(2).joined(separator: ".")
         #expect(text.contains("version \(version)"))
     }
@@ -176,5 +185,25 @@ struct DocumentationTests {
         }
         #expect(revisions.count == 4)
         #expect(revisions.first == Array((newest - 9...newest).reversed()))
+    }
+
+    /// Lines of `dispatch -` are commits of their own: what is refused takes back nothing, and holds up nothing.
+    @Test func linesOfDispatchAreCommitsEach() throws {
+        let readme = try Repository.text("README.md")
+        #expect(readme.contains("| send many requests, each a commit | `… \\| fluxbus dispatch -` |"))
+        #expect(
+            readme.contains("| change several stores in one commit | `… \\| fluxbus dispatch --atomic -` |"))
+        let lines = ["counter/main", "counter/absent", "counter/main"].map {
+            #"{"store":"\#($0)","action":"increment"}"#
+        }.joined(separator: "\\n")
+        for (option, count) in [("", 2), ("--atomic", 0)] {
+            let bus = try FreshBus()
+            let revision = try #require(Int(bus.check("fluxbus ping --json | jq .revision").dropLast()))
+            let outcome = try bus.run("printf '\(lines)\\n' | fluxbus dispatch \(option) -")
+            #expect(outcome.status == 1)
+            #expect(outcome.errors.contains("counter/absent"), "\(outcome.errors)")
+            #expect(try bus.check("fluxbus get counter/main --json | jq .state.count") == "\(count)\n")
+            #expect(try bus.check("fluxbus ping --json | jq .revision") == "\(revision + count)\n")
+        }
     }
 }

@@ -96,4 +96,15 @@ import Testing
         }
         #expect(read > 600)
     }
+
+    /// What a message names stands in backquotes; in others stands only what is to be written so. SQL has quotes of its own.
+    @Test func namesInMessagesStandInBackquotes() throws {
+        let files = try #require(TidyTests.sources["Sources"]).get().filter { $0.target != "BusLog" }
+        #expect(files.count > 400)
+        for file in files {
+            for line in file.lines where line.contains(/'\\#?\(/) && !line.contains("write '") {
+                Issue.record("\(file.name): \(line.trimmingCharacters(in: .whitespaces))")
+            }
+        }
+    }
 }

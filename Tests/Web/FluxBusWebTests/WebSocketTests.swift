@@ -93,6 +93,19 @@ struct WebSocketTests {
         }
     }
 
+    /// 70 kB in one pointer, which nothing may recurse over.
+    @Test func aPointerOfManySegmentsIsTooLarge() async throws {
+        try await WebFixture.run { web in
+            let socket = try web.webSocket(web.signIn())
+            let pointer = String(repeating: "/a", count: 35_000)
+            for op in ["get", "subscribe"] {
+                let reply = try socket.ask(#"{"op":"\#(op)","match":"*/*","select":["\#(pointer)"]}"#)
+                #expect(reply.contains(#""code":"too_large""#))
+            }
+            #expect(try socket.ask(#"{"op":"ping"}"#) == #"{"ok":true}"#)
+        }
+    }
+
     @Test func pingsAreAnsweredAmongLines() async throws {
         try await WebFixture.run { web in
             let socket = try web.webSocket(web.signIn())

@@ -68,7 +68,7 @@ extension Attack {
             #"{"op":"dispatch","store":"counter/s0","action":"increment",\#(member)}"#
         }
         return [
-            "{\"op\":\"~\"}", #"{"op":"ping","id":"~"}"#, #"{"op":"hello","client":"~"}"#,
+            #"{"op":"~"}"#, #"{"op":"ping","id":"~"}"#, #"{"op":"hello","client":"~"}"#,
             #"{"op":"hello","session":"~","linger":"1s"}"#, #"{"op":"hello","linger":"~s"}"#,
             #"{"op":"hello","token":"~"}"#, #"{"op":"hello","protocol":~}"#,
             #"{"op":"dispatch","type":"~","action":"increment"}"#,
@@ -78,6 +78,11 @@ extension Attack {
             dispatch(#""payload":{"~":1}"#), dispatch(#""payload":{"by":~}"#), dispatch(#""key":"~""#),
             dispatch(#""ifRevision":~"#), dispatch(#""in":"~s""#), dispatch(#""in":"~""#),
             dispatch(#""at":"~""#), dispatch(#""timer":"~","in":"1h""#), dispatch(#""~":1"#),
+            dispatch(#""if":"count == ~""#), dispatch(#""ack":"~""#), dispatch(#""dryRun":"~""#),
+            dispatch(#""return":"~""#),
+            #"{"op":"dispatch","type":"counter","where":"count == ~","action":"increment"}"#,
+            #"{"op":"create","store":"counter/x","ephemeral":"~"}"#,
+            #"{"op":"create","store":"counter/x","ifMissing":"~"}"#,
             #"{"op":"create","store":"counter/x","state":{"count":~}}"#,
             #"{"op":"create","store":"counter/x","ttl":"~s"}"#,
             #"{"op":"create","store":"counter/x","version":~}"#,
@@ -85,11 +90,16 @@ extension Attack {
             #"{"op":"get","match":"counter/~*"}"#,
             #"{"op":"get","type":"counter","select":["/~"]}"#, #"{"op":"get","type":"counter","after":"~"}"#,
             #"{"op":"get","type":"counter","limit":~}"#, #"{"op":"get","type":"counter","revision":~}"#,
+            #"{"op":"get","type":"counter","time":~}"#, #"{"op":"get","type":"counter","fresh":"~"}"#,
+            #"{"op":"subscribe","type":"counter","initial":"~"}"#,
+            #"{"op":"subscribe","type":"counter","cause":"~"}"#,
             #"{"op":"subscribe","match":"counter/~"}"#,
             #"{"op":"subscribe","type":"counter","select":["/~"]}"#,
             #"{"op":"subscribe","type":"counter","format":"~"}"#,
             #"{"op":"subscribe","type":"counter","since":1,"epoch":"~"}"#,
-            #"{"op":"history","type":"~"}"#, #"{"op":"history","since":~}"#, #"{"op":"unsubscribe","sub":~}"#,
+            #"{"op":"history","type":"~"}"#, #"{"op":"history","since":~}"#, #"{"op":"history","until":~}"#,
+            #"{"op":"cluster","leave":"~"}"#, #"{"op":"cluster","offset":"~"}"#,
+            #"{"op":"unsubscribe","sub":~}"#,
             #"{"op":"will","actions":[{"store":"~","action":"increment"}]}"#,
             #"{"op":"cancel","store":"counter/s0","timer":"~"}"#, #"{"op":"kick","client":1,"reason":"~"}"#,
         ]

@@ -106,4 +106,37 @@ import Testing
         #expect(unknown > 0)
         #expect(count >= succeeded && count <= succeeded + unknown)
     }
+
+    /// A cut is no absence: what the client would leave behind waits for it, and only its end commits the will.
+    @Test func cutsCommitNoWill() async throws {
+        let live = try LiveBus()
+        let relay = try CuttingRelay(at: live.path("r"), to: live.busAddress, budget: 400..<3000, seed: 11)
+        defer { relay.stop() }
+        var options = BusOptions()
+        options.backOff = BackOff(first: .microseconds(50), longest: .microseconds(500))
+        options.patience = .seconds(30)
+        options.timeout = nil
+        let bus = try await Bus.connect(relay.address, options: options)
+        try await bus.create("counter/mine", isEphemeral: true)
+        try await bus.setWill([ActionRequest("increment", to: .store("counter/main"), payload: ["by": 1000])])
+        var dispatched = 0
+        while relay.cuts < 100 {
+            try await bus.dispatch("increment", to: .store("counter/main"))
+            dispatched += 1
+        }
+        relay.becomeKind()
+        try await bus.sync()
+        let auditor = try await live.connect()
+        let states = try await auditor.get(.type("counter")).states
+        #expect(states["counter/main"]?["count"] == .int(dispatched))
+        #expect(states["counter/mine"] != nil)
+        let events = try await auditor.subscribe(to: .type("counter"))
+        await bus.close()
+        var mirror = BusMirror()
+        for try await event in events {
+            _ = try mirror.fold(event)
+            if mirror.states["counter/mine"] == nil { break }
+        }
+        #expect(mirror.states["counter/main"]?["count"] == .int(dispatched + 1000))
+    }
 }
