@@ -15,7 +15,8 @@ struct SampleTypeTests {
         let types = try TypeCatalog(directory: Repository.sampleTypes).types
         #expect(
             types.map(\.name) == [
-                "counter", "door", "effect", "holders", "lease", "light", "presence", "thermostat", "todo", "value",
+                "counter", "door", "effect", "holders", "lease", "light", "presence", "thermostat", "todo",
+                "value",
             ])
         for type in types {
             let again = try DeclaredType(definition: JSON(parsing: type.definition.encoded))

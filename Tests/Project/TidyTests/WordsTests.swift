@@ -97,12 +97,14 @@ import Testing
         #expect(read > 600)
     }
 
-    /// What a message names stands in backquotes; in others stands only what is to be written so. SQL has quotes of its own.
+    /// What a message names stands in backquotes; in others stands only what is to be written so. SQL has quotes of its own, and
+    /// so have shells.
     @Test func namesInMessagesStandInBackquotes() throws {
         let files = try #require(TidyTests.sources["Sources"]).get().filter { $0.target != "BusLog" }
         #expect(files.count > 400)
         for file in files {
-            for line in file.lines where line.contains(/'\\#?\(/) && !line.contains("write '") {
+            for line in file.lines
+            where line.contains(/'\\#?\(/) && !line.contains("write '") && !line.contains("as in: fluxbus ") {
                 Issue.record("\(file.name): \(line.trimmingCharacters(in: .whitespaces))")
             }
         }
