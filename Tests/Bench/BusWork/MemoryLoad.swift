@@ -85,6 +85,8 @@ package final class MemoryLoad {
         for reader in 0..<setting.idleSubscribers {
             subscribe(#"{"op":"subscribe","store":"counter/quiet\#(reader)"}"#)
         }
+        // First states of many stores take many turns.
+        for _ in 0..<setting.stores / 100 { turn([]) }
     }
 
     deinit { pieces.deallocate() }
