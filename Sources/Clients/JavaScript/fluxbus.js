@@ -133,7 +133,7 @@ export class Mirror extends Map {
 	}
 	_granted() { this.#parts = []; }
 	_take(event, epoch) {
-		// Only a first part has `from`: what came of a change that begins anew is forgotten.
+		// Only the first part of a change has `from`. In the middle of one it means that the bus has restarted the change.
 		if (event.from !== undefined) this.#parts = [];
 		if (event.event === "change") this.#parts.push(event);
 		if (event.more) return;

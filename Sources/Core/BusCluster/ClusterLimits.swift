@@ -56,9 +56,9 @@ package enum ClusterLimits {
 
     /// How long a request waits to be proposed, in milliseconds, before it is answered `unavailable`.
     package static let propose = 5000
-    /// After so many milliseconds without delivery of a proposal that it has acknowledged, the log is read again.
+    /// How long a proposal that the log has acknowledged may stay undelivered, in milliseconds, before the log is read again.
     package static let delivery = 2000
-    /// After how many milliseconds without taking a proposal the log counts as stalled; a server that loses its leader finds
+    /// How long the log may take no proposal, in milliseconds, before it counts as stalled. A server that loses its leader finds
     /// another one sooner.
     package static let stall = 4000
     /// Before a member says how the bus begins anew, it waits this many milliseconds for others with more of it.

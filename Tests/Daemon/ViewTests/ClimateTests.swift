@@ -41,6 +41,19 @@ extension ClimateTests {
         return (bus, bus.connect(uid: 0))
     }
 
+    /// The same, and eve sees of the climate how many rooms there are.
+    func guardedBus() throws -> (MemoryBus, MemoryClient) {
+        try bus { setup in
+            setup.users = [0: ("root", []), 1: ("eve", [])]
+            setup.access = """
+                roles: { admin: [{ user: root }], guest: [{ user: eve }] }
+                rules:
+                  - { role: admin, may: all }
+                  - { role: guest, may: read, match: climate/*, select: [/rooms] }
+                """
+        }
+    }
+
     @discardableResult
     func reply(_ client: MemoryClient, _ line: String) throws -> JSON {
         try #require(try client.ask(line).last { $0["ok"] != nil })

@@ -93,15 +93,7 @@ import Testing
 
     /// Whoever sees a part of a view sees when that part changed last, also after a restart.
     @Test func partsOfAViewKeepTheirRevisions() throws {
-        let (bus, client) = try bus { setup in
-            setup.users = [0: ("root", []), 1: ("eve", [])]
-            setup.access = """
-                roles: { admin: [{ user: root }], guest: [{ user: eve }] }
-                rules:
-                  - { role: admin, may: all }
-                  - { role: guest, may: read, match: climate/*, select: [/rooms] }
-                """
-        }
+        let (bus, client) = try guardedBus()
         let list = #"{"op":"stores"}"#
         try create(client, "room/a")
         let revision = bus.engine.revision

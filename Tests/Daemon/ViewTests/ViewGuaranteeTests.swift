@@ -96,15 +96,7 @@ import Testing
 
     /// `where` reads what its client may see, also of a view; a store that comes with the commit is among those it is held against.
     @Test func aSubscriptionChoosesStoresOfViewsByWhatItsClientSees() throws {
-        let (bus, client) = try bus { setup in
-            setup.users = [0: ("root", []), 1: ("eve", [])]
-            setup.access = """
-                roles: { admin: [{ user: root }], guest: [{ user: eve }] }
-                rules:
-                  - { role: admin, may: all }
-                  - { role: guest, may: read, match: climate/*, select: [/rooms] }
-                """
-        }
+        let (bus, client) = try guardedBus()
         let (many, cold) = (bus.connect(uid: 1), bus.connect(uid: 1))
         let subscribe = { (condition: String) in
             #"{"op":"subscribe","type":"climate","where":"\#(condition)"}"#

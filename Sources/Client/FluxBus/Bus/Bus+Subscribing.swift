@@ -68,8 +68,8 @@ extension Bus {
         return handle
     }
 
-    /// The same with a bound: `onEvent` gets the event's size in bytes, too, and says whether there is room for more. After
-    /// false the subscription pauses on the bus, without loss, until the handle is told to continue.
+    /// Subscribes with back-pressure: `onEvent` also receives the event's size in bytes, and returns whether it can take another.
+    /// Once it returns false the bus pauses the subscription, without loss, until `proceed()` is called on the handle.
     package nonisolated(nonsending) func subscribe(
         to pattern: StorePattern, options: SubscriptionOptions, timeout: TimeLimit = .standard,
         takes onEvent: @escaping @Sendable (SubscriptionEvent, Int) -> Bool

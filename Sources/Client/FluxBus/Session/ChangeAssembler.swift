@@ -20,7 +20,7 @@ struct ChangeAssembler {
     mutating func add(_ part: JSONObject, size partSize: Int) throws(BusError) -> (
         event: JSONObject, size: Int
     )? {
-        // Only a first part has it: the bus has begun the change anew.
+        // Only the first part of a change has `from`. In the middle of one it means that the bus has restarted the change.
         if part["from"] != nil { clear() }
         let hasMore = part["more"]?.bool ?? false
         guard var event = whole else {

@@ -97,11 +97,11 @@ package enum MemberStop: Equatable, Sendable {
 
 /// Which replica a member needs: a snapshot of another member, or an earlier one of its own.
 package struct ReplicaLack: Equatable, Sendable {
-    /// The place at which the replica has to stand, or behind which.
+    /// The replica has to stand at this place or behind it.
     package let least: Int
-    /// A copy of its own is good up to this place; nil: none of its own is.
+    /// The last place at which one of the member's own copies is still usable; nil if none is.
     package let most: Int?
-    /// If it has a copy of its own up to this place, it should take that: the log probably has everything before it.
+    /// The member should prefer an own copy at or before this place, because the log probably still has what follows it.
     package let wanted: Int?
 
     package init(least: Int, most: Int?, wanted: Int? = nil) {

@@ -71,8 +71,8 @@ struct ProposalQueue {
     private var knownSessions: [Int: Session] = [:]
     private var count = 0
     private var bytes = 0
-    /// The most entries that the next proposal may have: as many as were carried out of the last one that was cut short, doubled
-    /// by each one since that was not.
+    /// The most entries that the next proposal may have. A proposal that was cut short sets it to the number of its entries that were
+    /// applied; each proposal that was applied as a whole doubles it.
     private var most = ClusterLimits.entries
 
     /// Whether no entry waits to be proposed.
@@ -162,9 +162,9 @@ struct ProposalQueue {
         putBack(back[...], behindOthers: behindOthers)
     }
 
-    /// Charges for the entries of a proposal that were carried out; the rest wait again.
+    /// Charges users and sessions for the entries of a proposal that were applied, and queues the others again.
     ///
-    /// - Parameter spent: The operations of each entry that was carried out, which are the first ones.
+    /// - Parameter spent: The operations that each applied entry took. The applied entries are the first ones of the proposal.
     mutating func noteCarriedOut(_ spent: some Collection<Int>, of entries: [Waiting]) {
         for (entry, operations) in zip(entries, spent) {
             guard let session = entry.session else { continue }

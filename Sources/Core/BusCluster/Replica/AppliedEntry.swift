@@ -21,7 +21,7 @@ package struct AppliedEntry: Sendable {
         case same
         /// The log holds something else, or less.
         case otherInput
-        /// The same entries led to a different result.
+        /// The log holds the same entries, but applying them gave another result.
         case otherOutput
     }
 

@@ -128,12 +128,12 @@ package final class Grants: Sendable {
         knowsEverything || actionTellers.contains { $0.covers(type, name) }
     }
 
-    /// The same of all stores of a type: what is addressed to the type may be about any of them.
+    /// Whether the history of every store of a type is shown: an action addressed to the type may be about any of them.
     package func knowsHistory(ofAll type: String) -> Bool {
         knowsEverything || actionTellers.contains { $0.covers(all: type) }
     }
 
-    /// The same of all that a pattern matches now and later.
+    /// Whether the history of every store is shown that matches a pattern, now or later.
     package func knowsHistory(of pattern: AddressPattern) -> Bool {
         knowsEverything || actionTellers.contains { rule in rule.match.contains { $0.includes(pattern) } }
     }
@@ -149,7 +149,7 @@ package final class Grants: Sendable {
         rules.contains { $0.allows(capability) && $0.covers(type, name) }
     }
 
-    /// The same of all stores of a type, whatever they will be called.
+    /// Whether a capability is granted for every store of a type, including those created later.
     package func may(_ capability: Capability, allOf type: String) -> Bool {
         rules.contains { $0.allows(capability) && $0.covers(all: type) }
     }

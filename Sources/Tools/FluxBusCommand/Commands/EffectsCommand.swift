@@ -133,10 +133,20 @@ struct EffectFailures {
     }
 }
 
+/// Which events that an effect set aside.
+package struct EffectEventsArguments: ParsableArguments {
+    @Argument(help: "The effect.")
+    package var effect: String
+
+    @Argument(help: "Events, as `fluxbus effects list` shows them, or their revisions (default: all).")
+    package var events: [String] = []
+
+    package init() {}
+}
+
 /// A command about events that an effect set aside.
 package protocol EffectEventsCommand: BusCommand {
-    var effect: String { get }
-    var events: [String] { get }
+    var chosen: EffectEventsArguments { get }
     static var action: String { get }
     /// What has been done with a number of events: "retries".
     static var done: String { get }
@@ -144,8 +154,9 @@ package protocol EffectEventsCommand: BusCommand {
 
 extension EffectEventsCommand {
     package func perform(in session: CommandSession) throws -> CommandStatus {
+        let effect = chosen.effect
         let failures = try EffectFailures(of: effect, on: session.connect(), in: session)
-        let count = try failures.dispatch(Self.action, events)
+        let count = try failures.dispatch(Self.action, chosen.events)
         guard session.console.form == .text else {
             try session.console.line(["effect": .string(effect), "events": .int(count)])
             return .success
@@ -164,11 +175,7 @@ package struct EffectsRetryCommand: EffectEventsCommand {
         commandName: "retry", abstract: "Try events again that an effect set aside.")
     package static let (action, done) = ("retry", "tries again")
 
-    @Argument(help: "The effect.")
-    package var effect: String
-
-    @Argument(help: "Events, as `fluxbus effects list` shows them, or their revisions (default: all).")
-    package var events: [String] = []
+    @OptionGroup package var chosen: EffectEventsArguments
 
     @OptionGroup package var options: GlobalOptions
 
@@ -181,11 +188,7 @@ package struct EffectsSkipCommand: EffectEventsCommand {
         commandName: "skip", abstract: "Forget events that an effect set aside.")
     package static let (action, done) = ("skip", "forgets")
 
-    @Argument(help: "The effect.")
-    package var effect: String
-
-    @Argument(help: "Events, as `fluxbus effects list` shows them, or their revisions (default: all).")
-    package var events: [String] = []
+    @OptionGroup package var chosen: EffectEventsArguments
 
     @OptionGroup package var options: GlobalOptions
 

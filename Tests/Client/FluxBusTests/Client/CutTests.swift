@@ -23,15 +23,20 @@ import Testing
         }
     }
 
-    @Test func thousandsOfCutsLoseNothingAndDoubleNothing() async throws {
-        let live = try LiveBus()
-        let relay = try CuttingRelay(at: live.path("r"), to: live.busAddress, budget: 200..<12_000, seed: 7)
-        defer { relay.stop() }
+    /// A client that connects again at once, and waits for its replies.
+    private static func connect(through relay: CuttingRelay) async throws -> Bus {
         var options = BusOptions()
         options.backOff = BackOff(first: .microseconds(50), longest: .microseconds(500))
         options.patience = .seconds(30)
         options.timeout = nil
-        let bus = try await Bus.connect(relay.address, options: options)
+        return try await Bus.connect(relay.address, options: options)
+    }
+
+    @Test func thousandsOfCutsLoseNothingAndDoubleNothing() async throws {
+        let live = try LiveBus()
+        let relay = try CuttingRelay(at: live.path("r"), to: live.busAddress, budget: 200..<12_000, seed: 7)
+        defer { relay.stop() }
+        let bus = try await Self.connect(through: relay)
         let observers = BusMirror.Format.allCases.map(Observer.init)
         var handles: [SubscriptionHandle] = []
         for observer in observers {
@@ -112,11 +117,7 @@ import Testing
         let live = try LiveBus()
         let relay = try CuttingRelay(at: live.path("r"), to: live.busAddress, budget: 400..<3000, seed: 11)
         defer { relay.stop() }
-        var options = BusOptions()
-        options.backOff = BackOff(first: .microseconds(50), longest: .microseconds(500))
-        options.patience = .seconds(30)
-        options.timeout = nil
-        let bus = try await Bus.connect(relay.address, options: options)
+        let bus = try await Self.connect(through: relay)
         try await bus.create("counter/mine", isEphemeral: true)
         try await bus.setWill([ActionRequest("increment", to: .store("counter/main"), payload: ["by": 1000])])
         var dispatched = 0
