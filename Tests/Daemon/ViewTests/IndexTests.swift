@@ -78,7 +78,9 @@ import Testing
             return
                 #"{"op":"stores","match":"room/*","where":\#(condition),"after":"\#(address)","limit":\#(limit)}"#
         case 13 where generator.oneIn(8): return #"{"op":"drop","type":"room","where":\#(condition)}"#
-        case 12: return #"{"op":"get","match":"*/[a-k]","where":\#(condition)}"#
+        case 12:
+            let pattern = generator.oneIn(2) ? "*/[a-k]" : "\(address)*"
+            return #"{"op":"get","match":"\#(pattern)","where":\#(condition)}"#
         default:
             let limit = [1, 3, 100].randomElement(using: &generator)!
             return #"{"op":"get","type":"room","where":\#(condition),"limit":\#(limit)}"#
@@ -108,6 +110,41 @@ import Testing
             #expect(buses[0].engine.stateDigest == buses[1].engine.stateDigest)
         }
         #expect(found > 150)
+    }
+
+    /// What is called `state` is a member of that name first.
+    @Test func aMemberCalledStateIsRead() throws {
+        var setup = MemoryBus.Setup()
+        setup.definitions = [
+            """
+            type: room
+            index: floor
+            initial: { floor: ground, state: { floor: attic } }
+            actions: { rest: {} }
+            """
+        ]
+        let client = try MemoryBus(setup).connect(uid: 0)
+        try client.ask(#"{"op":"create","store":"room/a"}"#)
+        for (floor, count) in [("attic", 1), ("ground", 0)] {
+            let reply = try client.ask(#"{"op":"get","type":"room","where":"state.floor == '\#(floor)'"}"#)
+            #expect(reply.last?["states"]?.object?.count == count)
+        }
+    }
+
+    @Test func aValueThatNoStoreHasTakesNoMemory() throws {
+        let bus = try Self.bus("index: floor")
+        let client = bus.connect(uid: 0)
+        func memory() throws -> Int? {
+            try client.ask(#"{"op":"stats"}"#).last?["stats"]?["memory"]?["views"]?.int
+        }
+        #expect(try memory() == 0)
+        try client.ask(#"{"op":"create","store":"room/a","state":{"floor":"attic"}}"#)
+        let one = try memory()
+        #expect(one == BusLimits.indexedStore + BusLimits.indexedValue)
+        try client.ask(#"{"op":"dispatch","store":"room/a","action":"put","payload":{"floor":"cellar"}}"#)
+        #expect(try memory() == one)
+        try client.ask(#"{"op":"drop","store":"room/a"}"#)
+        #expect(try memory() == 0)
     }
 
     @Test func aReloadGivesStoresAnIndexAndTakesItAway() throws {
