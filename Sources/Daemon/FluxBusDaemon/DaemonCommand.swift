@@ -208,8 +208,7 @@ struct DaemonCommand: ParsableCommand {
         let server = BusServer(setup, service: service, logger: logger)
         server.watchMemory()
         server.bringsHistory = clusterInit
-        let signals = Signals(server)
-        defer { signals.end() }
+        Signals.take(for: server)
         let addresses = try server.start()
         let summary = "\(Version.text): listening on \(setup.summary(addresses: addresses))"
         if service.logsToJournal {

@@ -47,4 +47,17 @@ package enum SystemThread {
             throw SystemError("pthread_create", code: failure)
         }
     }
+
+    /// Starts one without which a service can't be; later none of these is started. Where the system has no room for it, the
+    /// process ends and says so.
+    package static func startNecessary(
+        named name: String, niceness: Int32 = 0, _ body: @escaping @Sendable () -> Void
+    ) {
+        do throws(SystemError) {
+            try start(named: name, niceness: niceness, body)
+        } catch {
+            preconditionFailure(
+                "The system has no room for a thread; allow the service more of them (TasksMax=, ulimit -u).")
+        }
+    }
 }

@@ -6,7 +6,7 @@ import Testing
 private func isThere(_ tool: String) -> Bool { FileManager.default.isExecutableFile(atPath: tool) }
 
 /// The packages in other languages as their users find them: typed, and with examples that run.
-@Suite("Client packages", .timeLimit(.minutes(3))) struct PackageTests {
+@Suite("Client packages", .timeLimit(.minutes(10))) struct PackageTests {
     private static let clients = Repository.root.appendingPathComponent("Sources/Clients").path
     private let place = TemporaryDirectory()
 

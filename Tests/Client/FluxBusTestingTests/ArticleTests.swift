@@ -42,7 +42,7 @@ private struct Program {
 }
 
 /// The code of the article "Testing on a bus".
-@Suite(.timeLimit(.minutes(1))) struct ArticleTests {
+@Suite(.timeLimit(.minutes(10))) struct ArticleTests {
     @Test func programsAreTestedOnABus() async throws {
         let test = try TestBus(serving: Door.self, stores: ["door/front"])
         let door = try await test.connect().store("front", of: Door.self)

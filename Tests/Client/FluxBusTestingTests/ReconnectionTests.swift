@@ -5,7 +5,7 @@ import Synchronization
 import Testing
 
 /// What goes wrong when a test says so, and what clients make of it.
-@Suite(.timeLimit(.minutes(1))) struct ReconnectionTests {
+@Suite(.timeLimit(.minutes(10))) struct ReconnectionTests {
     private func makeBus(hasLog: Bool = false) throws -> TestBus {
         try TestBus(serving: Counter.self, stores: ["counter/main"], hasLog: hasLog)
     }

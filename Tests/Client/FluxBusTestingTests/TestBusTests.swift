@@ -3,7 +3,7 @@ import Foundation
 import TestFiles
 import Testing
 
-@Suite(.timeLimit(.minutes(1))) struct TestBusTests {
+@Suite(.timeLimit(.minutes(10))) struct TestBusTests {
     private static let note = """
         type: note
         initial: { text: "" }

@@ -26,7 +26,7 @@ nonisolated extension Actions<Volume> {
     func mute() { dispatch(.set(0)) }
 }
 
-@Suite(.timeLimit(.minutes(5))) struct MainActorByDefaultTests {
+@Suite(.timeLimit(.minutes(10))) struct MainActorByDefaultTests {
     final class Label {
         var text = ""
     }

@@ -5,7 +5,7 @@ import Synchronization
 import Testing
 
 /// Pages are moved into the file beside the writer, which moves little of them itself.
-@Suite(.timeLimit(.minutes(2))) struct CheckpointTests {
+@Suite(.timeLimit(.minutes(10))) struct CheckpointTests {
     private static func append(_ revision: Int, to file: LogFile, bytes: Int = 20_000) throws {
         let text = String(repeating: "x", count: bytes)
         try file.append(

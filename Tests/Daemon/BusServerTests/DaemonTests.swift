@@ -100,6 +100,22 @@ struct DaemonTests {
         #expect(!FileManager.default.fileExists(atPath: "\(directory.path)/s"))
     }
 
+    /// However late the daemon gets to both: it is stopped while they come, the end first.
+    @Test(arguments: [[SIGTERM, SIGUSR1], [SIGUSR1, SIGTERM]])
+    func anAnnouncedRestartIsHeardBeforeItsEnd(numbers: [Int32]) throws {
+        let daemon = try bus.start()
+        let client = try bus.client()
+        _ = try client.ask(#"{"op":"ping"}"#)
+        daemon.signal(SIGSTOP)
+        var stopped = siginfo_t()
+        try #require(
+            waitid(P_PID, id_t(daemon.process.processIdentifier), &stopped, WSTOPPED | WNOWAIT) == 0)
+        for number in numbers + [SIGCONT] { daemon.signal(number) }
+        let lines = try client.rest()
+        #expect(lines.first?.contains(#""code":"restart""#) == true, "\(lines)")
+        #expect(try daemon.wait().status == 0)
+    }
+
     @Test func hangUpReadsTheTypesAnew() throws {
         let daemon = try bus.start()
         try directory.write("types/door.yaml", "type: door\ninitial: { open: false }\n")

@@ -4,7 +4,7 @@ import Synchronization
 import Testing
 
 /// A snapshot is written in a loop of short pieces, and a batch of commits comes between any two of them.
-@Suite(.timeLimit(.minutes(1))) struct FairLockTests {
+@Suite(.timeLimit(.minutes(10))) struct FairLockTests {
     /// Whoever releases it and wants it again at once comes after the one who waits.
     @Test func whoWaitsComesBeforeWhoWantsItAgain() {
         let lock = FairLock()

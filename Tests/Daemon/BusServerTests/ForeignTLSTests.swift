@@ -4,7 +4,7 @@ import TestServer
 import Testing
 
 /// Programs that are not ours speak TLS with the daemon.
-@Suite(.timeLimit(.minutes(2))) struct ForeignTLSTests {
+@Suite(.timeLimit(.minutes(10))) struct ForeignTLSTests {
     private func python(_ script: String, _ arguments: [String]) throws -> RunningProgram.Outcome {
         try RunningProgram(
             ["/usr/bin/env", "python3", "-c", script] + arguments,

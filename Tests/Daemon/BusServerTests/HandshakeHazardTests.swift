@@ -7,7 +7,7 @@ import TestServer
 import Testing
 
 /// What may go wrong before a TLS client is known: it costs nobody anything, and leaves nothing behind.
-@Suite(.timeLimit(.minutes(2))) struct HandshakeHazardTests {
+@Suite(.timeLimit(.minutes(10))) struct HandshakeHazardTests {
     /// Descriptors that Dispatch opens when it first arms a timer: few, and once.
     private static let slack = 2
 

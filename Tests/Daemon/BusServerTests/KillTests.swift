@@ -7,7 +7,7 @@ import Testing
 
 /// The daemon is killed again and again under load. Clients that send again with a key and `after` lose nothing, and
 /// nothing is done twice; the history goes on in its epoch.
-@Suite(.timeLimit(.minutes(3))) struct KillTests {
+@Suite(.timeLimit(.minutes(10))) struct KillTests {
     /// The revision with which the present daemon began, for several threads.
     final class KnownRevision: Sendable {
         let value = Atomic<Int>(5)

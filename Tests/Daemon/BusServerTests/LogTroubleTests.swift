@@ -5,7 +5,7 @@ import Testing
 
 /// A log that can't grow: nothing is promised that is not on disk, what is there is still served, and the bus goes on by
 /// itself when there is room again.
-@Suite(.timeLimit(.minutes(2))) struct LogTroubleTests {
+@Suite(.timeLimit(.minutes(10))) struct LogTroubleTests {
     private let bus: DaemonBus
     init() throws { bus = try DaemonBus.logged() }
 

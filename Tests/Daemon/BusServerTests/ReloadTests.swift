@@ -3,7 +3,7 @@ import TestServer
 import Testing
 
 /// Files are read and compiled beside the bus, which answers everybody else meanwhile.
-@Suite(.timeLimit(.minutes(2))) struct ReloadTests {
+@Suite(.timeLimit(.minutes(10))) struct ReloadTests {
     private func isSilent(_ client: LineClient) -> Bool {
         var waited = pollfd(fd: client.descriptor, events: Int16(POLLIN), revents: 0)
         return poll(&waited, 1, 0) == 0

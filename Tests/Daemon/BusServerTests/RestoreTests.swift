@@ -3,7 +3,7 @@ import TestServer
 import Testing
 
 /// A copy takes the log's place: looked through, under a name of its own, and without harm to what was there.
-@Suite(.timeLimit(.minutes(2))) struct RestoreTests {
+@Suite(.timeLimit(.minutes(10))) struct RestoreTests {
     private let bus: DaemonBus
     init() throws { bus = try DaemonBus.logged() }
 

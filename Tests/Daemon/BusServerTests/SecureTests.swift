@@ -7,7 +7,7 @@ import TestServer
 import Testing
 
 /// TCP clients with TLS.
-@Suite(.timeLimit(.minutes(2))) struct SecureTests {
+@Suite(.timeLimit(.minutes(10))) struct SecureTests {
     @Test func aTokenIsShownThroughTLS() throws {
         let secure = try SecureBus()
         #expect(secure.address.hasPrefix("tls:127.0.0.1:"))

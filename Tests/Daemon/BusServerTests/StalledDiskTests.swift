@@ -6,7 +6,7 @@ import Testing
 
 /// A disk that hangs in the middle of a write: the bus goes on with all that needs no disk, promises nothing meanwhile, and
 /// takes up where it was when the disk is well again.
-@Suite(.timeLimit(.minutes(2))) struct StalledDiskTests {
+@Suite(.timeLimit(.minutes(10))) struct StalledDiskTests {
     private let bus: LiveBus
     private let disk: StalledDisk
 

@@ -5,7 +5,7 @@ import Testing
 
 /// What may surround a daemon that it has not made: files that are none, few descriptors, promises of a manager that are
 /// not kept, a standard error that nobody reads. It says what is wrong, or goes on; it never hangs and never crashes.
-@Suite(.timeLimit(.minutes(2))) struct StartHazardTests {
+@Suite(.timeLimit(.minutes(10))) struct StartHazardTests {
     private let bus: DaemonBus
     private var directory: TemporaryDirectory { bus.directory }
 

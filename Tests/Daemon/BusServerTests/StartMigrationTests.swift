@@ -3,7 +3,7 @@ import TestServer
 import Testing
 
 /// A start with a log and other definitions than those in it: `--check` says what it will do.
-@Suite(.timeLimit(.minutes(2))) struct StartMigrationTests {
+@Suite(.timeLimit(.minutes(10))) struct StartMigrationTests {
     private let bus: DaemonBus
     init() throws { bus = try DaemonBus.logged() }
 

@@ -4,7 +4,7 @@ import TestServer
 import Testing
 
 /// TCP clients before their hello, and who gets in when connections are scarce.
-@Suite(.timeLimit(.minutes(1))) struct StrangerTests {
+@Suite(.timeLimit(.minutes(10))) struct StrangerTests {
     private static let token = "0123456789abcdef"
     private static let hello = hello("0")
     /// Of the phone ("0"), the lamp ("1") or the door ("2").

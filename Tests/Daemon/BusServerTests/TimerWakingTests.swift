@@ -3,7 +3,7 @@ import TestServer
 import Testing
 
 /// The daemon wakes up for its timers, and for nothing else.
-@Suite(.timeLimit(.minutes(2))) struct TimerWakingTests {
+@Suite(.timeLimit(.minutes(10))) struct TimerWakingTests {
     private static let increment = #"{"op":"dispatch","store":"counter/main","action":"increment""#
 
     private func subscriber(of bus: LiveBus) throws -> LineClient {

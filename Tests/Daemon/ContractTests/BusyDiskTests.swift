@@ -51,7 +51,7 @@ struct BusyDiskTests {
             because:
                 "On a shared bus requests wait for the log, in `ProposalQueue`, and not commits for the disk."
         ),
-        .timeLimit(.minutes(1)))
+        .timeLimit(.minutes(10)))
     func onlySoManyCommitsWaitForTheDisk() throws {
         let bus = try MemoryBus.logging("counter/a")
         let clients = [bus.connect(), bus.connect(), bus.connect()]
@@ -68,7 +68,7 @@ struct BusyDiskTests {
 
     /// A flood of different commits fills a part of the batch that is written next, and then it waits; others do not, be it
     /// another connection of its user, or another user. So what is in a batch, and how long it takes, has a bound.
-    @Test(.timeLimit(.minutes(1))) func floodWaitsForTheDiskAndOthersDoNot() throws {
+    @Test(.timeLimit(.minutes(10))) func floodWaitsForTheDiskAndOthersDoNot() throws {
         let bus = try MemoryBus.logging("counter/a", "value/a")
         let innocents = [bus.connect(uid: 1000), bus.connect(uid: 2000)]
         let flood = bus.connect(uid: 1000)
@@ -103,7 +103,7 @@ struct BusyDiskTests {
             because:
                 "On a shared bus requests wait for the log, in `ProposalQueue`, and not commits for the disk."
         ),
-        .timeLimit(.minutes(1)))
+        .timeLimit(.minutes(10)))
     func usersShareWhatWaitsForTheDisk() throws {
         let bus = try MemoryBus.logging("counter/a", "value/a")
         let floods = (0..<20).map { _ in bus.connect(uid: 1000) }

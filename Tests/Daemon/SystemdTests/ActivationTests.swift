@@ -2,7 +2,7 @@ import TestServer
 import Testing
 
 /// Sockets that a real systemd listens on, and passes to the service that the first connection starts.
-@Suite(.harness, .timeLimit(.minutes(2))) struct ActivationTests {
+@Suite(.harness, .timeLimit(.minutes(10))) struct ActivationTests {
     private let harness: Harness
     init() throws { harness = try Harness.shared() }
 

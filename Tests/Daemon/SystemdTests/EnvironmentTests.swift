@@ -4,7 +4,7 @@ import Testing
 
 /// What the manager says through the environment, as libsystemd reads it: a process of its own for each test, with the
 /// variables that a manager would have set, or would never have.
-@Suite(.timeLimit(.minutes(2))) struct EnvironmentTests {
+@Suite(.timeLimit(.minutes(10))) struct EnvironmentTests {
     @Test func descriptorsComeByNameAndChildrenGetNothingOfIt() throws {
         let probe = try PassedProbe(
             [PassedProbe.listener(AF_UNIX), PassedProbe.listener(AF_INET)],

@@ -4,7 +4,7 @@ import TestFiles
 import Testing
 
 /// The harness itself: whoever runs the tests must find the machine as it was.
-@Suite(.harness, .timeLimit(.minutes(2))) struct HarnessTests {
+@Suite(.harness, .timeLimit(.minutes(10))) struct HarnessTests {
     /// A system of its own, booted by the script.
     private struct Booted {
         let script = Process()

@@ -4,7 +4,7 @@ import TestServer
 import Testing
 
 /// What `deploy/install` puts where, for a package: with the programs as they were built, and without systemd.
-@Suite(.timeLimit(.minutes(2))) struct InstallTests {
+@Suite(.timeLimit(.minutes(10))) struct InstallTests {
     private let directory = TemporaryDirectory()
     private var root: String { "\(directory.path)/root" }
 

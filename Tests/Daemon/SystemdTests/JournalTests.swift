@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// Entries as a real journald keeps them.
-@Suite(.harness, .timeLimit(.minutes(2))) struct JournalTests {
+@Suite(.harness, .timeLimit(.minutes(10))) struct JournalTests {
     @Test func entriesAreFoundByTheirFields() throws {
         let harness = try Harness.shared()
         let probe = try ProbeService(harness, "journal")

@@ -6,7 +6,7 @@ import Testing
 
 /// Telling a manager that does not read, without waiting for it. Each test is a process of its own, whose environment
 /// names the stand-in for the manager.
-@Suite(.timeLimit(.minutes(2))) struct NotificationQueueTests {
+@Suite(.timeLimit(.minutes(10))) struct NotificationQueueTests {
     @Test func whatIsToldComesInOrderEachAsOneNotification() async {
         await #expect(processExitsWith: .success) {
             StandInManager.stand { manager in

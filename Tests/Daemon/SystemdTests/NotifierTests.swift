@@ -5,7 +5,7 @@ import Testing
 
 /// Notifications as libsystemd sends them, read by a stand-in for the manager. Each test is a process of its own, whose
 /// environment names the stand-in.
-@Suite(.timeLimit(.minutes(2))) struct NotifierTests {
+@Suite(.timeLimit(.minutes(10))) struct NotifierTests {
     @Test func severalMessagesAreOneNotification() async {
         await #expect(processExitsWith: .success) {
             try StandInManager.stand { manager in

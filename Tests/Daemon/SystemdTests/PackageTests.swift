@@ -7,7 +7,7 @@ private let hasPackages = FileManager.default.isExecutableFile(atPath: "/usr/bin
 
 /// The Debian package, installed into the booted system: its units, its user, its sandbox. The programs in it are the
 /// probe's, which can tell what a service finds inside.
-@Suite(.harness, .enabled(if: hasPackages, "dpkg is missing."), .timeLimit(.minutes(3)))
+@Suite(.harness, .enabled(if: hasPackages, "dpkg is missing."), .timeLimit(.minutes(10)))
 struct PackageTests {
     private let harness: Harness
     init() throws { harness = try Harness.shared() }

@@ -1,7 +1,7 @@
 import Testing
 
 /// What a real systemd makes of a service that uses the library.
-@Suite(.harness, .timeLimit(.minutes(2))) struct ServiceTests {
+@Suite(.harness, .timeLimit(.minutes(10))) struct ServiceTests {
     private let harness: Harness
     init() throws { harness = try Harness.shared() }
 

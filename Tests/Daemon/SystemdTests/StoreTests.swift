@@ -2,7 +2,7 @@ import TestServer
 import Testing
 
 /// Descriptors that outlive a process, by a real systemd.
-@Suite(.harness, .timeLimit(.minutes(2))) struct StoreTests {
+@Suite(.harness, .timeLimit(.minutes(10))) struct StoreTests {
     private let harness: Harness
     init() throws { harness = try Harness.shared() }
 

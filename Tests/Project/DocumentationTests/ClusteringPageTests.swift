@@ -5,7 +5,7 @@ import TestServer
 import Testing
 
 /// The page that leads from one machine to three: its files are such that the programs take them.
-@Suite("The page on clustering", .timeLimit(.minutes(1)))
+@Suite("The page on clustering", .timeLimit(.minutes(10)))
 struct ClusteringPageTests {
     private static let path = "Sources/Daemon/BusServer/BusServer.docc/Clustering.md"
     private let page: MarkdownPage

@@ -5,7 +5,7 @@ import Testing
 
 /// The commands for whoever works on the bus, measures it, or writes programs for it: as they are printed, each is run on a fresh
 /// bus; of those that build, debug or take minutes, the programs, their subcommands and flags are there.
-@Suite("Commands for contributors", .serialized, .timeLimit(.minutes(5)))
+@Suite("Commands for contributors", .serialized, .timeLimit(.minutes(10)))
 struct ContributorCommandTests {
     static let performance = "Sources/Core/BusProtocol/BusProtocol.docc/Performance.md"
     static let writeAClient = "Sources/Core/BusProtocol/BusProtocol.docc/WriteAClient.md"

@@ -7,7 +7,7 @@ import Testing
 
 /// Every command that the README, the articles, the manual pages and the help texts print does what it should on a fresh bus with the
 /// sample configuration, as it is printed.
-@Suite("Examples of the documents", .timeLimit(.minutes(5)))
+@Suite("Examples of the documents", .timeLimit(.minutes(10)))
 struct DocumentationTests {
     /// What readers of an example may take to be there: stores that were made as the documents show it, at revision 10.
     private func prepare(_ bus: FreshBus, for document: Document) throws {

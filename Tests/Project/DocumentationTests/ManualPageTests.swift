@@ -6,7 +6,7 @@ import Testing
 private let formatter = "/usr/bin/groff"
 
 /// The manual pages: those made from Markdown are all of it, each refers to the others, and they format without a warning.
-@Suite(.timeLimit(.minutes(1))) struct ManualPageTests {
+@Suite(.timeLimit(.minutes(10))) struct ManualPageTests {
     private static let logic = "Sources/Core/BusLogic/BusLogic.docc/"
     private static let server = "Sources/Daemon/BusServer/BusServer.docc/"
     /// Each page with all the Markdown that goes into it.

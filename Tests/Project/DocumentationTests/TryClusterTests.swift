@@ -9,7 +9,7 @@ private let jq = "/usr/bin/jq"
 /// `deploy/try-cluster`, which newcomers run, with the programs that are built: it shows what it says, and leaves nothing
 /// behind, however it ends.
 @Suite(
-    "One bus on several machines, tried", .serialized, .timeLimit(.minutes(5)),
+    "One bus on several machines, tried", .serialized, .timeLimit(.minutes(10)),
     .enabled(
         if: TestEtcd.isInstalled && FileManager.default.isExecutableFile(atPath: jq),
         "etcd or jq is missing; deploy/prepare etcd-server etcd-client jq installs them."))

@@ -5,7 +5,7 @@ import TestServer
 import Testing
 
 /// The example programs, run as a reader would run them: each in processes of its own, against a real daemon.
-@Suite(.timeLimit(.minutes(5))) struct ExampleTests {
+@Suite(.timeLimit(.minutes(10))) struct ExampleTests {
     private let place = TemporaryDirectory()
     private var address: String { "unix:\(place.path)/s" }
 

@@ -6,7 +6,7 @@ import TestFiles
 import Testing
 
 /// What several targets need of the system.
-@Suite(.timeLimit(.minutes(1))) struct BusSystemTests {
+@Suite(.timeLimit(.minutes(10))) struct BusSystemTests {
     private let directory = TemporaryDirectory()
 
     @Test func durationsAreCutToTheirUnitAndNeverTrap() {

@@ -4,7 +4,7 @@ import Synchronization
 import TestServer
 import Testing
 
-@Suite("Clients of the bus, from the command line", .timeLimit(.minutes(2)))
+@Suite("Clients of the bus, from the command line", .timeLimit(.minutes(10)))
 struct ClientCommandTests {
     private static let ada: JSON = [
         "id": 17, "by": ["uid": 1000, "pid": 4711, "unit": "panel.service"], "client": "panel",

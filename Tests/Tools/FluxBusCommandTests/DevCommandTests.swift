@@ -4,7 +4,7 @@ import TestServer
 import Testing
 
 /// `fluxbus dev` as a program in a terminal, on a bus of its own.
-@Suite("dev in a terminal", .timeLimit(.minutes(3)))
+@Suite("dev in a terminal", .timeLimit(.minutes(10)))
 struct DevCommandTests {
     @Test func itChecksTestsShowsAndReloads() throws {
         let directory = TemporaryDirectory()

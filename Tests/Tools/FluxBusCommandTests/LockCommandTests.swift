@@ -4,7 +4,7 @@ import TestServer
 import Testing
 
 /// `fluxbus lock`: one at a time, and not longer than the lease lasts.
-@Suite("A command while a lease is held", .timeLimit(.minutes(2)))
+@Suite("A command while a lease is held", .timeLimit(.minutes(10)))
 struct LockCommandTests {
     private func bus() throws -> AutomationBus { try AutomationBus(stores: []) }
 

@@ -4,7 +4,7 @@ import TestFiles
 import Testing
 
 /// Where an export goes: a regular file is replaced when the new one is whole, and nothing else ever is.
-@Suite("Files that an export makes", .timeLimit(.minutes(2)))
+@Suite("Files that an export makes", .timeLimit(.minutes(10)))
 struct NewFileTests {
     private let directory = TemporaryDirectory()
 

@@ -4,7 +4,7 @@ import TestServer
 import Testing
 
 /// `fluxbus on` for actions: what the command is given, in which order commands run, and how it ends.
-@Suite("A command for each action", .timeLimit(.minutes(2)))
+@Suite("A command for each action", .timeLimit(.minutes(10)))
 struct OnCommandTests {
     @Test func theCommandIsToldWhatHappened() throws {
         let bus = try AutomationBus()

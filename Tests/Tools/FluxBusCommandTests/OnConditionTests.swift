@@ -5,7 +5,7 @@ import TestServer
 import Testing
 
 /// `fluxbus on --becomes`: when a condition begins to hold, and when it has held for a while.
-@Suite("A command when a condition becomes true", .timeLimit(.minutes(2)))
+@Suite("A command when a condition becomes true", .timeLimit(.minutes(10)))
 struct OnConditionTests {
     private static let script = #"echo {} $FLUXBUS_REVISION "$FLUXBUS_ACTION"; cat"#
 

@@ -5,7 +5,7 @@ import TestServer
 import Testing
 
 /// `fluxbus on` when the bus goes away, when a command hangs, and when the past is gone.
-@Suite("A command for each action, whatever happens meanwhile", .timeLimit(.minutes(2)))
+@Suite("A command for each action, whatever happens meanwhile", .timeLimit(.minutes(10)))
 struct OnOutageTests {
     @Test func aKilledBusLosesNothingAndRepeatsNothing() throws {
         let bus = try AutomationBus()

@@ -5,7 +5,7 @@ import TestServer
 import Testing
 
 /// `top` as a program in a terminal.
-@Suite("top in a terminal", .timeLimit(.minutes(3)))
+@Suite("top in a terminal", .timeLimit(.minutes(10)))
 struct TopTerminalTests {
     private func top(
         _ bus: LiveBus, _ arguments: [String] = [], environment: [String: String] = ["LANG": "C.UTF-8"],

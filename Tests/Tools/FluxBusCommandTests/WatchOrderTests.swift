@@ -3,7 +3,7 @@ import FluxBusCommand
 import Testing
 
 /// `watch --with-actions`: what two subscriptions tell, in one order.
-@Suite("A watch of actions and changes", .timeLimit(.minutes(2)))
+@Suite("A watch of actions and changes", .timeLimit(.minutes(10)))
 struct WatchOrderTests {
     private static func change(_ revision: Int, from: Int) -> String {
         #"{"event":"change","sub":2,"from":\#(from),"revision":\#(revision),"changes":{"c/a":{"n":\#(revision)}}}"#

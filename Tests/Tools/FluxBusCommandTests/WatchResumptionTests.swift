@@ -4,7 +4,7 @@ import Synchronization
 import Testing
 
 /// What a watch does when its connection is lost: it says so, and goes on behind what it has shown.
-@Suite("A watch after a lost connection", .timeLimit(.minutes(2)))
+@Suite("A watch after a lost connection", .timeLimit(.minutes(10)))
 struct WatchResumptionTests {
     /// A bus whose connections answer one after the other, each line with what stands there for it.
     private func bus(_ answers: [[String]]) throws -> ScriptedBus {

@@ -7,7 +7,7 @@ import TypeCode
 
 /// What is printed for the sample types, and for types as hard as a definition can be, is accepted by the compilers and
 /// checkers of its language without a remark, refuses wrong use, and drives a bus.
-@Suite("Printed code", .timeLimit(.minutes(5)))
+@Suite("Printed code", .timeLimit(.minutes(10)))
 struct PrintedCodeTests {
     @Test(.enabled(if: Tools.hasSwift, "There is no swiftc in $PATH."))
     func swiftCompilesAndDrivesABus() throws {

@@ -10,7 +10,7 @@ private let tools = ["/usr/bin/python3", "/usr/bin/chromium", "/usr/bin/chromedr
 /// A script drives Chromium by the WebDriver protocol, one scenario after the other; each starts what it needs in a directory
 /// of its own. `FLUXBUS_SCREENSHOTS` names a folder for pictures of every view.
 @Suite(
-    "Inspector", .serialized, .timeLimit(.minutes(2)),
+    "Inspector", .serialized, .timeLimit(.minutes(10)),
     .enabled(
         if: tools.allSatisfy(FileManager.default.isExecutableFile),
         "Chromium, its driver or Python is missing; deploy/prepare chromium chromium-driver installs them."))

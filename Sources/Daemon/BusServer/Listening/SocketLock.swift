@@ -114,7 +114,7 @@ final class LockAwaited: @unchecked Sendable {
     /// Owns the descriptor until `isHeld` has returned true.
     init(_ descriptor: Int32) {
         self.descriptor = descriptor
-        startNecessaryThread(named: "fluxbus-lock") { [self] in waitForIt() }
+        SystemThread.startNecessary(named: "fluxbus-lock") { [self] in waitForIt() }
     }
 
     private func waitForIt() {

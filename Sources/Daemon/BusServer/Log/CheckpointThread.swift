@@ -1,4 +1,5 @@
 import BusLog
+import BusSystem
 
 /// The thread that moves pages from the write-ahead log into the log's file, whenever there are enough.
 ///
@@ -12,7 +13,7 @@ final class CheckpointThread: @unchecked Sendable {
 
     init(_ checkpointer: Checkpointer) {
         self.checkpointer = checkpointer
-        startNecessaryThread(named: "fluxbus-pages") { [self] in work() }
+        SystemThread.startNecessary(named: "fluxbus-pages") { [self] in work() }
     }
 
     /// There are enough.

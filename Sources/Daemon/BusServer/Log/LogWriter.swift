@@ -53,7 +53,7 @@ final class LogWriter: @unchecked Sendable {
         // Without it everything works, and is held up now and then.
         checkpoints = (try? file.makeCheckpointer()).map { CheckpointThread($0) }
         syncer = mode == .interval ? Worker(named: "fluxbus-sync") : nil
-        startNecessaryThread(named: "fluxbus-log") { [self] in work() }
+        SystemThread.startNecessary(named: "fluxbus-log") { [self] in work() }
     }
 
     // MARK: - From the bus queue

@@ -1,3 +1,5 @@
+import BusSystem
+
 /// Runs the loop while the bus queue is held up by the disk.
 ///
 /// A batch of a lone client is written on the bus queue itself: waking another thread for it, and being woken by that, takes
@@ -34,7 +36,7 @@ final class StandIn: @unchecked Sendable {
     init(for loop: EventLoop) {
         self.loop = loop
         bell = loop.bell
-        startNecessaryThread(named: "fluxbus-standin") { [self] in work() }
+        SystemThread.startNecessary(named: "fluxbus-standin") { [self] in work() }
     }
 
     // MARK: - From the bus queue

@@ -1,17 +1,4 @@
-import BusSystem
 import Glibc
-
-/// Runs something on a thread without which a daemon can't start; later none of these is made.
-func startNecessaryThread(
-    named name: String, niceness: Int32 = 0, _ body: @escaping @Sendable () -> Void
-) {
-    do throws(SystemError) {
-        try SystemThread.start(named: name, niceness: niceness, body)
-    } catch {
-        preconditionFailure(
-            "The system has no room for a thread; allow the daemon more of them (TasksMax=, ulimit -u).")
-    }
-}
 
 /// A lock that its waiters get in the order in which they came. Whoever releases it and wants it again comes after those who
 /// wait, which a `ThreadLock` does not promise: a loop of short holds would keep everybody else out.

@@ -1,3 +1,5 @@
+import BusSystem
+
 /// A thread that does one thing after the other. It is made once, at the start: where the system has no room for a further thread,
 /// whoever hands work to a queue of Dispatch waits until there is, and the bus must not.
 ///
@@ -7,7 +9,7 @@ final class Worker: Sendable {
 
     /// - Parameter niceness: How much nicer than others the thread is.
     init(named name: String, niceness: Int32 = 0) {
-        startNecessaryThread(named: name, niceness: niceness) { [queue] in queue.work() }
+        SystemThread.startNecessary(named: name, niceness: niceness) { [queue] in queue.work() }
     }
 
     deinit { queue.end() }

@@ -6,7 +6,7 @@ import TestServer
 import Testing
 
 /// A bus with several addresses, of which some do not answer.
-@Suite(.timeLimit(.minutes(2))) struct AddressTests {
+@Suite(.timeLimit(.minutes(10))) struct AddressTests {
     /// A listener whose queue is full: who connects now waits for ever, as where a firewall swallows packets.
     private final class Swallower: Sendable {
         let address: BusAddress

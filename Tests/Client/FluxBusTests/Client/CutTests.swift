@@ -5,7 +5,7 @@ import TestServer
 import Testing
 
 /// A real daemon, a real client, and a line between them that is cut thousands of times while tasks dispatch.
-@Suite(.serialized, .timeLimit(.minutes(5))) struct CutTests {
+@Suite(.serialized, .timeLimit(.minutes(10))) struct CutTests {
     /// A mirror kept by a callback.
     private final class Observer: Sendable {
         let mirror: Mutex<BusMirror>

@@ -9,7 +9,7 @@ import TestServer
 import Testing
 
 /// Ends of connections and of waits, at the moments that are hard to get right.
-@Suite(.timeLimit(.minutes(1))) struct EndingTests {
+@Suite(.timeLimit(.minutes(10))) struct EndingTests {
     /// What a bus says before it goes counts, also when a request is written at this very moment.
     @Test func answersBeforeTheEndCountAlthoughWritingFails() async throws {
         let (isBusy, hasGone) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))

@@ -5,7 +5,7 @@ import TestServer
 import Testing
 
 /// How a bus lives: it is closed, dropped, refused, restarted.
-@Suite(.timeLimit(.minutes(5))) struct LifeTests {
+@Suite(.timeLimit(.minutes(10))) struct LifeTests {
     @Test func nobodyAnsweringIsToldAtOnce() async throws {
         #expect(await code { try await Bus.connect(.unix(path: "/nonexistent/bus.sock")) } == .unreachable)
     }

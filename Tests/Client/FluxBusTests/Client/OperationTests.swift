@@ -5,7 +5,7 @@ import TestServer
 import Testing
 
 /// Every operation once, against a real daemon.
-@Suite(.timeLimit(.minutes(5))) struct OperationTests {
+@Suite(.timeLimit(.minutes(10))) struct OperationTests {
     @Test func greetingTellsWhoTheBusIs() async throws {
         let live = try LiveBus()
         let bus = try await live.connect()

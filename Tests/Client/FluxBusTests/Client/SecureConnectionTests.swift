@@ -5,7 +5,7 @@ import TestServer
 import Testing
 
 /// The client library through TLS.
-@Suite(.timeLimit(.minutes(2))) struct SecureConnectionTests {
+@Suite(.timeLimit(.minutes(10))) struct SecureConnectionTests {
     private static let token = "0123456789abcdef"
     private let authority: TestAuthority
     private let bus: LiveBus

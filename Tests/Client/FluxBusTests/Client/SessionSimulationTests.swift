@@ -2,7 +2,7 @@ import Testing
 
 /// Connections that end at any byte: nothing is committed twice, nothing is lost, every mirror equals the bus. A failure
 /// names its seed.
-@Suite(.timeLimit(.minutes(5))) struct SessionSimulationTests {
+@Suite(.timeLimit(.minutes(10))) struct SessionSimulationTests {
     @Test(arguments: 0..<40)
     func everyDispatchCommitsOnceWhateverIsCut(seed: Int) throws {
         do {

@@ -4,7 +4,7 @@ import TestServer
 import Testing
 
 /// Dispatches that come later, by the client library and against a real daemon.
-@Suite(.timeLimit(.minutes(2))) struct TimerOperationTests {
+@Suite(.timeLimit(.minutes(10))) struct TimerOperationTests {
     private let main = DispatchTarget.store("counter/main")
 
     @Test func scheduledDispatchIsListedAndCancelled() async throws {

@@ -5,7 +5,7 @@ import TestServer
 import Testing
 
 /// Waiting ends: by time, by cancellation, by room; and what a slow consumer costs.
-@Suite(.timeLimit(.minutes(5))) struct WaitingTests {
+@Suite(.timeLimit(.minutes(10))) struct WaitingTests {
     @Test func silentBusTimesRequestsOut() async throws {
         let silent = try HandmadeBus { bus in
             guard let peer = bus.accept() else { return }

@@ -3,7 +3,7 @@ import TestServer
 import Testing
 
 /// The code of the articles "Getting started" and "Across processes", compiled and run as it stands there.
-@Suite(.timeLimit(.minutes(5))) struct ArticleTests {
+@Suite(.timeLimit(.minutes(10))) struct ArticleTests {
     private static let types = [
         "counter": """
         type: counter

@@ -3,7 +3,7 @@ import TestServer
 import Testing
 
 /// Local stores that follow the bus. One suite, one test at a time: the attachment of a type is the process's.
-@Suite(.serialized, .timeLimit(.minutes(5))) struct AttachmentTests {
+@Suite(.serialized, .timeLimit(.minutes(10))) struct AttachmentTests {
     /// The type `counter`, kept as the order in which its actions came.
     struct Trail: State, SharedState, Equatable {
         private(set) var amounts: [Int] = []

@@ -4,7 +4,7 @@ import TestServer
 import Testing
 
 /// When the last handle goes, so does all that was behind it.
-@Suite(.serialized, .timeLimit(.minutes(1))) struct LeakTests {
+@Suite(.serialized, .timeLimit(.minutes(10))) struct LeakTests {
     /// What must not outlive its handles.
     private struct Remains {
         weak var bus: Bus?

@@ -6,7 +6,7 @@ import Testing
 
 /// A store of a bus as a user interface reads it.
 @MainActor
-@Suite(.mainThread, .timeLimit(.minutes(5))) struct RemoteObservableStateTests {
+@Suite(.mainThread, .timeLimit(.minutes(10))) struct RemoteObservableStateTests {
     /// What `read` gives, again and again: after each change that whoever read it is notified of.
     private func readings<Value: Sendable>(_ read: @escaping @MainActor () -> Value) -> AsyncStream<Value> {
         let (stream, continuation) = AsyncStream.makeStream(of: Value.self)

@@ -4,7 +4,7 @@ import TestServer
 import Testing
 
 /// Remote stores and shared values over a line that is cut again and again.
-@Suite(.serialized, .timeLimit(.minutes(1))) struct RemoteCutTests {
+@Suite(.serialized, .timeLimit(.minutes(10))) struct RemoteCutTests {
     private static let value = """
         type: value
         initial: { value: null }

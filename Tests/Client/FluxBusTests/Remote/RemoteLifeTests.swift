@@ -6,7 +6,7 @@ import TestServer
 import Testing
 
 /// Waiting for remote stores ends, observers hold nobody up, and nothing is left behind.
-@Suite(.serialized, .timeLimit(.minutes(1))) struct RemoteLifeTests {
+@Suite(.serialized, .timeLimit(.minutes(10))) struct RemoteLifeTests {
     /// A bus that grants a subscription to `counter/main`, tells its state or keeps it, and then says nothing.
     private static func silent(tellsState: Bool) throws -> HandmadeBus {
         try HandmadeBus { bus in

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// What a store on a bus has in common with one of this process: the same code works with both.
-@Suite(.timeLimit(.minutes(5))) struct RemoteStoreSharingTests {
+@Suite(.timeLimit(.minutes(10))) struct RemoteStoreSharingTests {
     private final class Subscriber: StoreSubscriber {
         let seen = Variable<[Int]>([])
 

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// Stores of Swift types on a real bus.
-@Suite(.timeLimit(.minutes(5))) struct RemoteStoreTests {
+@Suite(.timeLimit(.minutes(10))) struct RemoteStoreTests {
     /// The type `counter` with an action that the bus refuses above 5, and this side does not.
     struct Limited: SharedState, Equatable {
         private(set) var count = 0

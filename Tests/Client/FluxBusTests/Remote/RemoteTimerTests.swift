@@ -3,7 +3,7 @@ import TestServer
 import Testing
 
 /// A state with timers that lives on a bus: its timers are the bus's, and nobody who looks at it fires them a second time.
-@Suite(.serialized, .timeLimit(.minutes(5))) struct RemoteTimerTests {
+@Suite(.serialized, .timeLimit(.minutes(10))) struct RemoteTimerTests {
     struct Lamp: SharedState, Equatable {
         private(set) var isOn = false
         private(set) var times = 0

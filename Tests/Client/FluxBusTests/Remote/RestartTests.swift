@@ -4,7 +4,7 @@ import TestServer
 import Testing
 
 /// The daemon starts anew, with a new epoch: everything that follows it goes on, and nothing is guessed.
-@Suite(.serialized, .timeLimit(.minutes(1))) struct RestartTests {
+@Suite(.serialized, .timeLimit(.minutes(10))) struct RestartTests {
     private static let value = """
         type: value
         initial: { value: 7 }

@@ -3,7 +3,7 @@ import TestServer
 import Testing
 
 /// One value for all processes.
-@Suite(.timeLimit(.minutes(5))) struct SharedValueTests {
+@Suite(.timeLimit(.minutes(10))) struct SharedValueTests {
     private static let type = """
         type: value
         initial: { value: null }

@@ -2,7 +2,7 @@ import Flux
 import Testing
 
 /// What is derived from a state can be read and observed like the state itself, also with parameters.
-@Suite(.timeLimit(.minutes(5))) struct ContractComputedTests {
+@Suite(.timeLimit(.minutes(10))) struct ContractComputedTests {
     @Test func computedMembersCanBeObserved() {
         let store = Store<Counter>(state: Counter())
         let even = Journal<Bool>()

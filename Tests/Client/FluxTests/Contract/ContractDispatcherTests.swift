@@ -2,7 +2,7 @@ import Flux
 import Testing
 
 /// The dispatcher: replaceable, by token, with an order that handlers may ask for, and failures as data.
-@Suite(.timeLimit(.minutes(5))) struct ContractDispatcherTests {
+@Suite(.timeLimit(.minutes(10))) struct ContractDispatcherTests {
     enum Fetch: Outcome {
         enum Failure: Error, Equatable { case offline }
         typealias Payload = Int

@@ -3,7 +3,7 @@ import Flux
 import Testing
 
 /// Where commits and observers run, and that the order is kept there.
-@Suite(.serialized, .timeLimit(.minutes(5))) struct ContractExecutorTests {
+@Suite(.serialized, .timeLimit(.minutes(10))) struct ContractExecutorTests {
     @Test(.mainThread) func mainThreadKeepsTheOrderOfEachThread() async {
         enum Main {}
         typealias S = Ledger<Main>

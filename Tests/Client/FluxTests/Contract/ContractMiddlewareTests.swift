@@ -2,7 +2,7 @@ import Flux
 import Testing
 
 /// Middleware may change, drop, delay, multiply and dispatch, in the order listed.
-@Suite(.timeLimit(.minutes(5))) struct ContractMiddlewareTests {
+@Suite(.timeLimit(.minutes(10))) struct ContractMiddlewareTests {
     private func tagging(_ tag: String, _ journal: Journal<String>) -> Middleware<Counter> {
         Middleware { action, _, next in
             journal.write("\(tag) in")

@@ -2,7 +2,7 @@ import Flux
 import Testing
 
 /// The recorder: what was committed, from none to all of it, without its effects.
-@Suite(.timeLimit(.minutes(5))) struct ContractRecorderTests {
+@Suite(.timeLimit(.minutes(10))) struct ContractRecorderTests {
     @Test func noneOneAndAll() async throws {
         let store = Store<Counter>(state: Counter())
         let recorder = Recorder(store)

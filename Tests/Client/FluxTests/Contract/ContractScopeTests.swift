@@ -2,7 +2,7 @@ import Flux
 import Testing
 
 /// Lifetimes: what ends when, and what is let go of.
-@Suite(.timeLimit(.minutes(5))) struct ContractScopeTests {
+@Suite(.timeLimit(.minutes(10))) struct ContractScopeTests {
     final class Target: Sendable {
         let seen = Journal<Int>()
     }

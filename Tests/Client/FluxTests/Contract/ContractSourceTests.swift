@@ -4,7 +4,7 @@ import Testing
 
 /// What the documentation promises of signals: latest first, no gap, no duplicate, order of registration, silence after the
 /// end.
-@Suite(.timeLimit(.minutes(5))) struct ContractSourceTests {
+@Suite(.timeLimit(.minutes(10))) struct ContractSourceTests {
     @Test func everyObserverSeesEveryChangeOnceWhoeverJoinsWhen() {
         let variable = Variable(0)
         let journals = (0..<8).map { _ in Journal<Int>() }

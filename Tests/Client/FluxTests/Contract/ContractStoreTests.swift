@@ -3,7 +3,7 @@ import Flux
 import Testing
 
 /// What the documentation promises of a store: who may change it, when, and what an error leaves behind.
-@Suite(.timeLimit(.minutes(5))) struct ContractStoreTests {
+@Suite(.timeLimit(.minutes(10))) struct ContractStoreTests {
     enum Order {}
     enum FromObservers {}
     enum Born {}

@@ -2,7 +2,7 @@ import Flux
 import Testing
 
 /// Subscribers as ReSwift has them: held weakly, one subscription each, changed at any moment.
-@Suite(.timeLimit(.minutes(5))) struct ContractSubscriberTests {
+@Suite(.timeLimit(.minutes(10))) struct ContractSubscriberTests {
     final class Reader: StoreSubscriber {
         let seen = Journal<Int>()
         let reaction: @Sendable (Reader, Int) -> Void

@@ -2,7 +2,7 @@ import Flux
 import Testing
 
 /// Reducers of sub-states: one each, checked when the store is made, whatever the sub-state is.
-@Suite(.timeLimit(.minutes(5))) struct ContractSubstateTests {
+@Suite(.timeLimit(.minutes(10))) struct ContractSubstateTests {
     private func store(_ mutators: [Mutator<Household>]) throws -> Store<Household> {
         try Store(state: Household(), mutations: Household.Mutations(mutators))
     }

@@ -1,7 +1,7 @@
 import Flux
 import Testing
 
-@Suite(.timeLimit(.minutes(5))) struct DispatcherTests {
+@Suite(.timeLimit(.minutes(10))) struct DispatcherTests {
     enum Fetch: Outcome {
         struct Failed: Error, Equatable {}
         typealias Payload = [Int]

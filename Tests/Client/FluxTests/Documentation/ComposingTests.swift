@@ -2,7 +2,7 @@ import Flux
 import Testing
 
 /// The code of the article.
-@Suite(.timeLimit(.minutes(5))) struct ComposingTests {
+@Suite(.timeLimit(.minutes(10))) struct ComposingTests {
     struct Lamp: State, Equatable {
         fileprivate(set) var brightness = 0
 

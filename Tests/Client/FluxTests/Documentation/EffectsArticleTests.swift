@@ -19,7 +19,7 @@ struct Search: State, Equatable {
 }
 
 /// One at a time: the article dispatches to all stores of the type.
-@Suite(.timeLimit(.minutes(5)), .serialized) struct EffectsArticleTests {
+@Suite(.timeLimit(.minutes(10)), .serialized) struct EffectsArticleTests {
     private let time = ManualClock()
     private let asked = Journal<String>()
 

@@ -168,7 +168,7 @@ struct Todo: Sendable, Equatable {
 }
 
 /// The first examples of other libraries' pages, with what they say.
-@Suite(.mainThread, .timeLimit(.minutes(5))) struct FirstExamplesTests {
+@Suite(.mainThread, .timeLimit(.minutes(10))) struct FirstExamplesTests {
     private let seen = Journal<String>()
 
     @MainActor @Test func vueFlux() async {

@@ -44,7 +44,7 @@ extension Actions<ShoppingList> {
     func add(_ names: String...) { dispatch(names.map { .add($0) }) }
 }
 
-@Suite(.timeLimit(.minutes(5))) struct GettingStartedTests {
+@Suite(.timeLimit(.minutes(10))) struct GettingStartedTests {
     @Test func gettingStarted() async throws {
         let seen = Journal<String>()
         @Sendable func print(_ value: Any) { seen.write("\(value)") }

@@ -48,7 +48,7 @@ extension Computed<Shop> {
 }
 
 /// The code of the article that compares words with the five libraries.
-@Suite(.timeLimit(.minutes(5))) struct MovingToFluxTests {
+@Suite(.timeLimit(.minutes(10))) struct MovingToFluxTests {
     final class Reader: StoreSubscriber {
         let seen = Journal<String?>()
         func newState(_ customer: String?) { seen.write(customer) }

@@ -31,7 +31,7 @@ final class VolumeController: MainActorSubscriber {
 }
 
 @MainActor
-@Suite(.mainThread, .timeLimit(.minutes(5))) struct UserInterfacesTests {
+@Suite(.mainThread, .timeLimit(.minutes(10))) struct UserInterfacesTests {
     @MainActor final class Label {
         var text = ""
         var isHidden = false

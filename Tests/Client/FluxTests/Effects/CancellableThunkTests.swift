@@ -3,7 +3,7 @@ import Synchronization
 import Testing
 
 /// Thunks with identities.
-@Suite(.timeLimit(.minutes(5))) struct CancellableThunkTests {
+@Suite(.timeLimit(.minutes(10))) struct CancellableThunkTests {
     /// Work that says when it has begun, and ends only when it is cancelled.
     private final class Endless: Sendable {
         let begun = AsyncStream.makeStream(of: Void.self)

@@ -2,7 +2,7 @@ import Flux
 import Testing
 
 /// Lists of steps, each of which begins when the one before has ended.
-@Suite(.timeLimit(.minutes(5))) struct DispatchStepTests {
+@Suite(.timeLimit(.minutes(10))) struct DispatchStepTests {
     private let store = Store<Counter>(state: Counter())
     private let seen = Journal<Int>()
 

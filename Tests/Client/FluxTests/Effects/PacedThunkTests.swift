@@ -2,7 +2,7 @@ import Flux
 import Testing
 
 /// Thunks that wait until it is time.
-@Suite(.timeLimit(.minutes(5))) struct PacedThunkTests {
+@Suite(.timeLimit(.minutes(10))) struct PacedThunkTests {
     private let time = ManualClock()
     private let store: Store<Counter>
 

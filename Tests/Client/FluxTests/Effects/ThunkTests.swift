@@ -3,7 +3,7 @@ import Foundation
 import Synchronization
 import Testing
 
-@Suite(.timeLimit(.minutes(5))) struct ThunkTests {
+@Suite(.timeLimit(.minutes(10))) struct ThunkTests {
     struct Offline: Error, Equatable {}
 
     @Test func errorOfADispatchedThunkIsAFailure() async {

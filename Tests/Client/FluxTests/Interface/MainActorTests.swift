@@ -3,7 +3,7 @@ import Testing
 
 /// Observers that belong to the main actor use what is there as if they were called there, which they are.
 @MainActor
-@Suite(.mainThread, .timeLimit(.minutes(5))) struct MainActorTests {
+@Suite(.mainThread, .timeLimit(.minutes(10))) struct MainActorTests {
     /// Something that only the main actor may touch.
     @MainActor final class Label {
         var text = ""

@@ -5,7 +5,7 @@ import Testing
 
 /// What a user interface reads of a store: it is notified of what it has read, and of nothing else.
 @MainActor
-@Suite(.mainThread, .timeLimit(.minutes(5))) struct ObservableStateTests {
+@Suite(.mainThread, .timeLimit(.minutes(10))) struct ObservableStateTests {
     /// A state with a member that can't be compared.
     struct Desk: State {
         struct Paper: Sendable { let number: Int }

@@ -1,7 +1,7 @@
 import Flux
 import Testing
 
-@Suite(.timeLimit(.minutes(5))) struct ComposedMutationsTests {
+@Suite(.timeLimit(.minutes(10))) struct ComposedMutationsTests {
     private func reducer<Part: Sendable>(
         _ lens: Lens<Household, Part>, _ name: String
     ) -> Mutator<Household> {

@@ -2,7 +2,7 @@ import Flux
 import Testing
 
 /// Reducers that read the whole state.
-@Suite(.timeLimit(.minutes(5))) struct WholeStateTests {
+@Suite(.timeLimit(.minutes(10))) struct WholeStateTests {
     private func store(_ mutators: Mutator<Household>...) throws -> Store<Household> {
         try Store(state: Household(), mutations: Household.Mutations(mutators))
     }

@@ -2,7 +2,7 @@ import Flux
 import Testing
 
 /// Middleware that comes and goes while its store is in use.
-@Suite(.timeLimit(.minutes(5))) struct AddedMiddlewareTests {
+@Suite(.timeLimit(.minutes(10))) struct AddedMiddlewareTests {
     private let store = Store<Counter>(
         state: Counter(),
         middleware: [

@@ -1,7 +1,7 @@
 import Flux
 import Testing
 
-@Suite(.timeLimit(.minutes(5))) struct MiddlewareTests {
+@Suite(.timeLimit(.minutes(10))) struct MiddlewareTests {
     @Test func middlewareRunsInTheOrderListedAndSeesTheStateBeforeAndAfter() {
         let seen = Journal<String>()
         let store = Store<Counter>(

@@ -2,7 +2,7 @@ import Flux
 import Synchronization
 import Testing
 
-@Suite(.timeLimit(.minutes(5))) struct BindingTests {
+@Suite(.timeLimit(.minutes(10))) struct BindingTests {
     final class Label: Sendable {
         private let content = Mutex("")
         let history = Journal<String>()

@@ -3,7 +3,7 @@ import Flux
 import Synchronization
 import Testing
 
-@Suite(.timeLimit(.minutes(5))) struct DisposalTests {
+@Suite(.timeLimit(.minutes(10))) struct DisposalTests {
     @Test func nothingComesAfterDisposalEvenIfQueued() {
         let manual = ManualExecutor()
         let sink = Sink<Int>()

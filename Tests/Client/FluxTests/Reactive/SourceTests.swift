@@ -2,7 +2,7 @@ import Flux
 import Synchronization
 import Testing
 
-@Suite(.timeLimit(.minutes(5))) struct SourceTests {
+@Suite(.timeLimit(.minutes(10))) struct SourceTests {
     @Test func sinkKeepsNothing() {
         let sink = Sink<Int>()
         let (early, late) = (Journal<Int>(), Journal<Int>())

@@ -1,7 +1,7 @@
 import Flux
 import Testing
 
-@Suite(.timeLimit(.minutes(5))) struct ValuesTests {
+@Suite(.timeLimit(.minutes(10))) struct ValuesTests {
     @Test func unboundedSequenceLosesNothingAndEndsWithItsSource() async {
         var variable: Variable<Int>? = Variable(0)
         var iterator = variable?.values.makeAsyncIterator()

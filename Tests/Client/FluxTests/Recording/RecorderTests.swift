@@ -2,7 +2,7 @@ import Flux
 import Foundation
 import Testing
 
-@Suite(.timeLimit(.minutes(5))) struct RecorderTests {
+@Suite(.timeLimit(.minutes(10))) struct RecorderTests {
     @Test func replaysAllAndUpToAnyStepAlsoExactlyOne() async throws {
         let store = Store<Counter>(state: Counter(), initialAction: .increment(by: 100))
         let recorder = Recorder(store)

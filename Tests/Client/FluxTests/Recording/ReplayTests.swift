@@ -3,7 +3,7 @@ import Foundation
 import Testing
 
 /// Replays change nothing but the state that is shown: neither what was recorded, nor anything else.
-@Suite(.timeLimit(.minutes(5))) struct ReplayTests {
+@Suite(.timeLimit(.minutes(10))) struct ReplayTests {
     @Test func observersDispatchesAreIgnoredDuringAReplay() async throws {
         let store = Store<Counter>(state: Counter())
         let other = Store<Counter>(state: Counter())

@@ -3,7 +3,7 @@ import Flux
 import Testing
 
 /// Dispatching from where it might deadlock or recurse: mutations, observers, middleware.
-@Suite(.timeLimit(.minutes(5))) struct DispatchAnywhereTests {
+@Suite(.timeLimit(.minutes(10))) struct DispatchAnywhereTests {
     enum Inner {}
     enum Outer {}
 

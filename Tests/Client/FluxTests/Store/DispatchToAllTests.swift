@@ -2,7 +2,7 @@ import Flux
 import Testing
 
 /// Dispatches to all stores of a type, whose outcome is awaited.
-@Suite(.timeLimit(.minutes(5))) struct DispatchToAllTests {
+@Suite(.timeLimit(.minutes(10))) struct DispatchToAllTests {
     /// A type of its own for each test: others must not reach its stores.
     private struct Tally<Purpose>: State, Equatable {
         var count = 0

@@ -4,7 +4,7 @@ import Synchronization
 import Testing
 
 /// One at a time: the tests of the main thread look at what is in line there.
-@Suite(.serialized, .mainThread, .timeLimit(.minutes(5))) struct ExecutorTests {
+@Suite(.serialized, .mainThread, .timeLimit(.minutes(10))) struct ExecutorTests {
     @MainActor @Test func mainThreadRunsAtOnceWhenNothingIsBefore() {
         let store = Store<Counter>(state: Counter(), executor: .mainThread)
         store.actions.increment()

@@ -2,7 +2,7 @@ import Flux
 import Synchronization
 import Testing
 
-@Suite(.timeLimit(.minutes(5))) struct GlobalDispatchTests {
+@Suite(.timeLimit(.minutes(10))) struct GlobalDispatchTests {
     enum Creation {}
     enum Mixed {}
     enum Relayed {}

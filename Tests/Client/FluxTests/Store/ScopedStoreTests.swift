@@ -2,7 +2,7 @@ import Flux
 import Testing
 
 /// Parts of a store's state as stores.
-@Suite(.timeLimit(.minutes(5))) struct ScopedStoreTests {
+@Suite(.timeLimit(.minutes(10))) struct ScopedStoreTests {
     /// Two counters, and one within.
     struct App: State, Equatable {
         var left = Counter()

@@ -1,7 +1,7 @@
 import Flux
 import Testing
 
-@Suite(.timeLimit(.minutes(5))) struct StoreLifetimeTests {
+@Suite(.timeLimit(.minutes(10))) struct StoreLifetimeTests {
     @Test func whatIsQueuedWhenAStoreGoesNeverHappens() {
         let manual = ManualExecutor()
         var store: Store<Counter>? = Store<Counter>(state: Counter(), executor: manual.executor)

@@ -2,7 +2,7 @@ import Dispatch
 import Flux
 import Testing
 
-@Suite(.timeLimit(.minutes(5))) struct StoreTests {
+@Suite(.timeLimit(.minutes(10))) struct StoreTests {
     @Test func dispatchIsCommittedWhenItReturns() {
         let store = Store<Counter>(state: Counter())
         store.actions.increment()

@@ -1,7 +1,7 @@
 import Flux
 import Testing
 
-@Suite(.timeLimit(.minutes(5))) struct SubscribingTests {
+@Suite(.timeLimit(.minutes(10))) struct SubscribingTests {
     final class Reader<Selection: Sendable>: StoreSubscriber {
         let seen = Journal<Selection>()
         let then: @Sendable (Selection) -> Void

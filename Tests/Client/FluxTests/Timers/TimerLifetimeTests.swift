@@ -3,7 +3,7 @@ import Synchronization
 import Testing
 
 /// What timers keep: nothing. What they leave behind: nothing.
-@Suite(.timeLimit(.minutes(5))) struct TimerLifetimeTests {
+@Suite(.timeLimit(.minutes(10))) struct TimerLifetimeTests {
     @Test func timersGoWithTheirStore() {
         let time = ManualClock()
         var store: Store<Lamp>? = Store(state: Lamp(), clock: time.clock)

@@ -2,7 +2,7 @@ import Flux
 import Testing
 
 /// A timer's action is committed at its time, once, and never before.
-@Suite(.timeLimit(.minutes(5))) struct TimerTests {
+@Suite(.timeLimit(.minutes(10))) struct TimerTests {
     private let time = ManualClock()
 
     private func lamp(

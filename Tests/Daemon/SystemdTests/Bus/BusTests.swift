@@ -5,7 +5,7 @@ import Testing
 
 /// The real fluxbusd with the units that are shipped, under a real systemd. One daemon serves all of these tests, so they
 /// run one after the other; each uses stores of its own and leaves the daemon running.
-@Suite(.harness, .serialized, .timeLimit(.minutes(5))) struct BusTests {
+@Suite(.harness, .serialized, .timeLimit(.minutes(10))) struct BusTests {
     let host: BusHost
     init() throws { host = try BusHost.shared() }
 

@@ -4,7 +4,7 @@ import Systemd
 import Testing
 
 /// The daemon's log as entries of the journal.
-@Suite(.timeLimit(.minutes(1))) struct JournalLogHandlerTests {
+@Suite(.timeLimit(.minutes(10))) struct JournalLogHandlerTests {
     private let journal = StandInManager()
 
     private func logger(_ level: Logger.Level = .info) throws -> Logger {

@@ -4,7 +4,7 @@ import Testing
 
 /// Handing over to a manager that does not take what it is given. Each test is a process of its own, whose environment names
 /// the stand-in for the manager.
-@Suite(.timeLimit(.minutes(1))) struct LeavingTests {
+@Suite(.timeLimit(.minutes(10))) struct LeavingTests {
     /// The next daemon must find nothing of one that ended as usual in the end.
     @Test func whatTheManagerDoesNotTakeInTimeIsTakenBack() async {
         await #expect(processExitsWith: .success) {

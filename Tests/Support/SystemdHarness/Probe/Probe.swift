@@ -15,8 +15,14 @@ import Systemd
 @main
 struct Probe {
     static func main() {
-        // What announces a restart. Writing is one of the few things that a handler may do.
-        signal(SIGUSR1) { _ in _ = write(STDERR_FILENO, "restart is announced\n", 21) }
+        // What announces a restart. Writing is one of the few things that a handler may do. The SIGTERM that follows waits for
+        // it: one that came before the handler ran would end the process without it.
+        var announcement = sigaction()
+        announcement.__sigaction_handler.sa_handler = { _ in
+            _ = write(STDERR_FILENO, "restart is announced\n", 21)
+        }
+        sigaddset(&announcement.sa_mask, SIGTERM)
+        sigaction(SIGUSR1, &announcement, nil)
         let arguments = Array(CommandLine.arguments.dropFirst())
         do {
             switch arguments.first {
