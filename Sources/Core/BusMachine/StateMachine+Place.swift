@@ -16,8 +16,10 @@ extension StateMachine {
         @usableFromInline var largeWriteSets = 0
         @usableFromInline var timersSet = 0
         @usableFromInline var hasReturned = false
-        /// Whether commits may mean something to views.
-        @usableFromInline var hasViews = false
+        /// Whether commits may mean something to views, or to whoever else reads members.
+        @usableFromInline var isWatched = false
+        /// Whether the commit being made may have written what one of those reads.
+        @usableFromInline var isRead = false
         var viewTable = ViewTable()
         @usableFromInline var types: [TypeEntry] = []
         @usableFromInline var stores: StoreTable

@@ -57,9 +57,8 @@ package final class UndoLog {
 
     /// Whether all records are of paths of types that a set has.
     package func writesOnly(to paths: PathSet) -> Bool {
-        let records = records.elements
-        for index in 0..<records.count {
-            let parts = records.baseAddress!.advanced(by: index).pointee.parts
+        for record in records.elements {
+            let parts = record.parts
             if !parts.pointee.isOfType || !paths.contains(UnsafeRawPointer(parts)) { return false }
         }
         return true

@@ -20,6 +20,30 @@ import Testing
         #","since":\#(revision ?? 0),"epoch":"\#(bus.epoch)""#
     }
 
+    /// What no expression reads is told from what one reads also when one comes, goes, or comes with a type.
+    @Test func anExpressionIsHeardAboutWhatNoneReadBefore() throws {
+        let (_, client, watcher) = try bus()
+        func act(_ action: String) throws {
+            try client.ask(#"{"op":"dispatch","store":"door/d","action":"\#(action)"}"#)
+        }
+        func watch(_ condition: String) throws -> Int? {
+            try watcher.ask(#"{"op":"subscribe","type":"door","where":"\#(condition)"}"#)[0]["sub"]?.int
+        }
+        _ = try watch("isOpen")
+        for _ in 0..<2 { for action in ["lock", "unlock"] { try act(action) } }
+        #expect(try watcher.all() == [])
+        let locked = try #require(try watch("isLocked"))
+        try act("lock")
+        #expect(try watcher.all().map { $0["sub"]?.int } == [locked])
+        try client.ask(#"{"op":"reload"}"#)
+        try act("unlock")
+        #expect(try watcher.all().map { $0["dropped"] } == [["door/d"]])
+        try watcher.ask(#"{"op":"unsubscribe","sub":\#(locked)}"#)
+        for action in ["lock", "unlock", "open"] { try act(action) }
+        let opened = try watcher.all()
+        #expect(opened.map { $0["states"]?["door/d"]?["isOpen"] } == [true])
+    }
+
     @Test func aStoreComesAndGoesInTheCommitThatMakesItSo() throws {
         let (_, client, watcher) = try bus()
         let first = try watcher.ask(Self.subscribe("count > 1"))

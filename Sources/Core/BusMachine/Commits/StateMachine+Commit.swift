@@ -63,7 +63,7 @@ extension StateMachine {
         by principal: Principal, actions: Bool, key: KeyedRequest?, _ details: CommitDetails?,
         to observer: some CommitObserver
     ) -> Bool {
-        if place.pointee.hasViews, deriveViews(details) {
+        if place.pointee.isWatched, deriveViews(details) {
             return commitWithViewStores(by: principal, actions: actions, key: key, details, to: observer)
         }
         return commit(by: principal, actions: actions, key: key, details, hasViewStores: false, to: observer)

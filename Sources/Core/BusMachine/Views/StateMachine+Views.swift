@@ -14,15 +14,14 @@ extension StateMachine {
     func deriveViews(_ details: CommitDetails?) -> Bool {
         // The machine holds its views, and nothing here replaces their table.
         Unmanaged.passUnretained(place.pointee.viewTable)._withUnsafeGuaranteedRef { table in
-            if details == nil, !table.isStale, undoLog.writesOnly(to: table.unread) { return false }
-            return deriveViews(details, table)
+            place.pointee.isRead = details != nil || table.isStale || !undoLog.writesOnly(to: table.unread)
+            return place.pointee.isRead && deriveViews(details, table)
         }
     }
 
     private func deriveViews(_ details: CommitDetails?, _ table: ViewTable) -> Bool {
         let made = table.isStale ? assembleViews(table) : []
         gatherChanges(details, table)
-        place.pointee.hasViews = table.isNeeded
         if made.isEmpty, table.changes.isEmpty, table.dropped.isEmpty { return false }
         for (place, reader) in table.readers.enumerated() {
             if made.contains(where: { $0 === reader }) { fill(reader) }
@@ -35,10 +34,41 @@ extension StateMachine {
 
     /// A type comes, changes or goes.
     func noteDefinition(of type: any StateType, before: (any StateType)? = nil) {
+        // Paths of a type that goes may come again as another's.
+        viewTable.unread.removeAll()
         let isRead = [type, before].contains { $0?.isView == true || $0?.indexed.isEmpty == false }
         if viewTable.isStale || viewTable.readers.isEmpty && !isRead { return }
         viewTable.isStale = true
-        place.pointee.hasViews = true
+        noteReaders()
+    }
+
+    // MARK: Who reads what
+
+    /// Whether the commit may have written what a view or somebody else reads.
+    @inlinable @inline(__always)
+    public var isRead: Bool { place.pointee.isRead }
+
+    /// What is read beside views is another than before.
+    package func noteReaders() {
+        place.pointee.isWatched = viewTable.isNeeded || isReadElsewhere != nil
+        place.pointee.isRead = place.pointee.isWatched
+        viewTable.unread.removeAll()
+    }
+
+    /// Notes a path that no view reads, if nobody else does: the next commit that writes only to such needs no look at who reads.
+    private func noteUnread(_ record: UnsafePointer<UndoLog.Record>, of type: Int32, _ table: ViewTable) {
+        guard let path = record.pointee.pathOfType else { return }
+        if isReadElsewhere?(type, record.pointee.path[0]) != true { table.unread.insert(path) }
+    }
+
+    @inline(__always)
+    private func forEachRecord(of write: StoreWrite, _ body: (UnsafePointer<UndoLog.Record>) -> Void) {
+        for index in write.records { body(undoLog.record(index)) }
+        var further = Int(write.further)
+        while further >= 0 {
+            for index in furtherRecords[further].records { body(undoLog.record(index)) }
+            further = Int(furtherRecords[further].before)
+        }
     }
 
     // MARK: Changes of sources
@@ -67,15 +97,13 @@ extension StateMachine {
     private func noteWrite(at place: Int, of store: Int32, _ table: ViewTable) {
         let type = stores.pointer(store).pointee.type
         guard let readers = types[Int(type)].viewReaders else {
-            return forEachRecord(of: writeSet[place]) {
-                if let path = $0.pointee.pathOfType { table.unread.insert(path) }
-            }
+            return forEachRecord(of: writeSet[place]) { noteUnread($0, of: type, table) }
         }
         let start = table.masks.count
         forEachRecord(of: writeSet[place]) { record in
             readers.withMasks(of: record) { masks in
                 if masks.allSatisfy({ $0 == 0 }) {
-                    if let path = record.pointee.pathOfType { table.unread.insert(path) }
+                    noteUnread(record, of: type, table)
                 } else if table.masks.count == start {
                     table.masks.append(contentsOf: masks)
                 } else {
@@ -85,16 +113,6 @@ extension StateMachine {
         }
         if table.masks.count == start { return }
         table.changes.append(SourceChange(store: store, type: type, kind: .written(masks: start)))
-    }
-
-    @inline(__always)
-    private func forEachRecord(of write: StoreWrite, _ body: (UnsafePointer<UndoLog.Record>) -> Void) {
-        for index in write.records { body(undoLog.record(index)) }
-        var further = Int(write.further)
-        while further >= 0 {
-            for index in furtherRecords[further].records { body(undoLog.record(index)) }
-            further = Int(furtherRecords[further].before)
-        }
     }
 
     // MARK: Views
@@ -158,7 +176,7 @@ extension StateMachine {
     /// there are. Any other goes on as it was.
     private func assembleViews(_ table: ViewTable) -> [SourceReader] {
         table.isStale = false
-        table.unread.removeAll()
+        defer { noteReaders() }
         let before = table.readers
         var made: [SourceReader] = []
         table.readers = viewsInOrder(among: typesByName.mapValues(\.type)).map { type, rules in
@@ -307,7 +325,7 @@ extension StateMachine {
             types[Int(stores.pointer(store).pointee.type)].moveToNewest(store)
         }
         viewTable.created = []
-        place.pointee.hasViews = viewTable.isNeeded
+        noteReaders()
     }
 
     // MARK: Refusals

@@ -62,6 +62,11 @@ struct TypeTests {
         1 &<< UInt64(truncatingIfNeeded: name.utf8.count &* 7 &+ Int(name.utf8.first ?? 0))
     }
 
+    /// Whether one depends on a member.
+    func read(_ name: String) -> Bool {
+        !onAny.isEmpty || names & Self.bit(of: name) != 0 && byMember[name] != nil
+    }
+
     /// Those that may come to another result by the change that the machine has just made; `number` is another for each change.
     func touched(by change: StoreChange, _ number: Int, of machine: StateMachine) -> [StoreTest] {
         var found = onAny
@@ -81,8 +86,7 @@ struct StoreTests {
     private var known: [StoreTest.Key: StoreTest] = [:]
     /// By the type's index.
     private var byType: [TypeTests] = []
-    /// Whether there has been any.
-    private(set) var isUsed = false
+    var isEmpty: Bool { known.isEmpty }
     /// Groups that want actions on the stores for which an expression holds.
     private(set) var actionGroups: [SubscriberGroup] = []
 
@@ -96,6 +100,9 @@ struct StoreTests {
 
     @inline(__always)
     func watch(_ type: Int) -> Bool { type < byType.count && !byType[type].isEmpty }
+
+    /// Whether one for stores of a type depends on a member.
+    func read(_ member: String, of type: Int32) -> Bool { self[type]?.read(member) ?? false }
 
     /// The test of a group that is made; nil where its filter has no expression.
     mutating func test(for filter: SubscriptionFilter) -> StoreTest? {
@@ -116,7 +123,6 @@ struct StoreTests {
 
     private mutating func watch(_ type: TypeEntry, by group: SubscriberGroup) {
         guard let test = group.test, group.key.pattern.type.matches(type.name) else { return }
-        isUsed = true
         while byType.count <= Int(type.index) { byType.append(TypeTests()) }
         byType[Int(type.index)].add(test)
     }
@@ -142,4 +148,12 @@ struct StoreTests {
 
     /// The groups that choose stores of a type.
     func groups(ofType type: Int32) -> [SubscriberGroup] { self[type]?.tests.flatMap(\.groups) ?? [] }
+}
+
+extension SubscriberGroups {
+    /// The machine is to know what expressions depend on now.
+    func noteTests() {
+        machine.isReadElsewhere =
+            tests.isEmpty ? nil : { [weak self] in self?.tests.read($1, of: $0) ?? false }
+    }
 }

@@ -110,6 +110,7 @@ final class SubscriberGroups {
         if filter.actions { actionCount += 1 }
         if group.test != nil {
             tests.add(group, machine.types)
+            noteTests()
             beginSearch(for: group)
         } else if group.wantsWholeTypes {
             for entry in machine.types where filter.pattern.type.matches(entry.name) {
@@ -144,6 +145,7 @@ final class SubscriberGroups {
         departureCount -= group.forgetDepartures(through: machine.revision)
         if group.test != nil {
             tests.remove(group, machine.types)
+            noteTests()
             return desert(group)
         }
         if group.wantsWholeTypes {

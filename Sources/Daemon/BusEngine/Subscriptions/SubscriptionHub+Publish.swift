@@ -71,7 +71,7 @@ extension SubscriptionHub {
         let record = machine.stores.pointer(store)
         // The machine holds its types, and the lists hold the groups; nothing here changes them.
         let typeIndex = Int(record.pointee.type)
-        if groups.tests.isUsed, groups.tests.watch(typeIndex) {
+        if machine.isRead, groups.tests.watch(typeIndex) {
             return publishTested(change, at: place, store, record, typeIndex, byMembers, isAlone)
         }
         publishToGroups(at: place, store, record, typeIndex, byMembers: byMembers, isAlone)
@@ -97,7 +97,7 @@ extension SubscriptionHub {
         }
     }
 
-    /// The same for a store of a type whose stores some subscriptions choose by what they are like.
+    /// The same where the result of an expression by which subscriptions choose stores may be another one now.
     @inline(never)
     private func publishTested(
         _ change: StoreChange, at place: Int, _ store: Int32, _ record: UnsafeMutablePointer<StoreRecord>,

@@ -39,15 +39,19 @@ struct EngineBench {
                 $0.isInstance = true
                 $0.subscribers = 1
             })
-        for (views, isMeant) in [(0, false), (10, false), (1, true)] {
+        for (views, isMeant, conditions) in [
+            (0, false, 0), (10, false, 0), (1, true, 0), (0, false, 100), (10, false, 100),
+        ] {
             let name = isMeant ? "a view reads what changes" : "\(views) views read other members"
             tell(
-                try engine("one of 1000 stores, 1 subscriber, \(name)") {
+                try engine(
+                    "one of 1000 stores, 1 subscriber, \(name), \(conditions) conditions of 10 others"
+                ) {
                     $0.stores = 1000
                     $0.isInstance = true
                     $0.subscribers = 1
                     $0.members = 4
-                    ($0.views, $0.areViewsMeant) = (views, isMeant)
+                    ($0.views, $0.areViewsMeant, $0.conditions) = (views, isMeant, conditions)
                 })
         }
         tell(
