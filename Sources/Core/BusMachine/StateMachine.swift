@@ -56,12 +56,6 @@ public final class StateMachine {
     @exclusivity(unchecked) var sessions = OpenSessions()
     @exclusivity(unchecked) package internal(set) var keys: DeduplicationTable
 
-    /// Whether somebody beside views depends on a member of a type, by the type's index; nil where nobody does. Set again
-    /// whenever the answers may be others.
-    @exclusivity(unchecked) package var isReadElsewhere: ((_ type: Int32, _ member: String) -> Bool)? {
-        didSet { noteReaders() }
-    }
-
     // The commit being made, kept to reuse its storage.
     public let plan = DispatchPlan()
     public let writeSet = Stack<StoreWrite>()
@@ -181,7 +175,7 @@ public final class StateMachine {
         swap(&commitOrder, &other.commitOrder)
         swap(&dropLog, &other.dropLog)
         swap(&viewTable, &other.viewTable)
-        noteReaders()
+        noteReaders(beside: other.viewTable.isReadElsewhere)
         swap(&keys, &other.keys)
         sessions.become(&other.sessions)
         swap(&timers, &other.timers)

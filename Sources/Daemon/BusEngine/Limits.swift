@@ -118,6 +118,9 @@ package struct DaemonLimits: Sendable, Equatable {
     /// Arrays and objects in one line: each takes some sixty bytes of memory for two on the line,
     /// and a third of a microsecond.
     package static let containers = 100_000
+    /// How many times as much as a user's other connections those weigh together that only wait for changes: requests are still
+    /// answered beside thousands of subscribers, and cost these little of their time.
+    static let weightBehind = 7
     /// A connection that has sent something within so many milliseconds is active.
     static let activeMilliseconds = 1000
     /// From this cost on, the cost of a commit is remembered with its action.

@@ -48,9 +48,15 @@ extension StateMachine {
     @inlinable @inline(__always)
     public var isRead: Bool { place.pointee.isRead }
 
-    /// What is read beside views is another than before.
-    package func noteReaders() {
-        place.pointee.isWatched = viewTable.isNeeded || isReadElsewhere != nil
+    /// Another set of members is read beside views than before. `isRead` tells of each, by its type's index, whether it is read;
+    /// nil where none is.
+    package func noteReaders(beside isRead: ((_ type: Int32, _ member: String) -> Bool)?) {
+        viewTable.isReadElsewhere = isRead
+        noteReaders()
+    }
+
+    private func noteReaders() {
+        place.pointee.isWatched = viewTable.isNeeded || viewTable.isReadElsewhere != nil
         place.pointee.isRead = place.pointee.isWatched
         viewTable.unread.removeAll()
     }
@@ -58,7 +64,7 @@ extension StateMachine {
     /// Notes a path that no view reads, if nobody else does: the next commit that writes only to such needs no look at who reads.
     private func noteUnread(_ record: UnsafePointer<UndoLog.Record>, of type: Int32, _ table: ViewTable) {
         guard let path = record.pointee.pathOfType else { return }
-        if isReadElsewhere?(type, record.pointee.path[0]) != true { table.unread.insert(path) }
+        if table.isReadElsewhere?(type, record.pointee.path[0]) != true { table.unread.insert(path) }
     }
 
     @inline(__always)

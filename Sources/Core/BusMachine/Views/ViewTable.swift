@@ -17,7 +17,9 @@ final class ViewTable {
     /// For each written source what it means to each reader of its type.
     @exclusivity(unchecked) var masks: ContiguousArray<UInt64> = []
 
-    /// Paths of types that no view reads, as far as they have been written to. Paths of types live as long as they do.
+    /// Whether somebody beside views depends on a member of a type, by the type's index; nil where nobody does.
+    @exclusivity(unchecked) var isReadElsewhere: ((_ type: Int32, _ member: String) -> Bool)?
+    /// Paths of types that nobody reads, as far as they have been written to. Paths of types live as long as they do.
     let unread = PathSet()
 
     /// Whether a commit has anything to do for them.

@@ -105,6 +105,12 @@ final class Connection {
         wait(for: .states)
     }
 
+    /// Whether it asks for nothing, and only waits for changes that its subscriptions have not received yet.
+    var isOnlyBehind: Bool {
+        lagging > 0 && !turn.awaitsInput && input.countedBytes == 0
+            && waits.isSubset(of: [.slice, .turn, .states, .output])
+    }
+
     func endLagging() {
         lagging -= 1
         if lagging == 0 { waits.remove(.states) }

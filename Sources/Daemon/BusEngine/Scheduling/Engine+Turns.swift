@@ -57,7 +57,7 @@ extension Engine {
         switch errand {
         case .serve(let connection): return serveQueued(connection)
         case .serveNext(let turn, let user):
-            let connection = scheduler.takeNext(of: turn)
+            let connection = scheduler.takeNext(of: turn, user)
             let toRead = connection.flatMap { serveQueued($0) }
             scheduler.queueNext(of: turn, user)
             return toRead

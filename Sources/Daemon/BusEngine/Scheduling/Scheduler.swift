@@ -63,11 +63,20 @@ final class Scheduler {
 
     /// Queues a connection for its turn; `work`: what it will take, where that is known.
     func enqueue(_ connection: Connection, expecting work: Int? = nil) {
-        guard connection.turn.queue() else { return }
+        // One that is behind, and now asks for something, leaves the others behind.
+        if connection.turn.hasErrand || connection.turn.isQueued && !connection.turn.hasPlaceBehind { return }
+        let isOnlyBehind = connection.isOnlyBehind
+        if connection.turn.isQueued, isOnlyBehind { return }
         guard let turn = sharedTurn(of: connection, expecting: work) else {
-            return connection.turn.add(
-                .serve(connection), of: connection.user, to: &queue, expecting: work)
+            if !isOnlyBehind {
+                _ = connection.turn.queue()
+                return connection.turn.add(
+                    .serve(connection), of: connection.user, to: &queue, expecting: work)
+            }
+            if connection.turn.queueBehind() { connection.user.behind.line.append(connection) }
+            return queueNext(of: connection.user.behind, connection.user)
         }
+        guard connection.turn.queue() else { return }
         // One after the other, so that not all of them hold what they have sent.
         if connection.input.countedBytes > 0 {
             turn.line.putBack(connection)
@@ -85,9 +94,12 @@ final class Scheduler {
         return connection.turn.isFirst && work == nil ? connection.user.newcomers : nil
     }
 
-    func takeNext(of turn: SharedTurn) -> Connection? {
+    func takeNext(of turn: SharedTurn, _ user: User) -> Connection? {
         turn.isQueued = false
-        return turn.line.takeFirst()
+        while let connection = turn.line.takeFirst() {
+            if connection.turn.takePlace(behind: turn === user.behind) { return connection }
+        }
+        return nil
     }
 
     func queueNext(of turn: SharedTurn, _ user: User) {
@@ -143,6 +155,8 @@ final class Scheduler {
         clock.deliveredWork = 0
         if connection.isLost {
             connection.user.lost.share.charge(done)
+        } else if connection.turn.isFromBehind {
+            chargeBehind(done, of: connection.user)
         } else {
             if !connection.turn.isPresent { queue.serveAtOnce(connection) }
             if connection.turn.isFirst {
@@ -164,6 +178,13 @@ final class Scheduler {
         let standing = user.errands.count - (user.newcomers.isQueued ? 1 : 0)
         let weight = max(1, min(user.newcomers.line.count + 1, standing))
         user.newcomers.share.charge(done / weight)
+    }
+
+    /// Those that are behind together weigh several times as much as all others, and each no more than one of these.
+    private func chargeBehind(_ done: Int, of user: User) {
+        let others = max(1, user.errands.count)
+        let weight = min(user.behind.line.count + 1, DaemonLimits.weightBehind * others)
+        user.behind.share.charge(done / weight)
     }
 
     /// Ends the slice in which a connection was ended: its share ends with it, its user's does not.

@@ -6,6 +6,12 @@ struct Turn {
     private(set) var share = Share(expecting: 0)
     /// It waits for its turn.
     private(set) var isQueued = false
+    /// It does so with an errand of its own, and not only in a line.
+    private(set) var hasErrand = false
+    /// It has a place in the line of those that are behind, good or not.
+    private(set) var hasPlaceBehind = false
+    /// It is served as one of that line.
+    private(set) var isFromBehind = false
     /// Its socket has input, to be read then.
     private(set) var awaitsInput = false
     /// It is being served in its turn.
@@ -21,8 +27,23 @@ struct Turn {
         return !isQueued
     }
 
+    /// The same with a place in the line of those that are behind. True if it had none.
+    mutating func queueBehind() -> Bool {
+        defer { (isQueued, hasPlaceBehind) = (true, true) }
+        return !hasPlaceBehind
+    }
+
+    /// Its place in a line has come. True if it waits for that, and not for an errand of its own.
+    mutating func takePlace(behind: Bool) -> Bool {
+        if behind { hasPlaceBehind = false }
+        guard isQueued, !hasErrand else { return false }
+        isFromBehind = behind
+        return true
+    }
+
     /// Queues an errand for this connection. `work` is its expected cost, if known.
     mutating func add(_ errand: Errand, of user: User, to queue: inout UserQueue, expecting work: Int?) {
+        hasErrand = true
         queue.add(errand, of: user, &share, expecting: work)
     }
 
@@ -30,11 +51,11 @@ struct Turn {
 
     /// Begins the turn; true if there is input to be read.
     mutating func begin() -> Bool {
-        defer { (isQueued, awaitsInput, isPresent) = (false, false, true) }
+        defer { (isQueued, hasErrand, awaitsInput, isPresent) = (false, false, false, true) }
         return awaitsInput
     }
 
-    mutating func end() { isPresent = false }
+    mutating func end() { (isPresent, isFromBehind) = (false, false) }
 
     /// Its first slice is done: what it took is forgotten.
     mutating func endFirst(_ work: Int) { (isFirst, share) = (false, Share(expecting: work)) }

@@ -33,9 +33,10 @@ struct WaitingLine {
     }
 }
 
-/// Connections of one user that share one turn, and wait for it in a line: those that have only just come, and those whose peers
-/// are gone. However many come and go, they weigh no more than all that stay, and each of them no more than one that stays; and one
-/// that comes for a single request does not wait for all that stay to have had as much.
+/// Connections of one user that share one turn, and wait for it in a line: those that have only just come, those whose peers
+/// are gone, and those that wait for nothing but changes. However many come and go, they weigh no more than all that stay, and each
+/// of them no more than one that stays; and one that comes for a single request does not wait for all that stay to have had as
+/// much. However many subscribers are behind, a request does not wait for each of them to have had as much, either.
 final class SharedTurn {
     @exclusivity(unchecked) var line = WaitingLine()
     @exclusivity(unchecked) var isQueued = false

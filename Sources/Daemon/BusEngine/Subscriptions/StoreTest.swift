@@ -153,7 +153,7 @@ struct StoreTests {
 extension SubscriberGroups {
     /// The machine is to know what expressions depend on now.
     func noteTests() {
-        machine.isReadElsewhere =
-            tests.isEmpty ? nil : { [weak self] in self?.tests.read($1, of: $0) ?? false }
+        machine.noteReaders(
+            beside: tests.isEmpty ? nil : { [weak self] in self?.tests.read($1, of: $0) ?? false })
     }
 }

@@ -34,9 +34,10 @@ final class User {
     @exclusivity(unchecked) var errands = FairQueue<Errand>()
     /// Counts its places in the queue of users: only the newest is good.
     @exclusivity(unchecked) var place = 0
-    /// Its connections that have not been served yet, and those whose peers are gone.
+    /// Its connections that have not been served yet, those whose peers are gone, and those that are only behind.
     let newcomers = SharedTurn(assuming: Work.newcomer)
     let lost = SharedTurn()
+    let behind = SharedTurn()
     /// When one of its long requests was let through the gate last, counted in those let through.
     @exclusivity(unchecked) var passedGate = 0
     /// All the work done for it.
