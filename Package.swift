@@ -91,10 +91,12 @@ let package = Package(
             ]),
         // Starts, snapshots and questions: what was, made again from snapshots and commits.
         .target(name: "BusHistory", dependencies: ["BusJSON", "BusLogic", "BusMachine", "BusProtocol"]),
-        // libcurl, which carries requests to etcd: connections kept open, streams, TLS with certificates, on one thread.
+        // libcurl, which carries requests to etcd and those of effects: connections kept open, streams, TLS with certificates.
         .systemLibrary(name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
+        // Requests over it, many at a time on one thread.
+        .target(name: "BusHTTP", dependencies: ["BusSystem", "CCurl"]),
         // The shared log on an etcd, by its JSON gateway. Nothing of what entries mean; CLinux names its thread.
-        .target(name: "EtcdLog", dependencies: ["BusCluster", "BusJSON", "BusSystem", "CCurl", "CLinux"]),
+        .target(name: "EtcdLog", dependencies: ["BusCluster", "BusHTTP", "BusJSON", "BusSystem", "CCurl", "CLinux"]),
         // YAML and JSON files, read into values that know their line.
         .target(name: "BusYAML", dependencies: ["BusJSON", "BusSource", "BusSystem", "CYAML"]),
         // A directory of files, compiled into state types.
@@ -169,12 +171,13 @@ let package = Package(
                 "Systemd",
                 flyingFox, flyingSocks, arguments,
             ]),
-        // Effects at work: programs, units and actions, for what a bus tells. CSystemd asks the service manager for jobs.
+        // Effects at work: programs, units, requests and actions, for what a bus tells. CSystemd asks the service manager for jobs,
+        // BusHTTP sends requests, and BusYAML reads the files of their secrets.
         .target(
             name: "FluxBusEffects",
             dependencies: [
-                "BusEffects", "BusJSON", "BusSource", "BusSystem", "CSystemd", "FluxBus", "Systemd",
-                arguments,
+                "BusEffects", "BusHTTP", "BusJSON", "BusSource", "BusSystem", "BusYAML", "CCurl", "CSystemd",
+                "FluxBus", "Systemd", arguments,
             ]),
         // The daemon, the command line, the web server, and the service of effects.
         .executableTarget(name: "fluxbus-effects", dependencies: ["FluxBusEffects"]),
@@ -469,7 +472,7 @@ let floors = [
     "Sources/Web": ["CInspector", "FluxBusWeb", "fluxbus-web"],
     // C libraries, and TLS for both ends of a connection.
     "Sources/System": [
-        "BusSystem", "BusTLS", "CCurl", "CLinux", "COpenSSL", "CSQLite", "CScan", "CSystemd", "CYAML",
+        "BusHTTP", "BusSystem", "BusTLS", "CCurl", "CLinux", "COpenSSL", "CSQLite", "CScan", "CSystemd", "CYAML",
         "CZlib",
     ],
 

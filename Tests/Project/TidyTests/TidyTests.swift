@@ -66,7 +66,8 @@ import Testing
         ],
         "BusSystem": ["CLinux"], "Systemd": ["BusSystem", "CSystemd"],
         "BusLog": ["BusSystem", "CLinux", "CSQLite"], "BusTLS": ["COpenSSL"],
-        "EtcdLog": ["BusCluster", "BusJSON", "BusSystem", "CCurl", "CLinux"],
+        "BusHTTP": ["BusSystem", "CCurl"],
+        "EtcdLog": ["BusCluster", "BusHTTP", "BusJSON", "BusSystem", "CCurl", "CLinux"],
         "Flux": [], "FluxTesting": ["Flux"], "BusTypes": ["BusJSON", "BusProtocol", "Flux"],
         "FluxBus": ["BusJSON", "BusSystem", "BusTLS", "BusTypes", "CLinux", "Flux"],
         "FluxBusDaemon": [
@@ -92,7 +93,8 @@ import Testing
         "fluxbus-web": ["FluxBusWeb"],
         "BusEffects": ["BusJSON", "BusLogic", "BusProtocol", "BusSource", "BusYAML"],
         "FluxBusEffects": [
-            "BusEffects", "BusJSON", "BusSource", "BusSystem", "CSystemd", "FluxBus", "Systemd",
+            "BusEffects", "BusHTTP", "BusJSON", "BusSource", "BusSystem", "BusYAML", "CCurl", "CSystemd",
+            "FluxBus", "Systemd",
         ],
         "fluxbus-effects": ["FluxBusEffects"],
     ]

@@ -1,4 +1,5 @@
 import BusCluster
+import BusHTTP
 import BusSystem
 import CCurl
 
@@ -90,7 +91,7 @@ final class EtcdLink {
     ) -> Transfer {
         let endpoint = endpoint
         return transfers.start(
-            request, at: endpoint, token: token, timeout: nil, receive: receive,
+            request.http(at: endpoint, token, settings, timeout: nil), receive: receive,
             finish: { outcome in
                 switch outcome {
                 case .answered(status: 200, _):
@@ -125,7 +126,8 @@ final class EtcdLink {
 
     private func exchange(_ request: EtcdRequest, _ answer: @escaping Answer) {
         let endpoint = endpoint
-        transfers.start(request, at: endpoint, token: token, timeout: patience) { [weak self] outcome in
+        transfers.start(request.http(at: endpoint, token, settings, timeout: patience)) {
+            [weak self] outcome in
             self?.notePatience(after: outcome)
             do throws(EtcdFault) {
                 guard case .answered(status: 200, let body) = outcome else {
@@ -146,7 +148,7 @@ final class EtcdLink {
     private func notePatience(after outcome: Transfer.Outcome) {
         switch outcome {
         case .answered: timeouts = 0
-        case .failed(CURLE_OPERATION_TIMEDOUT, _, _): timeouts = min(timeouts + 1, 8)
+        case .failed(let failure) where failure.code == CURLE_OPERATION_TIMEDOUT: timeouts = min(timeouts + 1, 8)
         case .failed: break
         }
     }
@@ -253,9 +255,10 @@ final class EtcdLink {
     private static func fault(_ endpoint: String, _ outcome: Transfer.Outcome) -> EtcdFault {
         switch outcome {
         case .answered(let status, let body): return EtcdFault(endpoint, status: status, body: body)
-        case .failed(let code, let words, let wasSent):
+        case .failed(let failure):
+            let words = failure.words
             let (kind, advice): (OrderedLogFailure.Kind, String) =
-                switch code {
+                switch failure.code {
                 case CURLE_OPERATION_TIMEDOUT: (.timedOut, "see how etcd and the network do")
                 case CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_ISSUER_ERROR:
                     (.untrusted, "check its certificate and `ca`")
@@ -273,7 +276,8 @@ final class EtcdLink {
                     (.unreachable, "check that etcd runs there, and that it trusts our certificate")
                 default: (.unreachable, "check that etcd runs there and the address is right")
                 }
-            return EtcdFault(.server, mayHappen: wasSent, kind, "\(endpoint) fails (\(words)): \(advice).")
+            return EtcdFault(
+                .server, mayHappen: failure.wasSent, kind, "\(endpoint) fails (\(words)): \(advice).")
         }
     }
 }

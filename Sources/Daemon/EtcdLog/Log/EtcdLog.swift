@@ -1,4 +1,5 @@
 import BusCluster
+import BusHTTP
 import CLinux
 import Glibc
 
@@ -24,7 +25,7 @@ package final class EtcdLog: OrderedLog {
     ) throws(OrderedLogFailure) {
         try settings.check()
         mailbox = EtcdMailbox(bell: bell)
-        transfers = Transfers(settings)
+        transfers = Transfers(keeping: EtcdLimits.keptConnections)
         thread = WorkerThread { [mailbox, transfers] in EtcdWorker(settings, mailbox, transfers).work() }
     }
 

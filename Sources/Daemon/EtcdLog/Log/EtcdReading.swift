@@ -1,4 +1,5 @@
 import BusCluster
+import BusHTTP
 import BusSystem
 
 /// The reading of the log: one watch, begun again where it stood whenever it breaks, and watched itself.

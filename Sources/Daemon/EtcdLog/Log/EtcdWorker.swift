@@ -1,4 +1,5 @@
 import BusCluster
+import BusHTTP
 import BusSystem
 
 /// The thread that speaks to etcd: makes the owner's calls, and moves what is on its way.

@@ -1,3 +1,4 @@
+import BusHTTP
 import BusJSON
 
 /// A request to etcd's JSON gateway.
@@ -10,6 +11,21 @@ struct EtcdRequest {
         write(writer)
         self.path = path
         body = Array(writer.bytes)
+    }
+
+    /// - Parameters:
+    ///   - token: Whom it is from.
+    ///   - timeout: For the whole answer; nil: for a stream.
+    func http(
+        at endpoint: String, _ token: String?, _ settings: EtcdSettings, timeout: Duration?
+    ) -> HTTPRequest {
+        HTTPRequest(
+            endpoint + path,
+            headers: ["Content-Type: application/json"] + (token.map { ["Authorization: \($0)"] } ?? []),
+            body: body, connecting: settings.times.connecting, timeout: timeout,
+            longestAnswer: EtcdLimits.answer,
+            trust: HTTPTrust(
+                authority: settings.authority, certificate: settings.certificate, key: settings.key))
     }
 
     // MARK: - Keys
