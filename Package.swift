@@ -96,7 +96,9 @@ let package = Package(
         // Requests over it, many at a time on one thread.
         .target(name: "BusHTTP", dependencies: ["BusSystem", "CCurl"]),
         // The shared log on an etcd, by its JSON gateway. Nothing of what entries mean; CLinux names its thread.
-        .target(name: "EtcdLog", dependencies: ["BusCluster", "BusHTTP", "BusJSON", "BusSystem", "CCurl", "CLinux"]),
+        .target(
+            name: "EtcdLog",
+            dependencies: ["BusCluster", "BusHTTP", "BusJSON", "BusSystem", "CCurl", "CLinux"]),
         // YAML and JSON files, read into values that know their line.
         .target(name: "BusYAML", dependencies: ["BusJSON", "BusSource", "BusSystem", "CYAML"]),
         // A directory of files, compiled into state types.
@@ -217,7 +219,9 @@ let package = Package(
         // A live bus and a daemon's process, and what speaks to them line by line.
         .target(
             name: "TestServer",
-            dependencies: ["BusLogic", "BusServer", "BusSystem", "BusTLS", "CLinux", "TestFiles", logging]),
+            dependencies: [
+                "BusJSON", "BusLogic", "BusServer", "BusSystem", "BusTLS", "CLinux", "TestFiles", logging,
+            ]),
         // What user interfaces are to tests: a module whose names are those of some of ours, and the main thread.
         .target(name: "TestInterface"),
         // A malloc that counts.
@@ -403,8 +407,8 @@ let package = Package(
         .testTarget(
             name: "FluxBusEffectsTests",
             dependencies: [
-                "BusEffects", "BusJSON", "BusSource", "FluxBus", "FluxBusEffects", "TestFiles", "TestServer",
-                "fluxbus-effects", "fluxbusd",
+                "BusEffects", "BusJSON", "BusSource", "FluxBus", "FluxBusEffects", "TestCertificates",
+                "TestFiles", "TestServer", "fluxbus-effects", "fluxbusd",
             ]),
         // The commands that the README, the articles, the manual pages and the help texts print, run; and where links lead.
         .testTarget(
@@ -472,7 +476,8 @@ let floors = [
     "Sources/Web": ["CInspector", "FluxBusWeb", "fluxbus-web"],
     // C libraries, and TLS for both ends of a connection.
     "Sources/System": [
-        "BusHTTP", "BusSystem", "BusTLS", "CCurl", "CLinux", "COpenSSL", "CSQLite", "CScan", "CSystemd", "CYAML",
+        "BusHTTP", "BusSystem", "BusTLS", "CCurl", "CLinux", "COpenSSL", "CSQLite", "CScan", "CSystemd",
+        "CYAML",
         "CZlib",
     ],
 

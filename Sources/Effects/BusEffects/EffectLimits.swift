@@ -27,6 +27,16 @@ package enum EffectLimits {
     package static let idleCommits = 1000
     /// Stores that one action to a whole type is handled for.
     package static let stores = 10_000
+    /// Bytes of an address, of a header's value and of a secret: servers refuse longer ones.
+    package static let header = 8 << 10
+    /// Bytes of a server's answer that are read: what is beyond is of no interest.
+    package static let answer = 64 << 10
+    /// Bytes of it that are told where it is a refusal.
+    package static let words = 200
+    /// How long connecting to a server may take.
+    package static let connecting = Duration.seconds(10)
+    /// Connections to servers that stay open.
+    package static let connections = 16
     /// How long programs may go on when the service ends.
     package static let ending = Duration.seconds(10)
     /// The wait before something is tried again that the bus refused.

@@ -6,13 +6,17 @@ import FluxBus
 
 /// What the effects of a service share: the bus, the queue that owns all of them, and which commits follow from which.
 ///
-/// `@unchecked Sendable`: `ancestry` and `restart` are touched on the queue only.
+/// `@unchecked Sendable`: what changes is touched on the queue only.
 final class EffectHost: @unchecked Sendable {
     let bus: Bus
     let queue: DispatchQueue
     /// What programs are started with, besides what they are told of their event.
     let environment: [String: String]
+    /// The directory of the unit's credentials.
+    let credentials: String?
     let log: @Sendable (String) -> Void
+    /// Made for the first request.
+    private(set) lazy var posts = PostSender()
     var ancestry = Ancestry()
     /// Replaces an effect that is over by one that begins anew.
     var restart: (EffectRunner) -> Void = { _ in }
@@ -25,6 +29,7 @@ final class EffectHost: @unchecked Sendable {
         log: @escaping @Sendable (String) -> Void
     ) {
         (self.bus, self.queue, self.log) = (bus, queue, log)
+        credentials = environment["CREDENTIALS_DIRECTORY"]
         self.environment = environment.filter { entry in !Self.own.contains { entry.key.hasPrefix($0) } }
     }
 

@@ -31,6 +31,7 @@ extension EffectRunner {
             switch try effect.task(data) {
             case .run(let path, let arguments): run(path, arguments, job)
             case .unit(let verb, let name): ask(for: verb, name, job)
+            case .post(let task): post(task, job)
             case .dispatch(let members): dispatch(members, job)
             }
         } catch {
@@ -48,9 +49,9 @@ extension EffectRunner {
             ) { [self] failure in
                 host.queue.async { [self] in ended(job, failure) }
             }
-            children[job.event.id] = child
+            deeds[job.event.id] = child
             host.after(effect.timeout) { [weak self, weak child] in
-                guard let self, let child, children[job.event.id] === child else { return }
+                guard let self, let child, deeds[job.event.id] === child else { return }
                 late.insert(job.event.id)
                 child.end()
             }
@@ -89,6 +90,17 @@ extension EffectRunner {
             }
         } catch {
             finish(job, .failed("\(error)"))
+        }
+    }
+
+    // MARK: Requests
+
+    private func post(_ task: PostTask, _ job: EffectMachine.Job) {
+        let request = PostRequest(
+            task, body: task.body ?? job.event.json(for: effect), key: effect.key(job.event.id, epoch: epoch),
+            timeout: effect.timeout, credentials: host.credentials)
+        deeds[job.event.id] = host.posts.send(request) { [self] failure in
+            host.queue.async { [self] in finish(job, failure.map { .failed($0) } ?? .succeeded) }
         }
     }
 

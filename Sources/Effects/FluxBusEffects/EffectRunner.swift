@@ -31,7 +31,7 @@ final class EffectRunner: @unchecked Sendable {
     /// Events that an earlier service may have begun, and how many of those to come may be some.
     var uncertain: Set<EffectEvent.ID> = []
     var uncertainLeft = 0
-    var children: [EffectEvent.ID: ChildProcess] = [:]
+    var deeds: [EffectEvent.ID: any RunningDeed] = [:]
     /// Those that took too long and were told to end.
     var late: Set<EffectEvent.ID> = []
 
@@ -265,7 +265,7 @@ final class EffectRunner: @unchecked Sendable {
 
     /// A job has ended. What fails while the effect retires is done anew by whoever comes next.
     func finish(_ job: EffectMachine.Job, _ outcome: EffectMachine.Outcome) {
-        children[job.event.id] = nil
+        deeds[job.event.id] = nil
         keepPlaceSoon()
         var outcome = outcome
         if phase != .following, outcome != .succeeded, outcome != .notMeant { outcome = .failed("") }
@@ -347,9 +347,9 @@ final class EffectRunner: @unchecked Sendable {
         }
     }
 
-    /// Ends the programs that still run.
-    func endChildren() {
-        for child in children.values { child.end() }
+    /// Ends the programs and the requests that still run.
+    func endDeeds() {
+        for deed in deeds.values { deed.end() }
     }
 
     private func retired() {

@@ -125,7 +125,7 @@ package final class EffectService: @unchecked Sendable {
                     runner.retire { group.leave() }
                 }
                 host.after(EffectLimits.ending) { [self] in
-                    for runner in runners.values { runner.endChildren() }
+                    for runner in runners.values { runner.endDeeds() }
                 }
                 group.notify(queue: queue) { [self] in
                     watch = nil

@@ -46,7 +46,7 @@ import Testing
     @Test func samplesAndExamplesOfThePageLoad() throws {
         var errors: [SourceError] = []
         let samples = Repository.root.appendingPathComponent("config/effects").path
-        #expect(EffectCatalog(directory: samples, &errors).entries.count >= 4 && errors.isEmpty, "\(errors)")
+        #expect(EffectCatalog(directory: samples, &errors).entries.count >= 6 && errors.isEmpty, "\(errors)")
         let blocks = try MarkdownPage("Sources/Daemon/BusServer/BusServer.docc/Effects.md").blocks("effect")
         #expect(blocks.count >= 3)
         for block in blocks { _ = try Self.load(block.text) }
@@ -119,6 +119,36 @@ import Testing
             try task(dispatch, [:])
                 == .dispatch(["store": "log/front", "action": "note", "payload": ["at": 1.5, "who": [1000]]]))
         #expect(dispatch.key(.init(revision: 7, index: 2, part: 3), epoch: "E") == "e:E:7:2.3")
+    }
+
+    @Test func anEventFillsARequest() throws {
+        func post(_ text: String) throws -> PostTask {
+            let effect = try Self.load(
+                "effect: e\non: { action: rang, of: door/* }\ndo: { post: { \(text) } }\n")
+            #expect(effect.timeout == .seconds(30))
+            guard case .post(let task) = try task(effect, ["text": "a/../b c"]) else {
+                throw EffectRefusal("")
+            }
+            return task
+        }
+        let plain = try post("url: 'https://example.org/hook'")
+        #expect(
+            plain
+                == PostTask(
+                    address: .text("https://example.org/hook"), headers: [], body: nil, authority: nil))
+        let full = try post(
+            #"url: 'https://example.org:8443?door={store.name}&text={payload.text}', headers: { X-A: = payload.text, X-B: 7 }, body: '= {"door": store}'"#
+        )
+        #expect(full.address == .text("https://example.org:8443?door=front&text=a%2F..%2Fb%20c"))
+        #expect(
+            full.headers.map(\.value) == [.text("a/../b c"), .text("7")]
+                && full.body == ["door": "door/front"])
+        #expect(try post("url: { file: /etc/hook }").headers.isEmpty)
+        for wrong in [
+            "url: 'https://example.org/{payload.none}'", "url: https://example.org, body: = payload.none",
+        ] {
+            #expect(throws: EffectRefusal.self) { try post(wrong) }
+        }
     }
 
     /// Whatever a client sends, no other unit is named than the file means.

@@ -64,7 +64,9 @@ final class EffectsFixture {
     func start() throws {
         let program = try RunningProgram(
             "fluxbus-effects", ["--effects", "\(directory.path)/effects", "--address", address],
-            environment: ["PATH": "/usr/bin:/bin", "OUT": directory.path])
+            environment: [
+                "PATH": "/usr/bin:/bin", "OUT": directory.path, "CREDENTIALS_DIRECTORY": directory.path,
+            ])
         service = program
         guard program.waitFor("following") else { throw Failure(try program.wait().errors) }
     }

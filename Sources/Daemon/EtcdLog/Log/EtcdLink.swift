@@ -148,7 +148,8 @@ final class EtcdLink {
     private func notePatience(after outcome: Transfer.Outcome) {
         switch outcome {
         case .answered: timeouts = 0
-        case .failed(let failure) where failure.code == CURLE_OPERATION_TIMEDOUT: timeouts = min(timeouts + 1, 8)
+        case .failed(let failure) where failure.code == CURLE_OPERATION_TIMEDOUT:
+            timeouts = min(timeouts + 1, 8)
         case .failed: break
         }
     }

@@ -11,6 +11,8 @@ package struct Effect: Sendable {
         case run(path: String, arguments: [EffectValue])
         /// A job of the service manager.
         case unit(UnitVerb, UnitTemplate)
+        /// A request over HTTP.
+        case post(PostTemplate)
         /// An action on the bus.
         case dispatch(target: DispatchTarget, action: String, payload: EffectValue)
     }

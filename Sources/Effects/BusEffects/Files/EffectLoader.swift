@@ -13,7 +13,7 @@ package struct EffectLoader {
     package static let keys = [
         "effect", "summary", "on", "when", "if", "do", "timeout", "retry", "limit", "after-downtime",
     ]
-    package static let deeds = ["run", "dispatch"] + UnitVerb.allCases.map(\.rawValue)
+    package static let deeds = ["run", "post", "dispatch"] + UnitVerb.allCases.map(\.rawValue)
 
     /// The effect, unless something is wrong with it.
     package mutating func load(_ source: LocatedValue) -> Effect? {
@@ -45,7 +45,7 @@ package struct EffectLoader {
         let timeout = collect { () throws(SourceError) in
             try root["timeout"].map { source throws(SourceError) in
                 try Self.duration(source, "timeout", .milliseconds(100)...Self.longestTime)
-            } ?? .seconds(300)
+            }
         }
         let downtime = collect { () throws(SourceError) in try Self.downtime(root["after-downtime"]) }
         guard errors.isEmpty, let name, let trigger, let deed, let retry, let limit, let timeout, let downtime
@@ -53,7 +53,7 @@ package struct EffectLoader {
         return Effect(
             name: name, pattern: trigger.pattern, actions: trigger.actions, becoming: trigger.becoming,
             condition: condition ?? nil,
-            deed: deed, retry: retry, limit: limit, downtime: downtime, timeout: timeout,
+            deed: deed, retry: retry, limit: limit, downtime: downtime, timeout: timeout ?? deed.patience,
             readsState: (condition ?? nil)?.reads.contains("state") == true || deed.readsState,
             place: source.place)
     }
@@ -168,6 +168,7 @@ package struct EffectLoader {
         }
         switch member.key {
         case "run": return try run(member.value)
+        case "post": return .post(try PostTemplate(member.value.object("post")))
         case "dispatch": return try dispatch(member.value.object("dispatch"))
         default:
             guard let verb = UnitVerb(rawValue: member.key) else {
@@ -310,10 +311,14 @@ extension Duration {
 }
 
 extension Effect.Deed {
+    /// How long an attempt may take where the file does not say.
+    fileprivate var patience: Duration { if case .post = self { .seconds(30) } else { .seconds(300) } }
+
     fileprivate var readsState: Bool {
         switch self {
         case .run(_, let arguments): arguments.contains(where: \.readsState)
         case .unit(_, let name): name.readsState
+        case .post(let template): template.readsState
         case .dispatch(.store(let store), _, let payload): store.readsState || payload.readsState
         case .dispatch(.type, _, let payload): payload.readsState
         }

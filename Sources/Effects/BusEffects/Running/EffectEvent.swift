@@ -91,6 +91,7 @@ package struct EffectEvent: Sendable {
 package enum EffectTask: Sendable, Equatable {
     case run(path: String, arguments: [String])
     case unit(UnitVerb, String)
+    case post(PostTask)
     /// The members of a `dispatch`, its key aside.
     case dispatch(JSONObject)
 
@@ -99,6 +100,7 @@ package enum EffectTask: Sendable, Equatable {
         switch self {
         case .run(let path, let arguments): "run \(JSON.array(([path] + arguments).map(JSON.string)).encoded)"
         case .unit(let verb, let name): "\(verb.rawValue) \(name)"
+        case .post(let task): task.text
         case .dispatch(let members):
             "dispatch \((members["store"] ?? members["type"])?.string ?? "") \(members["action"]?.string ?? "") "
                 + (members["payload"]?.encoded ?? "{}")
@@ -132,6 +134,7 @@ extension Effect {
     package func task(_ data: JSON) throws(EffectRefusal) -> EffectTask {
         switch deed {
         case .unit(let verb, let template): return .unit(verb, try template.name(on: data))
+        case .post(let template): return .post(try template.task(on: data))
         case .run(let path, let values):
             var arguments: [String] = []
             for (number, value) in values.enumerated() {

@@ -10,7 +10,7 @@ import Systemd
 struct EffectsCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "fluxbus-effects",
-        abstract: "Starts programs, units and actions for what happens on a bus.",
+        abstract: "Starts programs, units, requests and actions for what happens on a bus.",
         usage: "fluxbus-effects [--effects DIR] [--address BUS] [--check]",
         discussion: """
             Each file of the directory is one effect: for which actions of which stores, under which condition, it \

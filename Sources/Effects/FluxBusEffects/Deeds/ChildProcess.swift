@@ -3,11 +3,16 @@ import Dispatch
 import Glibc
 import Synchronization
 
+/// Something that was begun for an event, and can be ended.
+protocol RunningDeed: AnyObject, Sendable {
+    func end()
+}
+
 /// A program that was started for an event: no shell, in a process group of its own, with the event on its standard input.
 ///
 /// It inherits no other descriptor, as all of this process are closed on exec. Its output and its messages go where the service's
 /// go. The input is a file in memory, so a program that does not read it holds nobody up.
-final class ChildProcess: Sendable {
+final class ChildProcess: RunningDeed {
     /// How long one that was told to end may take, before it is killed.
     static let grace = Duration.seconds(5)
 

@@ -59,11 +59,37 @@ enum EffectSchema {
 
     private static func time(_ about: String) -> JSON { Part.value(about, "string", "integer") }
 
+    private static func file(_ more: JSONObject = [:]) -> JSON {
+        var members = more
+        members["file"] = Part.text(
+            "A whole path, or the name of a credential of the unit (LoadCredential=).", "^(/.*|[^/]+)$")
+        return Part.object("A file, read for each attempt.", members, required: ["file"])
+    }
+
     private static var deed: JSON {
         var members: JSONObject = [
             "run": Part.list(
                 "A program and its arguments, without a shell. The event is its input.",
                 of: ["type": ["string", "number", "boolean"]], isEmpty: false),
+            "post": Part.object(
+                "A request over HTTP with the method POST.",
+                [
+                    "url": Part.either(
+                        "The address, with {expression} behind the host, or the file that holds it.",
+                        ["type": "string", "pattern": "^https?://[^/?#@{}]+([/?#].*)?$"], file()),
+                    "headers": Part.map(
+                        "Headers: a text, an expression after =, or the file of a secret.",
+                        of: [
+                            "anyOf": [
+                                ["type": ["string", "number", "boolean"]],
+                                file(["prefix": Part.text("What stands before the secret: Bearer .")]),
+                            ]
+                        ], names: "^[!#$%&'*+.^_`|~A-Za-z0-9-]+$"),
+                    "body": Part.value("The body, with expressions after = (the event)."),
+                    "ca": Part.text(
+                        "A PEM file with the authorities of the server's certificate, or a credential (those that the system trusts)."
+                    ),
+                ], required: ["url"]),
             "dispatch": Part.object(
                 "An action, exactly once.",
                 [
