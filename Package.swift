@@ -220,7 +220,8 @@ let package = Package(
         .target(
             name: "TestServer",
             dependencies: [
-                "BusJSON", "BusLogic", "BusServer", "BusSystem", "BusTLS", "CLinux", "TestFiles", logging,
+                "BusJSON", "BusLogic", "BusServer", "BusSystem", "BusTLS", "CLinux", "CSystemd", "TestFiles",
+                logging,
             ]),
         // What user interfaces are to tests: a module whose names are those of some of ours, and the main thread.
         .target(name: "TestInterface"),
@@ -439,8 +440,8 @@ let package = Package(
             dependencies: [
                 "BusJSON", "BusLogic", "BusProtocol", "BusServer", "BusState", "BusSystem", "CSystemd",
                 "Systemd",
-                "TestCertificates", "TestFiles", "TestServer", "TestStorage", "fluxbus", "fluxbus-web",
-                "fluxbusd", "systemd-probe",
+                "TestCertificates", "TestFiles", "TestServer", "TestStorage", "fluxbus", "fluxbus-effects",
+                "fluxbus-web", "fluxbusd", "systemd-probe",
                 logging,
             ]),
         .testTarget(

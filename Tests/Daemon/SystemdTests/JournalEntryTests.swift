@@ -1,6 +1,7 @@
 import CSystemd
 import Glibc
 import Systemd
+import TestServer
 import Testing
 
 /// Journal entries as they go over the wire, read by a stand-in for journald.

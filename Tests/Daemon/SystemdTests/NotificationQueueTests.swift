@@ -2,6 +2,7 @@ import Dispatch
 import Glibc
 import Synchronization
 import Systemd
+import TestServer
 import Testing
 
 /// Telling a manager that does not read, without waiting for it. Each test is a process of its own, whose environment

@@ -1,6 +1,7 @@
 import CSystemd
 import Glibc
 import Systemd
+import TestServer
 import Testing
 
 /// Notifications as libsystemd sends them, read by a stand-in for the manager. Each test is a process of its own, whose

@@ -20,19 +20,7 @@ final class EffectsFixture {
         for name in ["door", "effect"] {
             try directory.write("types/\(name).yaml", Repository.text("config/types/\(name).yaml"))
         }
-        try directory.write(
-            "types/log.yaml",
-            """
-            type: log
-            initial: { notes: [], shut: false }
-            actions:
-              note:
-                payload: { number: integer }
-                require: [{ if: "!state.shut", else: it is shut }]
-                append: { notes: = payload.number }
-              shut: { payload: { shut: boolean }, set: { shut: = payload.shut } }
-              echo: { payload: { text: { type: string, default: "" }, number: { type: integer, default: 0 } } }
-            """)
+        try directory.write("types/log.yaml", EffectStorm.type)
         for (name, text) in types { try directory.write("types/\(name).yaml", text) }
         try directory.write("effects/.keep", "")
         daemon = try Self.startDaemon(directory, hasLog)
@@ -61,14 +49,19 @@ final class EffectsFixture {
     }
 
     /// Starts the service, and returns once it follows the bus.
-    func start() throws {
+    func start(_ more: [String: String] = [:]) throws {
+        service = try another(more)
+    }
+
+    /// Another service with the same files.
+    func another(_ more: [String: String] = [:]) throws -> RunningProgram {
         let program = try RunningProgram(
             "fluxbus-effects", ["--effects", "\(directory.path)/effects", "--address", address],
             environment: [
                 "PATH": "/usr/bin:/bin", "OUT": directory.path, "CREDENTIALS_DIRECTORY": directory.path,
-            ])
-        service = program
+            ].merging(more) { $1 })
         guard program.waitFor("following") else { throw Failure(try program.wait().errors) }
+        return program
     }
 
     /// Ends the service as its unit does; its exit code.

@@ -207,7 +207,7 @@ struct PostTests {
         let bus = try await fixture.bus()
         let first = try await bus.dispatch("echo", to: .store("log/a")).revision
         try await fixture.waits(for: "effect/hook", bus) { $0["running"] == 1 }
-        while server.requests.isEmpty {}
+        #expect(server.awaitRequest())
         try #require(fixture.service).kill()
         let second = try await bus.dispatch("echo", to: .store("log/a")).revision
         try fixture.start()

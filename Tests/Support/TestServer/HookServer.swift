@@ -22,6 +22,7 @@ package final class HookServer {
                 body = self.rfile.read(int(self.headers["Content-Length"]))
                 with open(record, "a") as file:
                     file.write(json.dumps([self.path, self.headers.items(), body.decode()]) + "\\n")
+                print("got", self.path, flush=True)
                 word = self.path.split("/")[1]
                 counts[word] = counts.get(word, 0) + 1
                 if word == "hang" or word == "hang-once" and counts[word] == 1: time.sleep(1000)
@@ -72,6 +73,9 @@ package final class HookServer {
     }
 
     deinit { program.kill() }
+
+    /// Returns once another request has come; false if none does.
+    package func awaitRequest() -> Bool { program.nextLine()?.hasPrefix("got") ?? false }
 
     /// What it was sent so far.
     package var requests: [Request] {

@@ -1,6 +1,7 @@
 import BusServer
 import Logging
 import Systemd
+import TestServer
 import Testing
 
 /// The daemon's log as entries of the journal.

@@ -1,5 +1,6 @@
 import BusServer
 import Glibc
+import TestServer
 import Testing
 
 /// Handing over to a manager that does not take what it is given. Each test is a process of its own, whose environment names

@@ -1,5 +1,6 @@
 import BusServer
 import Foundation
+import TestServer
 import TestStorage
 import Testing
 

@@ -3,19 +3,19 @@ import Glibc
 import TestFiles
 
 /// A datagram socket that stands in for the service manager, or for the journal: it keeps what it is told.
-final class StandInManager {
-    struct Datagram {
-        let text: String
-        let descriptors: [Int32]
+package final class StandInManager {
+    package struct Datagram {
+        package let text: String
+        package let descriptors: [Int32]
     }
 
     /// As it goes into NOTIFY_SOCKET.
-    let name: String
+    package let name: String
     private let descriptor: Int32
     private let directory: TemporaryDirectory?
 
     /// - Parameter isAbstract: In the kernel's own name space instead of a file.
-    init(isAbstract: Bool = false) {
+    package init(isAbstract: Bool = false) {
         let directory = isAbstract ? nil : TemporaryDirectory()
         let name = directory.map { "\($0.path)/notify" } ?? ""
         let (descriptor, drawn) = Self.bind(to: name)
@@ -53,7 +53,7 @@ final class StandInManager {
 
     /// Stands in for the service manager through the environment, as libsystemd reads it, and for the journal by its name.
     /// Only in a process of its own (`#expect(processExitsWith:)`): in this one other tests read the environment.
-    static func stand(isAbstract: Bool = false, _ body: (StandInManager) throws -> Void) rethrows {
+    package static func stand(isAbstract: Bool = false, _ body: (StandInManager) throws -> Void) rethrows {
         // What waits for the manager must not hold up whoever waits for this process.
         alarm(50)
         let manager = StandInManager(isAbstract: isAbstract)
@@ -63,7 +63,7 @@ final class StandInManager {
     }
 
     /// Leaves no room for another datagram; returns how many there are.
-    func fill() -> Int {
+    package func fill() -> Int {
         let sender = socket(AF_UNIX, systemd_datagram | systemd_close_on_exec, 0)
         defer { close(sender) }
         var address = sockaddr_un()
@@ -77,13 +77,13 @@ final class StandInManager {
     }
 
     /// Whether nothing comes for a time, in milliseconds.
-    func isSilent(for time: Int32) -> Bool {
+    package func isSilent(for time: Int32) -> Bool {
         var waited = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
         return poll(&waited, 1, time) == 0
     }
 
     /// The next datagram; nil if none is there. What was sent on this machine is there, so most tests need not wait.
-    func next(waiting: Bool = false) -> Datagram? {
+    package func next(waiting: Bool = false) -> Datagram? {
         var buffer = [UInt8](repeating: 0, count: 1 << 20)
         var descriptors = [Int32](repeating: -1, count: 253)
         var count = 0
