@@ -3,6 +3,7 @@ import BusJSON
 import BusSystem
 import Dispatch
 import FluxBus
+import Glibc
 
 /// What the effects of a service share: the bus, the queue that owns all of them, and which commits follow from which.
 ///
@@ -10,6 +11,8 @@ import FluxBus
 final class EffectHost: @unchecked Sendable {
     let bus: Bus
     let queue: DispatchQueue
+    /// What this service is called in the stores of its effects: nobody else is called so.
+    let owner: String
     /// What programs are started with, besides what they are told of their event.
     let environment: [String: String]
     /// The directory of the unit's credentials.
@@ -29,6 +32,10 @@ final class EffectHost: @unchecked Sendable {
         log: @escaping @Sendable (String) -> Void
     ) {
         (self.bus, self.queue, self.log) = (bus, queue, log)
+        var name = [CChar](repeating: 0, count: 256)
+        gethostname(&name, name.count - 1)
+        let host = String(decoding: name.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        owner = "\(host):\(getpid()):\(String(UInt32.random(in: .min ... .max), radix: 16))"
         credentials = environment["CREDENTIALS_DIRECTORY"]
         self.environment = environment.filter { entry in !Self.own.contains { entry.key.hasPrefix($0) } }
     }

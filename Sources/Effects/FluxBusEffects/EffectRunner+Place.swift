@@ -104,7 +104,7 @@ extension EffectRunner {
             "done": .int(next.done), "isClean": .bool(next.isClean), "running": .int(next.running),
             "waiting": .int(next.waiting), "succeeded": .int(counts.succeeded),
             "retried": .int(counts.retried),
-            "skipped": .int(counts.skipped), "held": .object(held),
+            "skipped": .int(counts.skipped), "held": .object(held), "owner": .string(host.owner),
         ]
     }
 }

@@ -49,7 +49,8 @@ final class EffectRunner: @unchecked Sendable {
     /// Whether jobs are being started, whether that has to be done once more, and when it is done next.
     private var pumping = (isRunning: false, isAgain: false, next: Int.max)
     /// What its store said while it began.
-    private var latest: EffectStanding?
+    var latest: (standing: EffectStanding, revision: Int)?
+    var claim = Claim()
     var report = Report()
 
     enum Phase { case beginning, following, retiring, over }
@@ -72,8 +73,9 @@ final class EffectRunner: @unchecked Sendable {
         tryToBegin()
     }
 
-    private func tryToBegin() {
+    func tryToBegin() {
         guard phase == .beginning else { return }
+        claim.begin()
         Task { [self] in
             do throws(BusError) {
                 try await host.bus.create(effect.store, ifMissing: true)
@@ -91,7 +93,10 @@ final class EffectRunner: @unchecked Sendable {
         if error.message != lastComplaint { host.log("\(effect.name): it can't begin yet: \(error.message)") }
         lastComplaint = error.message
         begun()
-        host.after(EffectLimits.pause) { [self] in tryToBegin() }
+        claim.isHeldBack = error.code == .rejected
+        host.after(EffectLimits.pause) { [self, attempt = claim.attempt] in
+            if claim.attempt == attempt { tryToBegin() }
+        }
     }
 
     private func begun() {
@@ -101,6 +106,10 @@ final class EffectRunner: @unchecked Sendable {
 
     private func resume(_ standing: EffectStanding, _ now: Int, _ epoch: String) {
         guard phase == .beginning else { return }
+        guard ["", host.owner].contains(standing.owner) else {
+            return complain(
+                BusError(.rejected, "it is handled by \(standing.owner), and here once that has ended."))
+        }
         let isNew = standing.epoch.isEmpty
         let isSame = standing.epoch == epoch
         if !isNew, !isSame { lose(from: standing.done, to: now) }
@@ -119,12 +128,10 @@ final class EffectRunner: @unchecked Sendable {
     func follow(from done: Int, _ standing: EffectStanding) {
         machine.isPaused = standing.paused != nil
         inlet.passed(done)
-        host.tell(effect, "begin", ["epoch": .string(epoch), "done": .int(done)]) { [self] in
-            subscribe(from: ResumePoint(revision: done, epoch: epoch), standing)
-        }
+        takeUp(standing, at: done)
     }
 
-    private func subscribe(from point: ResumePoint, _ standing: EffectStanding) {
+    func subscribe(from point: ResumePoint, _ standing: EffectStanding) {
         guard phase == .beginning else { return }
         var options = Bus.SubscriptionOptions()
         if let becoming = effect.becoming {
@@ -150,7 +157,7 @@ final class EffectRunner: @unchecked Sendable {
         phase = .following
         lastComplaint = ""
         begun()
-        noticed(latest ?? standing)
+        noticed(latest?.standing ?? standing, at: latest?.revision ?? 0)
         keepPlaceSoon()
         // What happened until now comes before the answer.
         host.bus.post(BusRequest("sync"), timeout: .never) { [self] _ in
@@ -313,23 +320,6 @@ final class EffectRunner: @unchecked Sendable {
         machine.isPaused = true
         host.log("\(effect.name): paused: \(reason).")
         host.tell(effect, "pause", ["reason": .string(reason)])
-    }
-
-    // MARK: - What others say of it
-
-    /// The store of the effect has another state.
-    func noticed(_ standing: EffectStanding) {
-        guard phase == .following else {
-            latest = standing
-            return
-        }
-        machine.isPaused = standing.paused != nil
-        if isStuck, !machine.isPaused { return restart() }
-        if standing.failed.count >= EffectLimits.failures {
-            pause("\(standing.failed.count) events were set aside; retry or skip them, and resume it")
-        }
-        for (id, store) in standing.again where again.insert(id).inserted { lookUp(id, store) }
-        pump()
     }
 
     // MARK: - The end

@@ -37,12 +37,15 @@ package final class EffectService: @unchecked Sendable {
     /// Throws what the bus says about its type `effect`: without it there is nothing to begin with.
     package func start(_ entries: [EffectCatalog.Entry]) async throws(BusError) {
         do throws(BusError) {
-            _ = try await host.bus.types("effect")
+            // However this service goes, another one may go on with its effects.
+            try await host.bus.setWill([
+                ActionRequest("release", to: .type("effect"), payload: ["owner": .string(host.owner)])
+            ])
         } catch {
-            guard error.code == .unknownType else { throw error }
+            guard [.unknownType, .unknownAction, .invalidPayload].contains(error.code) else { throw error }
             throw BusError(
                 .unknownType,
-                "The bus has no type effect; put effect.yaml of the samples into its directory of types, and reload it."
+                "The bus has no type effect, or an older one; put effect.yaml of the samples into its directory of types, and reload it."
             )
         }
         var options = Bus.SubscriptionOptions()
@@ -50,13 +53,18 @@ package final class EffectService: @unchecked Sendable {
         let handle = try await host.bus.subscribe(to: .type("effect"), options: options) {
             [weak self] event in
             guard case .change(let change) = event else { return }
-            self?.queue.async { [weak self] in self?.noticed(change.states) }
+            self?.queue.async { [weak self] in self?.noticed(change.states, at: change.revision) }
         }
         let notices = host.bus.notices
         Task { [weak self] in
             for await notice in notices {
-                guard case .epochChanged = notice else { continue }
-                self?.queue.async { [weak self] in self?.historyBegan() }
+                switch notice {
+                case .epochChanged: self?.queue.async { [weak self] in self?.historyBegan() }
+                case .willLost(let error):
+                    self?.log(
+                        "The bus does not take what it is to do when this service goes: \(error.message)")
+                default: break
+                }
             }
         }
         await withCheckedContinuation { (done: CheckedContinuation<Void, Never>) in
@@ -79,9 +87,9 @@ package final class EffectService: @unchecked Sendable {
         runner.begin(onBegun)
     }
 
-    private func noticed(_ states: JSONObject) {
+    private func noticed(_ states: JSONObject, at revision: Int) {
         for (address, state) in states.members.map({ ($0.key, $0.value) }) {
-            runners[String(address.dropFirst("effect/".count))]?.noticed(EffectStanding(state))
+            runners[String(address.dropFirst("effect/".count))]?.noticed(EffectStanding(state), at: revision)
         }
     }
 
@@ -108,7 +116,8 @@ package final class EffectService: @unchecked Sendable {
         let name = runner.effect.name
         guard runners[name] === runner else { return }
         runners[name] = nil
-        if let entry = next.removeValue(forKey: name) { begin(entry) }
+        if let entry = next.removeValue(forKey: name) { return begin(entry) }
+        host.tell(runner.effect, "release", ["owner": .string(host.owner)])
     }
 
     // MARK: - The end

@@ -3,6 +3,8 @@ import BusJSON
 /// What the store of an effect says.
 package struct EffectStanding: Sendable {
     package let epoch: String
+    /// The service that handles it; empty: none does.
+    package let owner: String
     package let done: Int
     package let isClean: Bool
     package let paused: String?
@@ -15,6 +17,7 @@ package struct EffectStanding: Sendable {
 
     package init(_ state: JSON) {
         epoch = state["epoch"]?.string ?? ""
+        owner = state["owner"]?.string ?? ""
         done = state["done"]?.int ?? 0
         isClean = state["isClean"]?.bool ?? false
         paused = state["paused"]?.string

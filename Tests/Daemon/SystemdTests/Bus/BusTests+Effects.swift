@@ -36,7 +36,7 @@ extension BusTests {
         #expect(try harness.property("Result", of: Self.effects) == "success")
         for name in effects.keys {
             try harness.check(
-                "fluxbus", "wait", "effect/\(name)", "isClean == \(isClean)", "--timeout",
+                "fluxbus", "wait", "effect/\(name)", "isClean == \(isClean) && owner == \"\"", "--timeout",
                 "5s")
         }
         #expect(try harness.run("pgrep", "--euid", "fluxbus-effects").status == 1)

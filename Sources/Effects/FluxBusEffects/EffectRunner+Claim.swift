@@ -1,0 +1,63 @@
+import BusEffects
+import BusJSON
+import FluxBus
+
+/// Which service handles the effect: the one that its store names as `owner`. The bus decides who that is, and takes the name out
+/// when the connection of that service ends, by its will.
+extension EffectRunner {
+    struct Claim {
+        /// Since when the store says that this service handles it.
+        var revision = Int.max
+        /// Another service does.
+        var isHeldBack = false
+        /// How often this one has tried to begin.
+        private(set) var attempt = 0
+
+        mutating func begin() {
+            attempt += 1
+            isHeldBack = false
+        }
+    }
+
+    /// Makes this service the one that handles it, and follows the bus from a revision on.
+    func takeUp(_ standing: EffectStanding, at done: Int) {
+        let payload: JSONObject = [
+            "epoch": .string(epoch), "done": .int(done), "owner": .string(host.owner),
+        ]
+        let request = BusRequest(
+            "dispatch",
+            ["store": .string(effect.store), "action": "begin", "payload": .object(payload)])
+        host.bus.post(request, timeout: .never) { [self] reply in
+            host.queue.async { [self] in
+                switch reply {
+                case .success(let reply):
+                    claim.revision = reply["revision"]?.int ?? 0
+                    subscribe(from: ResumePoint(revision: done, epoch: epoch), standing)
+                // Another service was first, or came further meanwhile, or the answer is lost.
+                case .failure(let error): complain(error)
+                }
+            }
+        }
+    }
+
+    /// The store of the effect has another state.
+    func noticed(_ standing: EffectStanding, at revision: Int) {
+        guard phase == .following else {
+            latest = (standing, revision)
+            // The service that has handled it has gone.
+            if claim.isHeldBack, standing.owner.isEmpty { tryToBegin() }
+            return
+        }
+        guard revision < claim.revision || standing.owner == host.owner else {
+            host.log("\(effect.name): the bus has taken this service for gone.")
+            return restart()
+        }
+        machine.isPaused = standing.paused != nil
+        if isStuck, !machine.isPaused { return restart() }
+        if standing.failed.count >= EffectLimits.failures {
+            pause("\(standing.failed.count) events were set aside; retry or skip them, and resume it")
+        }
+        for (id, store) in standing.again where again.insert(id).inserted { lookUp(id, store) }
+        pump()
+    }
+}
