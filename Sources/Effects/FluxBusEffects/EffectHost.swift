@@ -19,7 +19,11 @@ final class EffectHost: @unchecked Sendable {
     let credentials: String?
     let log: @Sendable (String) -> Void
     /// Made for the first request.
-    private(set) lazy var posts = PostSender()
+    private(set) lazy var posts = {
+        hasPosts = true
+        return PostSender()
+    }()
+    private var hasPosts = false
     var ancestry = Ancestry()
     /// Replaces an effect that is over by one that begins anew.
     var restart: (EffectRunner) -> Void = { _ in }
@@ -38,6 +42,12 @@ final class EffectHost: @unchecked Sendable {
         owner = "\(host):\(getpid()):\(String(UInt32.random(in: .min ... .max), radix: 16))"
         credentials = environment["CREDENTIALS_DIRECTORY"]
         self.environment = environment.filter { entry in !Self.own.contains { entry.key.hasPrefix($0) } }
+    }
+
+    /// Comes back to the queue by the thread of requests, where there is one.
+    func passPosts(_ body: @escaping @Sendable () -> Void) {
+        guard hasPosts else { return body() }
+        posts.perform { [queue] in queue.async(execute: body) }
     }
 
     func after(_ time: Duration, _ body: @escaping @Sendable () -> Void) {

@@ -120,6 +120,29 @@ package final class EffectService: @unchecked Sendable {
         host.tell(runner.effect, "release", ["owner": .string(host.owner)])
     }
 
+    // MARK: - The watchdog
+
+    /// Calls `beat` at least once in each `time` while the service goes on: while its queue, the bus's thread and that of requests
+    /// take their turns, and no event waits that could be begun. That the bus does not answer, or a target hangs, is no reason not to.
+    package func pulse(every time: Duration, _ beat: @escaping @Sendable () -> Void) {
+        let part = time / 4
+        host.after(part) { [weak self] in
+            guard let self else { return }
+            // Whatever comes of it, the bus's thread has had its turn.
+            host.bus.post(BusRequest("ping"), timeout: .after(part)) { [weak self] _ in
+                self?.queue.async { [weak self] in
+                    self?.host.passPosts { [weak self] in self?.turned(time, beat) }
+                }
+            }
+        }
+    }
+
+    private func turned(_ time: Duration, _ beat: @escaping @Sendable () -> Void) {
+        let moment = MonotonicClock.nanoseconds - time.nanoseconds / 4
+        if !runners.values.contains(where: { $0.isFollowing && $0.machine.isLate(at: moment) }) { beat() }
+        pulse(every: time, beat)
+    }
+
     // MARK: - The end
 
     /// Begins nothing more, and returns when what runs has ended and the bus knows where every effect stands. Programs that

@@ -28,6 +28,24 @@ import Testing
         #expect(failure == nil)
     }
 
+    /// What the watchdog asks: whether something could have been begun, and was not.
+    @Test func aJobThatIsNotStartedIsLate() throws {
+        var machine = EffectMachine(try effect("retry: { first: 1s }\nlimit: { running: 1 }\n"), done: 0)
+        #expect(!machine.isLate(at: 0))
+        machine.take(event(1))
+        machine.take(event(2, "door/b"))
+        #expect(machine.isLate(at: 0))
+        machine.isPaused = true
+        #expect(!machine.isLate(at: 0))
+        machine.isPaused = false
+        // The second one waits for the first, which then waits for its retry.
+        #expect(started(&machine) == [1] && !machine.isLate(at: 0))
+        finishes(&machine, event(1), .failed("no"), at: 0)
+        #expect(started(&machine) == [2] && !machine.isLate(at: 0))
+        finishes(&machine, event(2, "door/b"), .succeeded, at: 0)
+        #expect(!machine.isLate(at: Self.second - 1) && machine.isLate(at: Self.second))
+    }
+
     @Test func aStoreWaitsForItsJobAndOthersDoNot() throws {
         var machine = EffectMachine(try effect("limit: { running: 2 }\n"), done: 0)
         for (revision, store) in [(1, "door/a"), (2, "door/a"), (3, "door/b"), (4, "door/c")] {

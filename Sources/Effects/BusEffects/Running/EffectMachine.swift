@@ -168,6 +168,12 @@ package struct EffectMachine {
         return min(pause, wake ?? .max)
     }
 
+    /// Whether a job could have been started at a moment, and was not.
+    package func isLate(at moment: Int) -> Bool {
+        guard !isPaused, running < limit.running, paceWait(at: moment) == nil else { return false }
+        return !ready.isEmpty || sleeping.values.contains { $0 <= moment }
+    }
+
     /// Until when the rate allows no start; nil: it does now.
     private func paceWait(at now: Int) -> Int? {
         guard let rate = limit.rate else { return nil }

@@ -67,6 +67,12 @@ struct EffectsCommand: ParsableCommand {
             return StandardStream.output.write(
                 "fluxbus-effects: \(catalog.entries.count) effects OK\(names.isEmpty ? "" : ": " + names)")
         }
+        let watchdog: Watchdog?
+        do throws(SystemdError) {
+            watchdog = try Watchdog()
+        } catch {
+            throw EffectsFailure(.configuration, [error.message])
+        }
         let signals = ServiceSignals()
         let notifier = Notifier()
         let address = address
@@ -82,6 +88,10 @@ struct EffectsCommand: ParsableCommand {
             try? notifier.send(.ready, .status("\(count) \(count == 1 ? "effect" : "effects")."))
         }
         tellReady()
+        if let watchdog {
+            let beats = NotificationQueue(notifier)
+            service.effects.pulse(every: watchdog.beat) { beats.tell(.watchdog) }
+        }
         say("following \(service.bus.address) with \(catalog.entries.count) effects")
         signals.wait {
             try? notifier.reloading()

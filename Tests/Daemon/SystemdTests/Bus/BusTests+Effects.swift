@@ -187,4 +187,25 @@ extension BusTests {
             #expect(try harness.property("NRestarts", of: Self.effects) == "\(storm.kills)")
         }
     }
+
+    @Test func watchdogEndsAServiceThatHangsAndSparesABusyOne() throws {
+        let hang =
+            "on: { action: rang, of: door/* }\ndo: { run: [/bin/sleep, 1000] }\ntimeout: 500ms\nretry: { times: 1000, first: 10ms }"
+        try host.harness.check("fluxbus", "create", "door/front", "--if-missing")
+        try withEffects(["hang": hang], ["WatchdogSec=1s", "TimeoutAbortSec=1s"], isClean: false) {
+            harness in
+            let process = try harness.property("MainPID", of: Self.effects)
+            try harness.check("fluxbus", "dispatch", "door/front", "rang")
+            try wait("effect/hang", "running == 1")
+            let end = ContinuousClock.now + .seconds(2)
+            while ContinuousClock.now < end {
+                try harness.check("fluxbus", "dispatch", "door/front", "rang")
+            }
+            #expect(try harness.property("MainPID", of: Self.effects) == process)
+            try harness.check("systemctl", "kill", "--signal=STOP", "--kill-whom=main", Self.effects)
+            try requireRestart(1)
+            let messages = try harness.check("journalctl", "-u", Self.effects, "-o", "cat")
+            #expect(messages.contains("Watchdog timeout"))
+        }
+    }
 }
