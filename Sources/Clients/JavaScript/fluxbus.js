@@ -16,7 +16,7 @@ const windowSize = 10_000;
 const backlog = 1_000;
 /** What commits exactly once, thanks to its key; and what only reads, or is the same when done twice. */
 const keyed = new Set(["dispatch", "create", "drop", "cancel"]);
-const repeatable = new Set([...keyed, ..."get stores types history sync ping stats timers will clients".split(" ")]);
+const repeatable = new Set([...keyed, ..."get stores types history blame samples sync ping stats timers will clients".split(" ")]);
 /** Failures after which another attempt may succeed. */
 const passing = new Set(["unreachable", "untrusted", "timed_out", "limit", "unavailable", "closed"]);
 

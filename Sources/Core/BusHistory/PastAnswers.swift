@@ -5,9 +5,9 @@ import BusProtocol
 
 /// How far a query has come that takes several slices.
 package final class PastProgress {
-    fileprivate var page: HistoryPage?
-    /// The revision that the history begins after, where that was found for a time.
-    fileprivate var found: Int?
+    /// What is under way about values: a `Blame` or `Samples`.
+    var values: AnyObject?
+    fileprivate var history: (page: HistoryPage, search: CommitSearch, found: Int?)?
 
     package init() {}
 }
@@ -15,14 +15,16 @@ package final class PastProgress {
 /// Answers queries to the log. It keeps the last machine of the past that it made, because a client that reads one
 /// revision mostly reads the next.
 package final class PastAnswers<Source: PastSource> {
-    private let source: Source
-    private let replayer: Replayer
+    let source: Source
+    let replayer: Replayer
     /// The longest line of the daemon, in bytes.
     private let longestLine: Int
     private var kept: StateMachine?
 
     /// How much of the log one answer for a subscription holds, in bytes.
     private static var entriesAtOnce: Int { 256 << 10 }
+    /// Entries between two looks whether there is time.
+    private static var entriesPerLook: Int { 16 }
     /// How much of one group: each part of it takes reading all of the group.
     private static var mostEntriesAtOnce: Int { 2 << 20 }
 
@@ -50,11 +52,14 @@ package final class PastAnswers<Source: PastSource> {
     package func answer(_ query: LogQuery, _ progress: PastProgress, hasTime: () -> Bool) -> LogAnswer? {
         do throws(PastFailure) {
             switch query.subject {
-            case .history(let since, let until, let limit, let subject, let view):
+            case .history(let range, let limit, let wish, let view):
                 return try history(
-                    since: since, until: until, limit: limit,
-                    HistoryFilter(subject: subject, view: view),
-                    room: query.room, progress, hasTime: hasTime)
+                    range, limit: limit, HistoryFilter(wish: wish, view: view), query, progress,
+                    hasTime: hasTime)
+            case .blame(let question, let paths, let point):
+                return try blame(question, paths, at: point, query, progress, hasTime: hasTime)
+            case .samples(let question, let path, let range, let most):
+                return try samples(question, path, range, most: most, query, progress, hasTime: hasTime)
             case .stores(let point, let selection):
                 return try stores(
                     selection, at: try revision(of: point, within: query.needed), room: query.room)
@@ -84,7 +89,7 @@ package final class PastAnswers<Source: PastSource> {
             details: oldest.map { ["oldest": .int($0)] } ?? [:])
     }
 
-    private func oldest() throws(PastFailure) -> Int {
+    func oldest() throws(PastFailure) -> Int {
         guard let oldest = try source.snapshots().first else {
             throw PastFailure(.gone, "The log holds no snapshot, so there is no past to tell.")
         }
@@ -94,40 +99,39 @@ package final class PastAnswers<Source: PastSource> {
     // MARK: - Commits
 
     private func history(
-        since point: PastPoint?, until: Int, limit: Int, _ filter: HistoryFilter, room: Int,
+        _ range: HistoryRange, limit: Int, _ filter: HistoryFilter, _ query: LogQuery,
         _ progress: PastProgress, hasTime: () -> Bool
     ) throws(PastFailure) -> LogAnswer? {
         let oldest = try oldest()
-        let page: HistoryPage
-        if let begun = progress.page {
-            page = begun
-        } else {
-            var since: Int?
-            if let point { since = try revision(of: point, within: until) }
+        if progress.history == nil {
+            let until = try revision(of: range.until, within: query.needed)
+            let since = try range.since.map { (point) throws(PastFailure) in
+                try revision(of: point, within: until)
+            }
             if let since, since < oldest {
                 throw PastFailure(
                     .gone, "The log goes back to revision \(oldest) only; ask for what came after it.")
             }
-            page = HistoryPage(after: since ?? oldest, until: until, limit: limit, room: room - 128)
-            progress.page = page
-            if case .time = point { progress.found = since }
+            let page = HistoryPage(
+                after: since ?? oldest, through: until, newestFirst: range.isNewestFirst, limit: limit,
+                room: query.room - 128)
+            let search = try CommitSearch(
+                filter.lookUp, after: since ?? oldest, through: until, newestFirst: range.isNewestFirst,
+                in: source)
+            progress.history = (page, search, range.isByTime ? (range.isNewestFirst ? until : since) : nil)
         }
-        var isDone = true
-        if page.last < until, !page.isFull {
-            try source.forEachGroup(after: page.last) { (group) throws(PastFailure) in
-                let before = page.last
-                isDone = try page.add(group, filter, hasTime: hasTime)
-                if !isDone || page.isFull || group.last >= until { return false }
-                // A group of notes alone takes the page no further: it would come next again, and again.
-                isDone = page.last == before || hasTime()
-                return isDone
-            }
+        let (page, search, found) = progress.history!
+        var (count, isFull) = (0, false)
+        let isThrough = try search.advance(in: source, hasTime: hasTime) { (line) throws(PastFailure) in
+            isFull = try !page.add(line, filter)
+            count += 1
+            return !isFull && (count % Self.entriesPerLook > 0 || hasTime())
         }
-        return isDone ? .members(page.members(oldest: oldest, since: progress.found)) : nil
+        return isThrough || isFull ? .members(page.members(oldest: oldest, found: found)) : nil
     }
 
     /// The revision that a point of the history is, or was then.
-    private func revision(of point: PastPoint, within last: Int) throws(PastFailure) -> Int {
+    func revision(of point: PastPoint, within last: Int) throws(PastFailure) -> Int {
         switch point {
         case .revision(let revision): return revision
         case .time(let time):
@@ -186,7 +190,7 @@ package final class PastAnswers<Source: PastSource> {
     // MARK: - States
 
     /// The bus at a revision.
-    private func machine(at revision: Int) throws(PastFailure) -> StateMachine {
+    func machine(at revision: Int) throws(PastFailure) -> StateMachine {
         if let kept, kept.revision <= revision,
             try source.snapshots().last(where: { $0 <= revision }) ?? 0 <= kept.revision
         {
@@ -235,7 +239,7 @@ package final class PastAnswers<Source: PastSource> {
         return .members(Array(reply.bytes))
     }
 
-    private var tooLong: LogAnswer {
+    var tooLong: LogAnswer {
         .refused(
             code: "too_large",
             message:
@@ -243,7 +247,7 @@ package final class PastAnswers<Source: PastSource> {
                 + "select or store.", details: [:])
     }
 
-    private static func refusal(_ error: RequestError) -> LogAnswer {
+    static func refusal(_ error: RequestError) -> LogAnswer {
         var details = JSONObject()
         for detail in error.details { details[detail.name] = detail.value }
         return .refused(code: error.code.rawValue, message: error.message, details: details)

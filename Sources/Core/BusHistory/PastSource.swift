@@ -13,6 +13,23 @@ package protocol PastSource {
         after revision: Int, _ body: (PastGroup) throws(PastFailure) -> Bool
     ) throws(PastFailure)
 
+    /// The numbers of all groups, which follow one another; nil where there is none.
+    func groupNumbers() throws(PastFailure) -> ClosedRange<Int>?
+
+    /// The number of the oldest group with commits after a revision; behind all groups if none has.
+    func group(after revision: Int) throws(PastFailure) -> Int
+
+    /// Visits the groups from a number on as `forEachGroup(after:)` does. `isOne`: only the first will be needed.
+    func forEachGroup(
+        from number: Int, isOne: Bool, _ body: (PastGroup) throws(PastFailure) -> Bool
+    ) throws(PastFailure)
+
+    /// The groups of each block of the index, in order; others are not indexed.
+    func indexedGroups() throws(PastFailure) -> [ClosedRange<Int>]
+
+    /// The bytes of a block; nil if it can't be trusted.
+    func indexBlock(of groups: ClosedRange<Int>) throws(PastFailure) -> (terms: [UInt8], lists: [UInt8])?
+
     /// A revision at which all commits were made at or before a time, in milliseconds since 1970: the later, the less has to
     /// be read to find the last such commit.
     func lastRevision(by time: Int) throws(PastFailure) -> Int
@@ -20,13 +37,16 @@ package protocol PastSource {
 
 /// A group of commits as stored in the log.
 package struct PastGroup {
+    /// Consecutive.
+    package let number: Int
     /// Its revisions; a group of notes only has `first == last + 1`.
     package let first: Int
     package let last: Int
     /// Lines without a final newline; valid during the call that passes them.
     package let entries: UnsafeRawBufferPointer
 
-    package init(first: Int, last: Int, entries: UnsafeRawBufferPointer) {
+    package init(number: Int, first: Int, last: Int, entries: UnsafeRawBufferPointer) {
+        self.number = number
         self.first = first
         self.last = last
         self.entries = entries

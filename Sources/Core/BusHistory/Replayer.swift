@@ -11,7 +11,7 @@ package struct Replayer {
     /// Called with snapshots that could not be used.
     private let report: (PastFailure) -> Void
     /// Called between batches of commits: whether anyone still waits for the machine.
-    private let isWanted: () -> Bool
+    let isWanted: () -> Bool
 
     /// Seeds the hashing of addresses and keys, which clients have chosen: a secret of the caller.
     private let hashSeed: UInt64
@@ -35,6 +35,9 @@ package struct Replayer {
         }
     }
 
+    static let abandoned = PastFailure(
+        .abandoned, "The bus is stopping; ask again when it has started.")
+
     /// The bus as it was at a revision, or at the last one. `progress` is called now and
     /// then with the revision reached.
     package func machine(
@@ -56,9 +59,7 @@ package struct Replayer {
     ) throws(PastFailure) {
         if machine.revision >= revision { return }
         try source.forEachGroup(after: machine.revision) { (group) throws(PastFailure) in
-            guard isWanted() else {
-                throw PastFailure(.abandoned, "The bus is stopping; ask again when it has started.")
-            }
+            guard isWanted() else { throw Self.abandoned }
             do throws(ReplayFailure) {
                 try machine.replay(group.entries, through: revision)
             } catch {

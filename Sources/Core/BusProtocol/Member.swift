@@ -1,10 +1,10 @@
 /// The members a request may have.
 public enum Member: UInt8, CaseIterable, Sendable {
     case op, id, type, store, action, payload
-    case ack, actions, after, at, cause, client, dryRun, ephemeral, epoch, format, fresh, `if`, ifMissing,
+    case ack, actions, after, at, by, cause, client, dryRun, ephemeral, epoch, format, fresh, `if`, ifMissing,
         ifRevision,
         `in`, initial
-    case key, leave, limit, linger, match, offset, `protocol`, reason, `return`, revision, select, session,
+    case key, leave, limit, linger, match, most, offset, order, path, `protocol`, reason, `return`, revision, select, session,
         since, state, sub, time, timer, token
     case ttl, until, version, `where`
 
@@ -56,8 +56,8 @@ package enum Operation: Hashable, CaseIterable, Sendable {
     /// The daemon that is asked does it: it reads, or is about a connection or this daemon. `revert` and `reload` need what
     /// is not in the request.
     package enum Local: String, CaseIterable, Sendable {
-        case ping, get, hello, stores, types, subscribe, unsubscribe, sync, history, revert, stats, reload
-        case timers, cluster, clients, kick
+        case ping, get, hello, stores, types, subscribe, unsubscribe, sync, history, blame, samples, revert, stats
+        case reload, timers, cluster, clients, kick
     }
 
     package static let allCases = Command.allCases.map(Self.command) + Local.allCases.map(Self.local)
@@ -75,7 +75,8 @@ package enum Operation: Hashable, CaseIterable, Sendable {
 
     // By `cluster` one may ask the daemon to leave.
     private static let reads: Set<Operation> = [
-        .local(.get), .local(.stores), .local(.types), .local(.history), .local(.subscribe),
+        .local(.get), .local(.stores), .local(.types), .local(.history), .local(.blame), .local(.samples),
+        .local(.subscribe),
         .local(.unsubscribe), .local(.sync), .local(.stats), .local(.ping), .local(.timers), .local(.clients),
     ]
 
@@ -106,7 +107,10 @@ package enum Operation: Hashable, CaseIterable, Sendable {
         .local(.subscribe): MemberSet(
             .store, .type, .match, .where, .select, .format, .initial, .since, .epoch, .cause, .actions),
         .local(.unsubscribe): MemberSet(.sub),
-        .local(.history): MemberSet(.since, .time, .until, .limit, .type, .store),
+        .local(.history): MemberSet(
+            .since, .time, .until, .order, .limit, .type, .store, .by, .action, .where),
+        .local(.blame): MemberSet(.store, .path, .revision, .time),
+        .local(.samples): MemberSet(.store, .path, .since, .time, .until, .most),
         .local(.revert): MemberSet(.store, .revision, .if, .ifRevision),
         .local(.timers): MemberSet(.match, .limit, .after),
         .local(.reload): MemberSet(.dryRun),

@@ -72,6 +72,9 @@ package struct DaemonLimits: Sendable, Equatable {
     static let stuckMilliseconds = 1000
     /// The most commits that one reply to `history` lists.
     package static let history = 1000
+    /// The longest text by which `history` looks commits up, in bytes: names are no longer.
+    static let historyText = 256
+    static let authors = 8
     /// The most timers that one reply lists.
     package static let timersListed = 1000
     /// Action subscriptions of one connection: their events can't be merged.

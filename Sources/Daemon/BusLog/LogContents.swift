@@ -100,6 +100,13 @@ final class LogContents {
         return after
     }
 
+    /// The digest of a group as the file has it; nil if there is no such group.
+    func digest(of number: Int) throws(LogFailure) -> String? {
+        rows.bind(1, number)
+        defer { rows.reset() }
+        return try rows.next() && rows.integer(0) == number ? rows.text(5) : nil
+    }
+
     /// The number behind the groups from a number on that together have no more entries than so many bytes: behind one at
     /// least, and not after `last`.
     func end(from number: Int, within bytes: Int, notAfter last: Int) throws(LogFailure) -> Int {
@@ -165,16 +172,18 @@ final class LogContents {
 
     /// Calls `body` with each group from a number on, in order, each compared with its digest and the previous one.
     ///
-    /// - Parameter body: Returns false to end it.
+    /// - Parameters:
+    ///   - isOne: Only the first will be needed, so no others are read along with it.
+    ///   - body: Returns false to end it.
     /// - Throws: `damaged` at the first group that is not whole or does not follow; `lost` if
     ///   some were trimmed meanwhile.
     func forEachGroup(
-        from number: Int, _ body: (Group) throws(LogFailure) -> Bool
+        from number: Int, isOne: Bool = false, _ body: (Group) throws(LogFailure) -> Bool
     ) throws(LogFailure) {
         var next = number
         var revision: Int?
         while true {
-            let batch = try read(from: next)
+            let batch = try read(from: next, within: isOne ? 1 : Self.batch)
             if batch.isEmpty { return }
             for row in batch {
                 guard row.number == next else { throw try gap(at: next) }
@@ -200,13 +209,13 @@ final class LogContents {
         }
     }
 
-    private func read(from number: Int) throws(LogFailure) -> [Row] {
+    private func read(from number: Int, within bytes: Int) throws(LogFailure) -> [Row] {
         room.removeAll(keepingCapacity: true)
         var batch: [Row] = []
         rows.bind(1, number)
         defer { rows.reset() }
         do {
-            while room.count < Self.batch, try rows.next() {
+            while room.count < bytes, try rows.next() {
                 let start = room.count
                 room.append(contentsOf: rows.bytes(6))
                 batch.append(

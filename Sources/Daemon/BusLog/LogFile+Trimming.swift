@@ -48,7 +48,10 @@ extension LogFile {
         guard last > numbers.lowerBound else { return false }
         let most = numbers.lowerBound + min(last - numbers.lowerBound, budget)
         let step = try contents.end(from: numbers.lowerBound, within: bytes, notAfter: most)
-        try write("DELETE FROM groups WHERE number < \(step)")
+        let hasIndex = try IndexSchema.isThere(in: database)
+        try write(
+            "DELETE FROM groups WHERE number < \(step)"
+                + (hasIndex ? "; DELETE FROM index_blocks WHERE first < \(step) AND last < \(step)" : ""))
         return step < last
     }
 

@@ -5,8 +5,10 @@
 package final class LogReader {
     /// The path as given, for failures.
     package let path: String
-    private let database: Database
+    let database: Database
     let contents: LogContents
+    /// Reads blocks of the index, once one was looked for.
+    var blocks: Statement?
 
     /// - Parameter vfs: Another storage than the file system's, by its name in SQLite.
     /// - Throws: `notALog` also when there is no file.

@@ -31,6 +31,7 @@ enum Schema {
         CREATE TABLE snapshot_parts( -- counted from 0; without a row in snapshots they do not count
             revision INTEGER, part INTEGER, records TEXT NOT NULL,
             PRIMARY KEY(revision, part)) WITHOUT ROWID;
+        \(IndexSchema.create);
         CREATE VIEW commits AS -- SELECT * FROM commits WHERE first <= 43 AND last >= 43 is fast
             SELECT json_extract(value, '$.revision') AS revision,
                 ifnull(json_extract(value, '$.times'), 1) AS times,

@@ -16,11 +16,14 @@ package struct CommandContext {
     package var calendar: LocalCalendar
     /// The name of a user of this machine.
     package var userName: @Sendable (Int) -> String?
+    /// The number of a user of this machine.
+    package var userNumber: @Sendable (String) -> Int?
 
     package init(
         environment: [String: String], input: Int32, output: Channel, messages: Channel,
         now: @escaping () -> Int = CommandContext.systemTime, calendar: LocalCalendar = .system,
-        userName: @escaping @Sendable (Int) -> String? = { _ in nil }
+        userName: @escaping @Sendable (Int) -> String? = { _ in nil },
+        userNumber: @escaping @Sendable (String) -> Int? = { _ in nil }
     ) {
         self.environment = environment
         self.input = input
@@ -29,6 +32,7 @@ package struct CommandContext {
         self.now = now
         self.calendar = calendar
         self.userName = userName
+        self.userNumber = userNumber
     }
 
     /// The context of this process.
@@ -36,7 +40,8 @@ package struct CommandContext {
         CommandContext(
             environment: processEnvironment(), input: STDIN_FILENO,
             output: Channel(descriptor: STDOUT_FILENO),
-            messages: Channel(descriptor: STDERR_FILENO), userName: AccountTable.name)
+            messages: Channel(descriptor: STDERR_FILENO), userName: AccountTable.name,
+            userNumber: { AccountTable.lookUp($0).uid })
     }
 
     package static func systemTime() -> Int { SystemClock.milliseconds }
@@ -74,13 +79,17 @@ package struct CommandSession {
     /// The names of the users of the machine where the bus is; empty when that is another one.
     package let users: UserNames
 
-    package init(options: GlobalOptions, context: CommandContext) {
+    /// When the command must be done; nil for one that goes on as long as somebody wants.
+    private let end: Deadline?
+
+    package init(options: GlobalOptions, context: CommandContext, isOpenEnded: Bool = true) {
         self.options = options
+        end = isOpenEnded ? nil : Deadline(after: options.timeout.duration)
         self.context = context
         console = Console(context: context, options: options)
         let addresses = try? BusAddress.list(options.address, environment: context.environment)
         let isHere = addresses?.contains(where: \.isRemote) == false
-        users = isHere ? UserNames(lookUp: context.userName) : .none
+        users = isHere ? UserNames(lookUp: context.userName, lookUpNumber: context.userNumber) : .none
     }
 
     /// Where the bus may be, in the order in which that is tried.
@@ -89,7 +98,7 @@ package struct CommandSession {
     }
 
     /// When the reply to a request sent now must have come.
-    package var replyDeadline: Deadline { Deadline(after: options.timeout.duration) }
+    package var replyDeadline: Deadline { end ?? Deadline(after: options.timeout.duration) }
 
     package func connect(until deadline: Deadline? = nil) throws -> BusConnection {
         let addresses = try addresses()

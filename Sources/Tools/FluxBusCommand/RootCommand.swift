@@ -59,11 +59,16 @@ package struct RootCommand: ParsableCommand {
 /// the same code.
 package protocol BusCommand: ParsableCommand {
     var options: GlobalOptions { get }
+    /// Whether it goes on as long as somebody wants, or as there is something to carry over: then `--timeout` is of each
+    /// exchange with the bus, and else of the whole command.
+    var isOpenEnded: Bool { get }
     /// Does the work. Throws `CommandFailure` or `BusError`; a status other than success may also be returned.
     func perform(in session: CommandSession) throws -> CommandStatus
 }
 
 extension BusCommand {
+    package var isOpenEnded: Bool { false }
+
     package func run() throws {
         let status = end(in: .process())
         if status != CommandStatus.success.rawValue { throw ExitCode(status) }
@@ -76,7 +81,7 @@ extension BusCommand {
 
     /// The same, where the status may be that of a program that it ran.
     private func end(in context: CommandContext) -> Int32 {
-        let session = CommandSession(options: options, context: context)
+        let session = CommandSession(options: options, context: context, isOpenEnded: isOpenEnded)
         do {
             let status = try perform(in: session)
             try session.console.flush()

@@ -85,19 +85,68 @@ package final class MemoryLog: PastSource {
     package func forEachGroup(
         after revision: Int, _ body: (PastGroup) throws(PastFailure) -> Bool
     ) throws(PastFailure) {
-        for group in groups where group.last > revision || group.first > group.last {
+        for (index, group) in groups.enumerated() where group.last > revision || group.first > group.last {
             if group.last < revision { continue }
-            var failure: PastFailure?
-            var goesOn = true
-            group.entries.withUnsafeBytes { bytes in
-                do throws(PastFailure) {
-                    goesOn = try body(PastGroup(first: group.first, last: group.last, entries: bytes))
-                } catch {
-                    failure = error
-                }
-            }
-            if let failure { throw failure }
-            if !goesOn { return }
+            if try !visit(index, body) { return }
         }
+    }
+
+    package func forEachGroup(
+        from number: Int, isOne: Bool, _ body: (PastGroup) throws(PastFailure) -> Bool
+    ) throws(PastFailure) {
+        for index in groups.indices where index + firstNumber >= number {
+            if try !visit(index, body) { return }
+        }
+    }
+
+    private func visit(
+        _ index: Int, _ body: (PastGroup) throws(PastFailure) -> Bool
+    ) throws(PastFailure) -> Bool {
+        let group = groups[index]
+        return try group.entries.withUnsafeBytes { bytes in
+            Result { () throws(PastFailure) in
+                try body(
+                    PastGroup(
+                        number: index + firstNumber, first: group.first, last: group.last, entries: bytes))
+            }
+        }.get()
+    }
+
+    private var firstNumber: Int { forgotten.groups.count + 1 }
+
+    package func groupNumbers() throws(PastFailure) -> ClosedRange<Int>? {
+        groups.isEmpty ? nil : firstNumber...(firstNumber + groups.count - 1)
+    }
+
+    package func group(after revision: Int) throws(PastFailure) -> Int {
+        firstNumber + (groups.firstIndex { $0.last > revision || $0.first > revision } ?? groups.count)
+    }
+
+    // MARK: - The index
+
+    /// How many groups a block of its index has: so few that tests have several, and a rest that is scanned. Nil: none.
+    package var indexed: Int? = 3
+
+    package func indexedGroups() throws(PastFailure) -> [ClosedRange<Int>] {
+        guard let indexed, let all = try groupNumbers() else { return [] }
+        var blocks: [ClosedRange<Int>] = []
+        var first = 1
+        while first + indexed - 1 <= all.upperBound {
+            if first >= all.lowerBound { blocks.append(first...(first + indexed - 1)) }
+            first += indexed
+        }
+        return blocks
+    }
+
+    package func indexBlock(
+        of groups: ClosedRange<Int>
+    ) throws(PastFailure) -> (terms: [UInt8], lists: [UInt8])? {
+        var block = IndexBlockWriter(from: groups.lowerBound)
+        try forEachGroup(from: groups.lowerBound, isOne: false) { group in
+            if group.number <= groups.upperBound { block.add(group) }
+            return group.number < groups.upperBound
+        }
+        let (_, terms, lists) = block.block()
+        return (terms, lists)
     }
 }

@@ -38,6 +38,10 @@ package enum SampleRequests {
         #"{"op":"subscribe","id":38,"type":"note","where":"count > 1","select":["/value"]}"#,
         #"{"op":"drop","id":39,"type":"note","where":"count > 300 && store != 'note/b'","key":"k5"}"#,
         #"{"op":"dispatch","id":40,"actions":[{"op":"drop","type":"note","where":{">":[{"var":"count"},300]}},{"type":"note","action":"add"}]}"#,
+        #"{"op":"history","id":41,"order":"newest","by":"1","action":"add","store":"note/a","where":"by > 0","limit":2}"#,
+        #"{"op":"blame","id":42,"store":"note/a","path":"/count","revision":3}"#,
+        #"{"op":"blame","id":43,"store":"note/a","time":1795000000}"#,
+        #"{"op":"samples","id":44,"store":"note/a","path":"/count","since":0,"until":4,"most":2}"#,
         #"{"op":"stats","id":16}"#, #"{"op":"ping","id":17}"#, #"{"op":"reload","id":18}"#,
     ]
 }

@@ -35,7 +35,8 @@ struct CommandRun {
         environment["FLUXBUS_TOKEN"] = token
         let context = CommandContext(
             environment: environment, input: ends[0], output: output, messages: messages,
-            now: { now }, calendar: calendar, userName: { names[$0] })
+            now: { now }, calendar: calendar, userName: { names[$0] },
+            userNumber: { name in names.first { $0.value == name }?.key })
         let command = try #require(try RootCommand.parseAsRoot(arguments) as? any BusCommand)
         status = command.execute(in: context)
         self.output = given == nil ? output.text : ""

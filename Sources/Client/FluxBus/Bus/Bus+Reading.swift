@@ -69,18 +69,55 @@ extension Bus {
             .array ?? []
     }
 
-    /// Commits of the past, oldest first: those after `since` up to `until`. `next` is the
-    /// `since` of the following page.
+    /// Commits of the past: those after `since` up to `until`, from the oldest on, or from the newest back. `next` is the
+    /// `since` of the following page, with the newest first its `until`; nil at the end.
+    ///
+    /// - Parameters:
+    ///   - author: A value that `by` has, as a user id, a user, a token or a unit; `daemon` for the bus itself.
+    ///   - action: An action's name, or `create`, `drop`, `revert`, `reload`, `schedule`, `cancel`.
+    ///   - condition: What has to hold for the payload: a text, or an object of JsonLogic.
     public nonisolated(nonsending) func history(
-        since: Int? = nil, until: Int? = nil, limit: Int? = nil, of pattern: StorePattern? = nil,
-        timeout: TimeLimit = .standard
+        since: Int? = nil, until: Int? = nil, newestFirst: Bool = false, limit: Int? = nil,
+        of pattern: StorePattern? = nil, by author: String? = nil, action: String? = nil,
+        where condition: JSON? = nil, timeout: TimeLimit = .standard
     ) async throws(BusError) -> (commits: [JSON], next: Int?) {
         var request = BusRequest(
             "history",
-            ["since": since.map(JSON.int), "until": until.map(JSON.int), "limit": limit.map(JSON.int)])
+            [
+                "since": since.map(JSON.int), "until": until.map(JSON.int), "limit": limit.map(JSON.int),
+                "order": newestFirst ? "newest" : nil, "by": author.map(JSON.string),
+                "action": action.map(JSON.string), "where": condition,
+            ])
         if let member = pattern?.member { request.set(member.name, member.value) }
         let reply = try await self.request(request, timeout: timeout)
         return (reply["commits"]?.array ?? [], reply["next"]?.int)
+    }
+
+    /// Which commits last changed the part of a store's state at a JSON Pointer, or each of its members, now or as of a revision: each
+    /// an object with `path`, `value`, and, unless it is as old as the log, the `commit` and the `old` value. Throws
+    /// `unknown_store`.
+    public nonisolated(nonsending) func blame(
+        _ store: String, path: String? = nil, at revision: Int? = nil, timeout: TimeLimit = .standard
+    ) async throws(BusError) -> [JSON] {
+        let request = BusRequest(
+            "blame",
+            ["store": .string(store), "path": path.map(JSON.string), "revision": revision.map(JSON.int)])
+        return try await self.request(request, timeout: timeout)["values"]?.array ?? []
+    }
+
+    /// What the part of a store's state at a JSON Pointer was over time, at most so many values: the first as it was at `since`, then
+    /// each change, or, where there are more, one for each step of time in which it changed, with the `least` and the `most`.
+    public nonisolated(nonsending) func samples(
+        _ store: String, path: String, since: Int? = nil, until: Int? = nil, most: Int? = nil,
+        timeout: TimeLimit = .standard
+    ) async throws(BusError) -> [JSON] {
+        let request = BusRequest(
+            "samples",
+            [
+                "store": .string(store), "path": .string(path), "since": since.map(JSON.int),
+                "until": until.map(JSON.int), "most": most.map(JSON.int),
+            ])
+        return try await self.request(request, timeout: timeout)["samples"]?.array ?? []
     }
 
     /// Returns when every event up to the returned revision has been delivered.

@@ -22,7 +22,7 @@ LONGEST_LINE = 64 << 20
 WINDOW = 10_000
 #: Operations that carry a key, and those that only read or are the same when done twice.
 KEYED = frozenset("dispatch create drop cancel".split())
-REPEATABLE = frozenset("get stores types history sync ping stats timers will clients unsubscribe dispatch".split())
+REPEATABLE = frozenset("get stores types history blame samples sync ping stats timers will clients unsubscribe dispatch".split())
 
 Done = Callable[[JSON, "BusError | None"], object]
 IsWanted = Callable[[], bool]

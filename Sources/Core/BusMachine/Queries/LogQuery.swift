@@ -4,8 +4,12 @@ import BusLogic
 /// A question that only the log can answer, because the state machine holds the present only.
 package struct LogQuery: Sendable {
     package enum Subject: Sendable {
-        /// Commits after `since` up to `until`, those that concern a type or a store, as far as `view` shows them; nil: all.
-        case history(since: PastPoint?, until: Int, limit: Int, HistorySubject?, view: Grants?)
+        /// Commits of a range, those that somebody wants to see, as far as `view` shows them; nil: all.
+        case history(HistoryRange, limit: Int, HistoryWish, view: Grants?)
+        /// The commits that last changed parts of a store's state, of all its members where none are named.
+        case blame(StoreQuestion, [JSONPointer]?, at: PastPoint)
+        /// The values of a part over time, at most so many.
+        case samples(StoreQuestion, JSONPointer, HistoryRange, most: Int)
         /// The answer that a `get` would have had at that point.
         case stores(PastPoint, StoreSelection)
         /// The definitions at that point: of one type, or of all.
@@ -43,6 +47,40 @@ package struct LogQuery: Sendable {
     }
 }
 
+/// Commits after one point up to another, from the oldest or from the newest on.
+package struct HistoryRange: Sendable {
+    /// Nil: from the oldest that are kept.
+    package let since: PastPoint?
+    package let until: PastPoint
+    package let isNewestFirst: Bool
+
+    package init(since: PastPoint?, until: PastPoint, newestFirst: Bool = false) {
+        (self.since, self.until, isNewestFirst) = (since, until, newestFirst)
+    }
+
+    /// Whether it begins at a time.
+    package var isByTime: Bool {
+        if case .time = isNewestFirst ? until : since { true } else { false }
+    }
+}
+
+/// Which commits somebody wants to see; nil: whatever it is.
+package struct HistoryWish: Sendable {
+    package let subject: HistorySubject?
+    /// The values of which `by` has one.
+    package let by: [String]?
+    /// What was done: an action's name, or `create`, `drop`, `revert`, `reload`, `schedule`, `cancel`, `timer`.
+    package let action: String?
+    /// What holds for the payload.
+    package let condition: StoreFilter?
+
+    package init(
+        subject: HistorySubject? = nil, by: [String]? = nil, action: String? = nil, condition: StoreFilter? = nil
+    ) {
+        (self.subject, self.by, self.action, self.condition) = (subject, by, action, condition)
+    }
+}
+
 /// The type or the store whose history somebody asks for.
 package struct HistorySubject: Sendable {
     package let type: String
@@ -55,6 +93,20 @@ package struct HistorySubject: Sendable {
 
     package init(type: String, store: String?, actions: [String]?, sources: [HistorySubject] = []) {
         (self.type, self.store, self.actions, self.sources) = (type, store, actions, sources)
+    }
+}
+
+/// A store about whose past somebody asks.
+package struct StoreQuestion: Sendable {
+    package let store: String
+    package let subject: HistorySubject
+    /// Its type as it is now; nil where that does not tell which actions change what.
+    package let type: DeclaredType?
+    /// Who asks; nil: one who may see everything.
+    package let view: Grants?
+
+    package init(store: String, subject: HistorySubject, type: DeclaredType?, view: Grants?) {
+        (self.store, self.subject, self.type, self.view) = (store, subject, type, view)
     }
 }
 

@@ -9,30 +9,76 @@ extension Engine {
     /// Reads the commits of the past.
     func history(_ connection: Connection) throws(RequestError) {
         try admission.requireLog()
-        let since = try requestedStart()
-        let until = try request.integer(.until)
         let limit = try request.integer(.limit, least: 1) ?? 100
         guard limit <= DaemonLimits.history else {
             throw .invalid(
                 "limit", "A reply tells at most \(DaemonLimits.history) commits; ask for more with `since`.")
         }
-        var subject: HistorySubject?
-        if request.present.contains(.type) {
-            guard Names.isTypeName(request.type) else { _ = try machine.requireType(request.type); return }
-            subject = historySubject(String(decoding: request.type, as: UTF8.self))
-        }
+        let range = try requestedRange()
+        let wish = HistoryWish(
+            subject: try requestedSubject(connection), by: try requestedAuthors(),
+            action: requestedAction, condition: try machine.requestedFilter(in: request))
+        clock.work += Work.conditionByte * machine.plan.conditionCache.takeCompiledBytes()
+        let view = connection.access.grants.flatMap { $0.knowsEverything ? nil : $0 }
+        ask(.history(range, limit: limit, wish, view: view), connection)
+    }
+
+    /// The type or the store that a request for commits is about; nil: any.
+    private func requestedSubject(_ connection: Connection) throws(RequestError) -> HistorySubject? {
         if request.present.contains(.store) {
             _ = try machine.requireAddress(request.store)
-            guard subject == nil else { throw .invalid("type", "Give one of `type` and `store`, not both.") }
+            guard !request.present.contains(.type) else {
+                throw .invalid("type", "Give one of `type` and `store`, not both.")
+            }
             try commands.require(.history, ofStoreIn: connection.access.grants, "read the history of")
             let store = String(decoding: request.store, as: UTF8.self)
-            subject = historySubject(String(store.prefix { $0 != "/" }), store)
+            return historySubject(String(store.prefix { $0 != "/" }), store)
         }
+        guard request.present.contains(.type) else { return nil }
+        guard Names.isTypeName(request.type) else {
+            _ = try machine.requireType(request.type)
+            return nil
+        }
+        return historySubject(String(decoding: request.type, as: UTF8.self))
+    }
+
+    /// The commits that a request wants to see: from the oldest on, after `since` or `time`, or from the newest back, from
+    /// `until` or `time`.
+    private func requestedRange() throws(RequestError) -> HistoryRange {
+        let order = try request.string(.order) ?? "oldest"
+        guard ["oldest", "newest"].contains(order) else {
+            throw .invalid("order", "`order` is \"oldest\" or \"newest\": what comes first.")
+        }
+        var since = try request.integer(.since).map { PastPoint.revision($0) }
         // Commits made while the answer is looked up are not part of it.
-        let last = min(until ?? machine.revision, machine.revision)
-        let view = connection.access.grants.flatMap { $0.knowsEverything ? nil : $0 }
-        ask(
-            .history(since: since, until: last, limit: limit, subject, view: view), connection)
+        var until = PastPoint.revision(min(try request.integer(.until) ?? machine.revision, machine.revision))
+        if let time = try request.time(.time) {
+            let other = order == "oldest" ? Member.since : .until
+            guard !request.present.contains(other) else {
+                throw .invalid("time", "Give one of `\(other)` and `time`, not both.")
+            }
+            if other == .since { since = .time(time) } else { until = .time(time) }
+        }
+        return HistoryRange(since: since, until: until, newestFirst: order == "newest")
+    }
+
+    /// Who made the commits that a request wants to see: a text, or several.
+    private func requestedAuthors() throws(RequestError) -> [String]? {
+        guard let value = request.value(.by) else { return nil }
+        let texts = (value.array ?? [value]).compactMap(\.string)
+        guard texts.count == value.array?.count ?? 1, 1...DaemonLimits.authors ~= texts.count,
+            texts.allSatisfy({ 1...DaemonLimits.historyText ~= $0.utf8.count })
+        else {
+            throw .invalid(
+                "by",
+                "`by` is a text of 1 to \(DaemonLimits.historyText) bytes, or a list of at most \(DaemonLimits.authors)."
+            )
+        }
+        return texts
+    }
+
+    private var requestedAction: String? {
+        request.present.contains(.action) ? String(decoding: request.action, as: UTF8.self) : nil
     }
 
     private func historySubject(_ type: String, _ store: String? = nil) -> HistorySubject {
@@ -42,15 +88,53 @@ extension Engine {
             sources: (known?.view?.sources ?? []).map { historySubject($0) })
     }
 
-    /// Where the commits begin that a request wants to see; nil for the oldest that are kept.
-    private func requestedStart() throws(RequestError) -> PastPoint? {
-        guard let time = try request.time(.time) else {
-            return try request.integer(.since).map { .revision($0) }
+    /// Which commits last changed a part of a store's state, or each of its members.
+    func blame(_ connection: Connection) throws(RequestError) {
+        let path = try requestedPath()
+        let past = try requestedPast(connection.access.grants)
+        let question = try storeQuestion(connection, isPast: past != nil)
+        ask(.blame(question, path.map { [$0] }, at: past ?? .revision(machine.revision)), connection)
+    }
+
+    /// The values of a part of a store's state over time.
+    func samples(_ connection: Connection) throws(RequestError) {
+        guard let path = try requestedPath() else {
+            throw .invalid("path", "Say in `path` which part of the state, as in \"/target\".")
         }
-        guard !request.present.contains(.since) else {
-            throw .invalid("time", "Give one of `since` and `time`, not both.")
+        let most = try request.integer(.most, least: 1) ?? 100
+        guard most <= DaemonLimits.history else {
+            throw .invalid("most", "A reply has at most \(DaemonLimits.history) samples; ask for a shorter time.")
         }
-        return .time(time)
+        let range = try requestedRange()
+        let question = try storeQuestion(connection, isPast: true)
+        ask(.samples(question, path, range, most: most), connection)
+    }
+
+    /// The store about whose past a request asks.
+    private func storeQuestion(
+        _ connection: Connection, isPast: Bool
+    ) throws(RequestError) -> StoreQuestion {
+        try admission.requireLog()
+        guard request.present.contains(.store) else {
+            throw .invalid("store", "Say in `store` whose past is meant.")
+        }
+        let (grants, subject) = (connection.access.grants, try requestedSubject(connection)!)
+        if !isPast { _ = try machine.requireStore(request.store) }
+        let known = machine.types.first { UTF8Order.equal($0.name, subject.type) }
+        return StoreQuestion(
+            store: subject.store!, subject: subject, type: known?.type as? DeclaredType,
+            view: grants.flatMap { $0.knowsEverything ? nil : $0 })
+    }
+
+    /// The part of a state that a request names; nil without one.
+    private func requestedPath() throws(RequestError) -> JSONPointer? {
+        guard let text = try request.string(.path) else { return nil }
+        guard text.utf8.count <= DaemonLimits.pointerBytes, let path = try? JSONPointer(text) else {
+            throw .invalid(
+                "path",
+                "`path` is a JSON Pointer of at most \(DaemonLimits.pointerBytes) bytes, such as \"/target\".")
+        }
+        return path
     }
 
     /// The point of the past that a request names; nil for the present.

@@ -60,6 +60,8 @@ extension Engine {
         case .kick: try kick(connection)
         case .reload: try reload(connection)
         case .history: try history(connection)
+        case .blame: try blame(connection)
+        case .samples: try samples(connection)
         case .revert: try revert(connection)
         case .timers: try listTimers(connection)
         case .cluster: try askCluster(connection)

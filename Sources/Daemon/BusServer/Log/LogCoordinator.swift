@@ -14,6 +14,7 @@ final class LogCoordinator {
     let mailbox: LogMailbox
     private let writer: LogWriter
     private let snapshots: Snapshots
+    private let indexer: Indexer
     private let past: PastReader
     private let rewinder: Rewinder
     private let recipe: Snapshots.Recipe
@@ -41,6 +42,8 @@ final class LogCoordinator {
     private let hasCode: Bool
     private var lastSnapshot: (revision: Int, bytes: Int)
     private var bytesSince = 0
+    /// What was written since the index was last told to go on.
+    private var unindexed = (commits: 0, bytes: 0)
     /// How many changes the engine counted when the last snapshot became due.
     private var changesBefore: Int
     private var isTakingSnapshot = false
@@ -70,8 +73,10 @@ final class LogCoordinator {
         self.hasCode = hasCode
         changesBefore = engine.changeCount
         snapshots = Snapshots(writer, mailbox, settings.retain)
+        indexer = Indexer(writer, recipe.ending)
         past = PastReader(writer.file.path, recipe, mailbox, limits: limits)
         rewinder = Rewinder(writer.file.path, recipe.replayer, mailbox)
+        indexer.catchUp()
     }
 
     // MARK: - Turns
@@ -86,6 +91,8 @@ final class LogCoordinator {
         isWriting = true
         engine.statistics.timings.group.record(group.last - group.first + 1)
         bytesSince += group.entries.count
+        unindexed.commits += group.last - group.first + 1
+        unindexed.bytes += group.entries.count
         sharedInFlight = group.shared
         if let standIn, group.entries.count <= LoopLimits.writtenAtOnce,
             group.last - group.first < LoopLimits.commitsAtOnce
@@ -136,6 +143,7 @@ final class LogCoordinator {
             engine.confirmBatch()
             if let shared = sharedInFlight { noteStored?(shared.place, shared.bytes.count) }
             askWaiting()
+            considerIndex()
             considerSnapshot()
         case .notWritten(let failure):
             isWriting = false
@@ -164,6 +172,14 @@ final class LogCoordinator {
         let ready = waiting.filter { $0.needed <= engine.durableRevision }
         waiting.removeAll { $0.needed <= engine.durableRevision }
         for question in ready { past.ask(question) }
+    }
+
+    private func considerIndex() {
+        guard
+            unindexed.commits >= IndexBlockWriter.fullEntries || unindexed.bytes >= IndexBlockWriter.fullBytes
+        else { return }
+        unindexed = (0, 0)
+        indexer.catchUp()
     }
 
     private func considerSnapshot() {
@@ -254,6 +270,7 @@ final class LogCoordinator {
         // A snapshot under way may have far to go, and the present bus makes a newer one at once.
         recipe.ending.begin()
         snapshots.drain()
+        indexer.drain()
         past.drain()
         let isDue =
             engine.revision - lastSnapshot.revision > (hasCode ? 0 : 1000) || bytesSince > 1 << 20

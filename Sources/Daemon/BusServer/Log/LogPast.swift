@@ -16,47 +16,89 @@ package struct LogPast: PastSource {
     }
 
     package func snapshots() throws(PastFailure) -> [Int] {
-        do throws(LogFailure) {
-            return try reader.snapshots().map(\.revision).sorted()
-        } catch {
-            throw PastFailure(error)
-        }
+        try read { (reader) throws(LogFailure) in try reader.snapshots().map(\.revision).sorted() }
     }
 
     package func snapshot(_ revision: Int) throws(PastFailure) -> [UInt8] {
-        do throws(LogFailure) {
-            return try reader.snapshot(revision)
-        } catch {
-            throw PastFailure(error)
-        }
+        try read { (reader) throws(LogFailure) in try reader.snapshot(revision) }
     }
 
     package func forEachGroup(
         after revision: Int, _ body: (PastGroup) throws(PastFailure) -> Bool
     ) throws(PastFailure) {
+        try visit(body, from: nil, after: revision)
+    }
+
+    package func groupNumbers() throws(PastFailure) -> ClosedRange<Int>? {
+        try read { (reader) throws(LogFailure) in try reader.groupNumbers() }
+    }
+
+    package func group(after revision: Int) throws(PastFailure) -> Int {
+        try read { (reader) throws(LogFailure) in try reader.group(after: revision) }
+    }
+
+    package func forEachGroup(
+        from number: Int, isOne: Bool, _ body: (PastGroup) throws(PastFailure) -> Bool
+    ) throws(PastFailure) {
+        try visit(body, from: number, isOne: isOne)
+    }
+
+    package func indexedGroups() throws(PastFailure) -> [ClosedRange<Int>] {
+        try undamaged { (reader) throws(LogFailure) in try reader.indexedGroups() } ?? []
+    }
+
+    package func indexBlock(
+        of groups: ClosedRange<Int>
+    ) throws(PastFailure) -> (terms: [UInt8], lists: [UInt8])? {
+        try undamaged { (reader) throws(LogFailure) in try reader.indexBlock(of: groups) }?
+            .map { ($0.terms, $0.lists) }
+    }
+
+    package func lastRevision(by time: Int) throws(PastFailure) -> Int {
+        try read { (reader) throws(LogFailure) in try reader.lastRevision(by: time) }
+    }
+
+    private func read<Value>(
+        _ body: (LogReader) throws(LogFailure) -> Value
+    ) throws(PastFailure) -> Value {
+        do throws(LogFailure) { return try body(reader) } catch { throw PastFailure(error) }
+    }
+
+    /// Nil where it is damaged: what the index does not tell is found without it.
+    private func undamaged<Value>(
+        _ body: (LogReader) throws(LogFailure) -> Value
+    ) throws(PastFailure) -> Value? {
+        do throws(LogFailure) { return try body(reader) } catch {
+            if error.kind == .damaged { return nil }
+            throw PastFailure(error)
+        }
+    }
+
+    private func visit(
+        _ body: (PastGroup) throws(PastFailure) -> Bool, from number: Int?, after revision: Int = 0,
+        isOne: Bool = false
+    ) throws(PastFailure) {
         var failure: PastFailure?
+        func visit(_ group: Group) -> Bool {
+            do throws(PastFailure) {
+                return try body(
+                    PastGroup(
+                        number: group.number, first: group.first, last: group.last, entries: group.entries))
+            } catch {
+                failure = error
+                return false
+            }
+        }
         do throws(LogFailure) {
-            try reader.forEachGroup(after: revision) { (group) throws(LogFailure) in
-                do throws(PastFailure) {
-                    return try body(
-                        PastGroup(first: group.first, last: group.last, entries: group.entries))
-                } catch {
-                    failure = error
-                    return false
-                }
+            if let number {
+                try reader.forEachGroup(from: number, isOne: isOne, visit)
+            } else {
+                try reader.forEachGroup(after: revision, visit)
             }
         } catch {
             throw PastFailure(error)
         }
         if let failure { throw failure }
-    }
-
-    package func lastRevision(by time: Int) throws(PastFailure) -> Int {
-        do throws(LogFailure) {
-            return try reader.lastRevision(by: time)
-        } catch {
-            throw PastFailure(error)
-        }
     }
 }
 

@@ -155,7 +155,7 @@ final class PastReader: Sendable {
     func ask(_ question: LogQuery) {
         switch question.subject {
         case .history, .entries: pages.ask(question)
-        case .stores, .types, .state: states.ask(question)
+        case .stores, .types, .state, .blame, .samples: states.ask(question)
         }
     }
 

@@ -43,6 +43,7 @@ package struct LockCommand: BusCommand {
     package var command: [String] = []
 
     @OptionGroup package var options: GlobalOptions
+    package var isOpenEnded: Bool { true }
 
     package init() {}
 

@@ -72,6 +72,7 @@ package struct OnCommand: BusCommand {
     package var command: [String] = []
 
     @OptionGroup package var options: GlobalOptions
+    package var isOpenEnded: Bool { true }
 
     package init() {}
 

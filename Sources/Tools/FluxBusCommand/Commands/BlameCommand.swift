@@ -45,23 +45,41 @@ package struct BlameCommand: BusCommand {
     /// A longer action would push the values off the screen; for a single value it is shown in full.
     private static let widestAction = 48
 
+    /// What the bus says of one part.
+    private struct Finding {
+        let path: JSONPointer
+        /// The part now; nil where there is none.
+        let value: JSON?
+        /// The commit that changed it last; nil when that is older than the log.
+        let commit: JSON?
+        /// The part before that commit; nil where there was none.
+        let old: JSON?
+    }
+
     package func perform(in session: CommandSession) throws -> CommandStatus {
         let connection = try session.connect()
         let newest = try HistoryReader(session, connection).newest()
-        var blame = Blame(session, connection, store: store)
-        let pointer = try path.map { try JSONPointer($0) }
-        let findings = try blame.findings(
-            for: pointer, at: at.resolved(on: connection, in: session, newest: newest))
+        let revision = try at.resolved(on: connection, in: session, newest: newest)
+        let reply = try session.ask(
+            BusRequest(
+                "blame",
+                ["store": .string(store), "path": path.map(JSON.string), "revision": .int(revision)]),
+            on: connection)
+        let floor = reply["oldest"]?.int ?? 0
+        let findings = try (reply["values"]?.array ?? []).map { value in
+            Finding(
+                path: try JSONPointer(value["path"]?.string ?? ""), value: value["value"],
+                commit: value["commit"], old: value["old"])
+        }
         if let path, let finding = findings.first, finding.value == nil, finding.commit == nil {
             throw CommandFailure(
-                .no,
-                "There is nothing at \(path) of \(store), and has not been since revision \(blame.floor).")
+                .no, "There is nothing at \(path) of \(store), and has not been since revision \(floor).")
         }
-        try show(findings, floor: blame.floor, in: session)
+        try show(findings, floor: floor, in: session)
         return .success
     }
 
-    private func show(_ findings: [Blame.Finding], floor: Int, in session: CommandSession) throws {
+    private func show(_ findings: [Finding], floor: Int, in session: CommandSession) throws {
         let console = session.console
         if console.form == .lines {
             for finding in findings { try console.line(object(finding, floor: floor)) }
@@ -83,7 +101,7 @@ package struct BlameCommand: BusCommand {
         }
     }
 
-    private func showOne(_ finding: Blame.Finding, floor: Int, in session: CommandSession) throws {
+    private func showOne(_ finding: Finding, floor: Int, in session: CommandSession) throws {
         var table = Table()
         let commit = finding.commit ?? .null
         table.add(
@@ -100,12 +118,12 @@ package struct BlameCommand: BusCommand {
         try session.console.table(table)
     }
 
-    private func action(of finding: Blame.Finding) -> String {
+    private func action(of finding: Finding) -> String {
         finding.commit.map { CommitText.summary(of: $0, concerning: store) } ?? "before the log begins"
     }
 
     /// The finding with the commit's own members, except its states, which are no single value.
-    private func object(_ finding: Blame.Finding, floor: Int) -> JSON {
+    private func object(_ finding: Finding, floor: Int) -> JSON {
         var object = finding.commit?.object ?? ["before": .int(floor)]
         object["states"] = nil
         object["store"] = .string(store)

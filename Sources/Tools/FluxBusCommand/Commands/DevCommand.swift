@@ -20,6 +20,7 @@ package struct DevCommand: BusCommand {
     package var directory: String
 
     @OptionGroup package var options: GlobalOptions
+    package var isOpenEnded: Bool { true }
 
     package init() {}
 

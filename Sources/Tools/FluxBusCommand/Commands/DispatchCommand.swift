@@ -66,6 +66,7 @@ package struct DispatchCommand: BusCommand {
     @OptionGroup package var time: DispatchTimeArgument
 
     @OptionGroup package var options: GlobalOptions
+    package var isOpenEnded: Bool { target == "-" }
 
     package init() {}
 

@@ -34,6 +34,7 @@ package struct EffectsTryCommand: BusCommand {
     package var since: RevisionArgument?
 
     @OptionGroup package var options: GlobalOptions
+    package var isOpenEnded: Bool { true }
 
     package init() {}
 

@@ -32,6 +32,7 @@ package struct ExportCommand: BusCommand {
     package var output: String?
 
     @OptionGroup package var options: GlobalOptions
+    package var isOpenEnded: Bool { true }
 
     package init() {}
 
@@ -80,6 +81,7 @@ package struct ImportCommand: BusCommand {
     package var dryRun = false
 
     @OptionGroup package var options: GlobalOptions
+    package var isOpenEnded: Bool { true }
 
     package init() {}
 

@@ -1,5 +1,6 @@
 import ArgumentParser
 import BusJSON
+import BusLogic
 import FluxBus
 
 /// `fluxbus log`: the action log.
@@ -15,12 +16,15 @@ package struct LogCommand: BusCommand {
               fluxbus log counter --since 3 --until 5
               fluxbus log --since '10 minutes ago'
               fluxbus log --by 1000 --action increment
+              fluxbus log counter --where 'by > 5' --newest  the newest first, as far as one reads
               fluxbus log --follow                           and then each commit as it comes
               fluxbus log --json | jq -r '.actions[]?.action'
 
-            --by takes a user's name or id, a process id, the name of a token, a part of a unit's name, or `daemon`. \
-            --action takes the name of an action, or create, drop, revert, reload. What --since names comes first; \
-            without it, and without --limit, the newest commits are shown.
+            --by takes a user's name or id, a process id, the name of a token, a unit with or without its suffix, or \
+            `daemon`. --action takes the name of an action, or create, drop, revert, reload, schedule, cancel. \
+            --where takes an expression on the members of an action's payload. One action of a commit has to be all \
+            that is asked for. What --since names comes first; without it, the newest commits are shown. Of types \
+            that a reload defined only the names are printed, unless --definitions is given.
             """)
 
     /// How many commits are shown by default: about what fits on a screen.
@@ -43,12 +47,16 @@ package struct LogCommand: BusCommand {
     package var until: RevisionArgument?
 
     @Option(
-        help: ArgumentHelp("Show at most this many commits, the oldest of the range.", valueName: "number"))
+        help: ArgumentHelp(
+            "Show at most this many commits, the newest of the range; with --follow, those that come count.",
+            valueName: "number"))
     package var limit: Int?
 
     @Option(
         name: [.customShort("n"), .long],
-        help: ArgumentHelp("Show at most this many commits, the newest of the range.", valueName: "number"))
+        help: ArgumentHelp(
+            "Show at most this many commits, the newest of the range, and with --follow all that come.",
+            valueName: "number"))
     package var lines: Int?
 
     @Option(help: ArgumentHelp("Only commits by this user, process, token or unit.", valueName: "text"))
@@ -59,10 +67,24 @@ package struct LogCommand: BusCommand {
         completion: .custom(BusCompletion.actions))
     package var action: String?
 
+    @Option(
+        name: .customLong("where"),
+        help: ArgumentHelp(
+            "Only commits with an action for whose payload this holds, such as 'by > 5', or JsonLogic.",
+            valueName: "expression"))
+    package var condition: String?
+
+    @Flag(help: "Show the newest commit first.")
+    package var newest = false
+
+    @Flag(help: "Print the definitions of the types that a reload defined, and not only their names.")
+    package var definitions = false
+
     @Flag(name: .shortAndLong, help: "Continue with each commit as it comes.")
     package var follow = false
 
     @OptionGroup package var options: GlobalOptions
+    package var isOpenEnded: Bool { follow }
 
     package init() {}
 
@@ -77,24 +99,31 @@ package struct LogCommand: BusCommand {
         if follow && until != nil {
             throw ValidationError("With --follow there is no end: leave --until out.")
         }
+        if follow && newest {
+            throw ValidationError("With --follow the newest commit comes last: leave --newest out.")
+        }
     }
 
     package func perform(in session: CommandSession) throws -> CommandStatus {
         let connection = try session.connect()
+        let filter = CommitFilter(
+            by: by, action: action, where: try condition.map(Expression.condition), users: session.users)
         let log = CommitLog(
-            session, filter: CommitFilter(by: by, action: action, users: session.users), limit: limit)
-        let reader = HistoryReader(session, connection, target: target)
+            session, filter: filter, limit: limit, target: target, isWithDefinitions: definitions)
+        let reader = HistoryReader(session, connection, target: target, filter: filter)
         let newest = try reader.newest()
         let last = try until?.resolved(on: connection, in: session, newest: newest) ?? newest
         let first = try beginning(on: connection, in: session, newest: newest)
-        if let count = lines ?? (first == nil && limit == nil ? Self.usualCount : nil) {
-            try log.showNewest(count, after: first ?? 0, through: last, from: reader)
+        let count = lines ?? limit ?? (first == nil && !self.newest ? Self.usualCount : nil)
+        if count != nil || self.newest {
+            try log.showNewest(
+                count, isNewestFirst: self.newest, after: first ?? 0, through: last, from: reader)
         } else {
             try log.show(after: first ?? 0, through: last, from: reader)
         }
         if log.isEmpty { try noteNothing(on: connection, in: session) }
         guard follow, !log.isComplete else { return .success }
-        try CommitFollower(session, log: log, target: target, after: newest).run(over: connection)
+        try CommitFollower(session, log: log, target: target, filter: filter, after: newest).run(over: connection)
         return .success
     }
 

@@ -43,6 +43,7 @@ package struct ReplayCommand: BusCommand {
     package var dryRun = false
 
     @OptionGroup package var options: GlobalOptions
+    package var isOpenEnded: Bool { true }
 
     package init() {}
 

@@ -28,6 +28,7 @@ package struct TopCommand: BusCommand {
     package var once = false
 
     @OptionGroup package var options: GlobalOptions
+    package var isOpenEnded: Bool { true }
 
     package init() {}
 

@@ -40,6 +40,7 @@ package struct WaitCommand: BusCommand {
     package var quantifier = Quantifier.any
 
     @OptionGroup package var options: GlobalOptions
+    package var isOpenEnded: Bool { true }
 
     package init() {}
 

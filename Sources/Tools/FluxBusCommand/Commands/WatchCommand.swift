@@ -62,6 +62,7 @@ package struct WatchCommand: BusCommand {
     package var count: Int?
 
     @OptionGroup package var options: GlobalOptions
+    package var isOpenEnded: Bool { true }
 
     package init() {}
 

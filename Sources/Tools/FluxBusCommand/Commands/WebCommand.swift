@@ -21,6 +21,7 @@ package struct WebCommand: BusCommand {
     package var arguments: [String] = []
 
     @OptionGroup package var options: GlobalOptions
+    package var isOpenEnded: Bool { true }
 
     package init() {}
 

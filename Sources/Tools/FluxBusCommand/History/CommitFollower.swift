@@ -10,13 +10,15 @@ final class CommitFollower {
     private let session: CommandSession
     private let log: CommitLog
     private let target: String?
+    private let filter: CommitFilter
     /// Everything up to here has been shown.
     private var shown: Int
 
-    init(_ session: CommandSession, log: CommitLog, target: String?, after revision: Int) {
+    init(_ session: CommandSession, log: CommitLog, target: String?, filter: CommitFilter, after revision: Int) {
         self.session = session
         self.log = log
         self.target = target
+        self.filter = filter
         shown = revision
     }
 
@@ -49,7 +51,7 @@ final class CommitFollower {
                 ])
             try connection.request(request, until: session.replyDeadline)
         }
-        let reader = HistoryReader(session, connection, target: target)
+        let reader = HistoryReader(session, connection, target: target, filter: filter)
         // What was committed before the subscriptions has no event.
         try showNews(reader, at: nil)
         while !log.isComplete {

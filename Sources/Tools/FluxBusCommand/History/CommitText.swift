@@ -142,13 +142,16 @@ package enum CommitText {
 struct LogText {
     private let style: Style
     private let users: UserNames
+    /// The store of which only what concerns it is shown.
+    private let store: String?
     private var widths = [8, 23, 0]
     private var hasHeading = false
 
     /// A longer name does not push the column further.
     private static let widestName = 40
 
-    init(style: Style, users: UserNames) {
+    init(style: Style, users: UserNames, store: String? = nil) {
+        self.store = store
         self.style = style
         self.users = users
     }
@@ -159,7 +162,7 @@ struct LogText {
         var rows = commits.map { commit in
             [
                 commit["revision"]?.encoded ?? "", CommitText.time(of: commit),
-                CommitText.identity(of: commit, users), CommitText.summary(of: commit),
+                CommitText.identity(of: commit, users), CommitText.summary(of: commit, concerning: store),
             ].map(ScreenText.safe)
         }
         if !hasHeading { rows.insert(["REVISION", "TIME", "BY", "ACTIONS"], at: 0) }

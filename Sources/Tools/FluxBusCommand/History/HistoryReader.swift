@@ -1,20 +1,25 @@
 import BusJSON
 import FluxBus
 
-/// Reads the action log of a bus over one connection, page by page, oldest first.
+/// Reads the action log of a bus over one connection, page by page.
 final class HistoryReader {
     private let session: CommandSession
     private let connection: BusConnection
-    /// The member of `history` that filters commits; nil for all.
-    private let filter: (name: String, value: JSON)?
+    /// The members of `history` that say which commits are meant.
+    private let filter: [(name: String, value: JSON?)]
     /// Commits requested at a time; fewer once a reply with this many was too long for a line.
     private var pageSize = 1000
 
-    /// Reads all commits, or those that concern a type or store.
-    init(_ session: CommandSession, _ connection: BusConnection, target: String? = nil) {
+    /// Reads all commits, or those that concern a type or store, and that a filter selects.
+    init(
+        _ session: CommandSession, _ connection: BusConnection, target: String? = nil,
+        filter: CommitFilter? = nil
+    ) {
         self.session = session
         self.connection = connection
-        filter = target.map { ($0.contains("/") ? "store" : "type", .string($0)) }
+        self.filter =
+            (target.map { [($0.contains("/") ? "store" : "type", .string($0))] } ?? [])
+            + (filter?.members(in: session) ?? [])
     }
 
     /// The newest revision.
@@ -36,13 +41,17 @@ final class HistoryReader {
         }
     }
 
-    /// Passes each commit after `since`, through `until` or the newest, to `body`, until that returns false.
-    func forEach(after since: Int, through until: Int? = nil, _ body: (JSON) throws -> Bool) throws {
-        var since = since
+    /// Passes each commit after `since`, through `until` or the newest, to `body`, until that returns false: the oldest first, or the
+    /// newest.
+    func forEach(
+        after since: Int?, through until: Int? = nil, newestFirst: Bool = false, _ body: (JSON) throws -> Bool
+    ) throws {
+        var (since, until) = (since, until)
         while true {
             let reply: JSONObject
             do {
-                reply = try session.ask(request(after: since, through: until), on: connection)
+                let request = request(after: since, through: until, newestFirst: newestFirst)
+                reply = try session.ask(request, on: connection)
             } catch let error as BusError where error.code == .tooLarge && pageSize > 1 {
                 pageSize /= 2
                 continue
@@ -52,41 +61,46 @@ final class HistoryReader {
             }
             guard let next = reply["next"]?.int else { return }
             // A page that does not advance would be read for ever.
-            guard next > since else { throw Self.strange("history") }
-            since = next
+            guard newestFirst ? next < until ?? .max : next > since ?? -1 else { throw Self.strange("history") }
+            if newestFirst { until = next } else { since = next }
         }
     }
 
-    private func request(after since: Int, through until: Int?) -> BusRequest {
+    private func request(after since: Int?, through until: Int?, newestFirst: Bool) -> BusRequest {
         var request = BusRequest(
-            "history", ["since": .int(since), "until": until.map(JSON.int), "limit": .int(pageSize)])
-        if let filter { request.set(filter.name, filter.value) }
+            "history",
+            [
+                "since": since.map(JSON.int), "until": until.map(JSON.int), "limit": .int(pageSize),
+                "order": newestFirst ? "newest" : nil,
+            ])
+        for (name, value) in filter { request.set(name, value) }
         return request
     }
 
-    /// Returns the newest `count` commits through `last` that `isWanted` selects, oldest first. Reads
-    /// backwards in windows that double, so that it costs little when they are many, and no more than the
-    /// whole log when they are few.
-    func newest(_ count: Int, through last: Int, where isWanted: (JSON) -> Bool) throws -> [JSON] {
-        var found: [JSON] = []
-        var windows = HistoryWindows(endingWith: last, width: max(count, 64))
-        while found.count < count, let window = windows.next {
-            var matches: [JSON] = []
-            let room = count - found.count
-            do {
-                try forEach(after: window.lowerBound, through: window.upperBound) { commit in
-                    if isWanted(commit) { matches.append(commit) }
-                    if matches.count > 2 * room { matches.removeFirst(matches.count - room) }
-                    return true
-                }
-            } catch let error as BusError {
-                guard let oldest = Self.oldest(in: error), windows.raise(to: oldest) else { throw error }
-                continue
-            }
-            found.insert(contentsOf: matches.suffix(room), at: 0)
-            windows.turn()
+    /// Passes the newest `count` commits after `since`, through `until`, that `isWanted` selects to `body`, the newest first. A bus that no longer
+    /// knows what came after `since` begins with what it has; the revision where that is, is returned.
+    @discardableResult
+    func newest(
+        _ count: Int, after since: Int, through until: Int, where isWanted: (JSON) -> Bool,
+        _ body: (JSON) throws -> Void
+    ) throws -> Int? {
+        var left = count
+        pageSize = min(pageSize, max(1, count))
+        func take(_ commit: JSON) throws -> Bool {
+            guard isWanted(commit) else { return true }
+            left -= 1
+            try body(commit)
+            return left > 0
         }
-        return found
+        if count == 0 { return nil }
+        do {
+            try forEach(after: since, through: until, newestFirst: true, take)
+        } catch let error as BusError {
+            guard let oldest = Self.oldest(in: error), oldest > since else { throw error }
+            try forEach(after: nil, through: until, newestFirst: true, take)
+            return oldest
+        }
+        return nil
     }
 
     /// Where history begins, when an error says that it does not reach back as far as requested.
@@ -100,52 +114,32 @@ final class HistoryReader {
     }
 }
 
-/// Windows over revisions, from the newest backwards, each twice as wide as the previous one; together they cover
-/// every revision exactly once.
-struct HistoryWindows {
-    private var end: Int
-    private var width: Int
-    /// Nothing before it can be read.
-    private(set) var floor = 0
-
-    /// The first window has `width` revisions and ends with `last`.
-    init(endingWith last: Int, width: Int) {
-        end = last
-        self.width = width
-    }
-
-    /// The window to read: the revisions after its lower bound, through its upper one. Nil when all have been read.
-    var next: ClosedRange<Int>? {
-        end > floor ? max(floor, end - width)...end : nil
-    }
-
-    /// The window has been read: the next one lies before it.
-    mutating func turn() {
-        end = max(floor, end - width)
-        width *= 2
-    }
-
-    /// History begins only after `oldest`; false when that was known already, so that reading the same window
-    /// again would end the same way.
-    mutating func raise(to oldest: Int) -> Bool {
-        guard let window = next, oldest > window.lowerBound else { return false }
-        floor = oldest
-        return true
-    }
-}
-
 /// Selects commits, beside the filters of the bus itself.
 package struct CommitFilter {
-    /// The principal: a user's name, a uid, a pid, a token's name, `daemon`, or a part of a unit's name.
+    /// The principal: a user's name, a uid, a pid, the name of a token or a certificate, `daemon`, or a unit with or without its
+    /// suffix.
     package var by: String?
     /// An action's name, or `create`, `drop`, `revert`, `reload`.
     package var action: String?
+    /// What has to hold for the payload.
+    package var condition: JSON?
     private let users: UserNames
 
-    package init(by: String? = nil, action: String? = nil, users: UserNames = .none) {
+    package init(
+        by: String? = nil, action: String? = nil, where condition: JSON? = nil, users: UserNames = .none
+    ) {
         self.by = by
         self.action = action
+        self.condition = condition
         self.users = users
+    }
+
+    /// The members of `history` by which the bus selects the same, and perhaps more: it knows no names of this machine's users.
+    func members(in session: CommandSession) -> [(name: String, value: JSON?)] {
+        var names = by.map { [JSON.string($0)] }
+        if let number = by.flatMap(users.number) { names?.append(.string("\(number)")) }
+        return [("by", names.map(JSON.array)), ("action", action.map(JSON.string)), ("where", condition)]
+            .filter { $0.1 != nil }
     }
 
     package func takes(_ commit: JSON) -> Bool {

@@ -3,9 +3,16 @@ import BusJSON
 /// The names of users, for people: each is looked up once.
 package final class UserNames {
     private let lookUp: (Int) -> String?
+    private let lookUpNumber: (String) -> Int?
     private var known: [Int: String?] = [:]
 
-    package init(lookUp: @escaping (Int) -> String?) { self.lookUp = lookUp }
+    package init(lookUp: @escaping (Int) -> String?, lookUpNumber: @escaping (String) -> Int? = { _ in nil }) {
+        self.lookUp = lookUp
+        self.lookUpNumber = lookUpNumber
+    }
+
+    /// The uid of a user by that name; nil where there is none.
+    package func number(of name: String) -> Int? { lookUpNumber(name) }
 
     /// For a bus on another machine, whose users have other numbers.
     package static var none: UserNames { UserNames { _ in nil } }

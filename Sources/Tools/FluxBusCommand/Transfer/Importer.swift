@@ -74,8 +74,10 @@ final class Importer {
             commit["key"]?.string.flatMap { ImportStep.Place(key: $0, epoch: epoch) }
         }
         do {
-            let newest = try history.newest(1, through: history.newest()) { place(of: $0) != nil }
-            progress = newest.first.flatMap(place)
+            try history.forEach(after: nil, newestFirst: true) { commit in
+                progress = place(of: commit)
+                return progress == nil
+            }
         } catch let error as BusError where error.code == .unavailable {
             return
         }

@@ -1,0 +1,125 @@
+import BusJSON
+import BusLogic
+import BusMachine
+import BusProtocol
+
+/// Questions about single values of a store: which commit made them what they are, and what they were over time.
+extension PastAnswers {
+    /// Members that one reply to `blame` lists at most.
+    private static var mostMembers: Int { 256 }
+
+    func blame(
+        _ question: StoreQuestion, _ paths: [JSONPointer]?, at point: PastPoint, _ query: LogQuery,
+        _ progress: PastProgress, hasTime: () -> Bool
+    ) throws(PastFailure) -> LogAnswer? {
+        let oldest = try oldest()
+        let revision = try requireKept(point, within: query.needed, oldest)
+        let blame: Blame<Source>
+        if let begun = progress.values as? Blame<Source> {
+            blame = begun
+        } else {
+            var wanted = paths
+            if wanted == nil {
+                guard let state = question.state(in: try machine(at: revision)) else {
+                    return unknown(question, revision)
+                }
+                wanted = (state.object?.keys ?? []).map { JSONPointer(tokens: [$0]) }
+            }
+            guard wanted!.count <= Self.mostMembers else {
+                return .refused(
+                    code: "limit",
+                    message: "A reply tells of at most \(Self.mostMembers) members; name one in `path`.",
+                    details: [:])
+            }
+            blame = try Blame(
+                walk(question), of: wanted!, at: revision, oldest: oldest, now: query.needed)
+            progress.values = blame
+        }
+        guard try blame.advance(hasTime: hasTime) else { return nil }
+        try blame.finish()
+        guard blame.exists ?? true else { return unknown(question, revision) }
+        let reply = ByteWriter()
+        reply.append(",\"revision\":", decimal: revision)
+        reply.append(",\"oldest\":", decimal: oldest)
+        try blame.append(to: reply) { (revision, reply) throws(PastFailure) in
+            reply.append(json: .object(try commit(revision, seenBy: question.view)))
+        }
+        return reply.count <= query.room ? .members(Array(reply.bytes)) : tooLong
+    }
+
+    func samples(
+        _ question: StoreQuestion, _ path: JSONPointer, _ range: HistoryRange, most: Int, _ query: LogQuery,
+        _ progress: PastProgress, hasTime: () -> Bool
+    ) throws(PastFailure) -> LogAnswer? {
+        let samples: Samples<Source>
+        if let begun = progress.values as? Samples<Source> {
+            samples = begun
+        } else {
+            let oldest = try oldest()
+            let until = try requireKept(range.until, within: query.needed, oldest)
+            let since = try range.since.map { (point) throws(PastFailure) in
+                try requireKept(point, within: until, oldest)
+            }
+            let first = try machine(at: min(since ?? oldest, until))
+            let begin = first.revision
+            let (time, state) = (first.time, question.state(in: first))
+            let end = until > begin ? try entry(of: until)["time"]?.double.map { Int(($0 * 1000).rounded()) } : nil
+            samples = try Samples(
+                walk(question), of: path, after: begin, through: until, most: most, now: query.needed,
+                times: time...max(time, end ?? time), value: state.flatMap(path.resolve))
+            progress.values = samples
+        }
+        guard try samples.advance(hasTime: hasTime) else { return nil }
+        let reply = ByteWriter()
+        samples.append(to: reply)
+        return reply.count <= query.room ? .members(Array(reply.bytes)) : tooLong
+    }
+
+    private func walk(_ question: StoreQuestion) -> ValueWalk<Source> {
+        ValueWalk(question: question, source: source, machine: { [unowned self] (revision) throws(PastFailure) in
+            try machine(at: revision)
+        }, replayer: replayer)
+    }
+
+    private func requireKept(
+        _ point: PastPoint, within last: Int, _ oldest: Int
+    ) throws(PastFailure) -> Int {
+        let revision = try revision(of: point, within: last)
+        guard revision >= oldest else {
+            throw PastFailure(
+                .gone, "The log goes back to revision \(oldest) only; ask for a later one.")
+        }
+        return revision
+    }
+
+    private func unknown(_ question: StoreQuestion, _ revision: Int) -> LogAnswer {
+        .refused(
+            code: "unknown_store",
+            message:
+                "There was no store \(question.store) at revision \(revision); look for a revision in its history.",
+            details: [:])
+    }
+
+    /// A commit as `history` tells it; of one of which nothing is shown, when it was.
+    private func commit(_ revision: Int, seenBy view: Grants?) throws(PastFailure) -> JSONObject {
+        let entry = try entry(of: revision)
+        var commit = HistoryPage.told(view.map { $0.shown(entry) ?? ["time": entry["time"] ?? .null] } ?? entry)
+        commit["revision"] = .int(revision)
+        return commit
+    }
+
+    private func entry(of revision: Int) throws(PastFailure) -> JSONObject {
+        var found: JSONObject?
+        try source.forEachGroup(after: revision - 1) { group in
+            var lines = LogLines.Cursor(group.entries)
+            while found == nil, let line = lines.next() {
+                if LogLines.revisions(of: line)?.contains(revision) == true {
+                    found = (try? JSON(parsing: line, depthLimit: 1000))?.object
+                }
+            }
+            return found == nil && group.last < revision
+        }
+        guard let found else { throw PastFailure(.damaged, "The log's commit \(revision) can't be read.") }
+        return found
+    }
+}

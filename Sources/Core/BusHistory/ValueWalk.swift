@@ -1,0 +1,88 @@
+import BusJSON
+import BusLogic
+import BusMachine
+
+extension StoreQuestion {
+    /// The store's state; nil where there is no such store.
+    func state(in machine: StateMachine) -> JSON? { machine.state(at: store).map(JSON.object) }
+}
+
+/// What a store was after each commit that may have changed some parts of it.
+///
+/// The index and the store's definition say which commits that are; the state before the first of them is made from the nearest
+/// snapshot, and from there on the log is replayed. What stays equal in between is never looked at, so what a value costs
+/// does not grow with what happened to others.
+struct ValueWalk<Source: PastSource> {
+    let question: StoreQuestion
+    let source: Source
+    /// Makes the bus of a revision.
+    let machine: (Int) throws(PastFailure) -> StateMachine
+    let replayer: Replayer
+
+    /// The last revision at which the store's type was defined anew: only from there on its definition says which actions may
+    /// have changed what.
+    func lastDefinition(after since: Int, through until: Int) throws(PastFailure) -> Int? {
+        let reloads = IndexQuery.all([.term(.target(question.subject.type)), .term(.action("reload"))])
+        let search = try CommitSearch(reloads, after: since, through: until, newestFirst: true, in: source)
+        while let found = try search.nextRevisions(in: source) {
+            if let last = found.first { return last.upperBound }
+        }
+        return nil
+    }
+
+    /// What finds the commits that may have changed one of some parts. `isDefined`: they were made by the definition that is known.
+    func query(for paths: [[String]], isDefined: Bool) -> IndexQuery {
+        let concerning = CommitStep.lookUp(question.subject)
+        let writers = isDefined ? paths.map { path in question.type?.writers(of: path) } : [nil]
+        guard !writers.contains(where: { $0 == nil }) else { return concerning }
+        let others = ["create", "drop", "revert", "reload"].map { IndexQuery.term(.action($0)) }
+        let actions = writers.flatMap { $0! }.map { writer in
+            IndexQuery.all(
+                [.term(.action(writer.action))]
+                    + writer.payload.filter { $0.value.utf8.count <= IndexTerm.longest }
+                    .map { .term(.payload($0.name, $0.value)) })
+        }
+        return .all([concerning, .any(others + actions)])
+    }
+
+    /// Calls `look` with the state before the first of some revisions, then with that after each; nil where there is no store.
+    func walk(
+        _ revisions: [ClosedRange<Int>],
+        _ look: (_ revision: Int, _ time: Int, _ state: JSON?) throws(PastFailure) -> Void
+    ) throws(PastFailure) {
+        guard let first = revisions.first?.lowerBound, let last = revisions.last?.upperBound else { return }
+        let machine = try machine(first - 1)
+        func visit() throws(PastFailure) {
+            try look(machine.revision, machine.time, question.state(in: machine))
+        }
+        try visit()
+        var due = revisions[...]
+        try source.forEachGroup(after: machine.revision) { (group) throws(PastFailure) in
+            guard replayer.isWanted() else { throw Replayer.abandoned }
+            // The beginning of what is not replayed yet: a note belongs to the commits beside it.
+            var start = 0
+            var lines = LogLines.Cursor(group.entries)
+            while let next = due.first, next.lowerBound <= group.last, let line = lines.next() {
+                guard let revisions = LogLines.revisions(of: line), revisions.overlaps(next) else { continue }
+                let end = min(lines.offset, group.entries.count)
+                let entries = UnsafeRawBufferPointer(rebasing: group.entries[start..<end])
+                for revision in revisions.clamped(to: next) {
+                    try replay(entries, on: machine, through: revision)
+                    try visit()
+                }
+                due.removeFirst()
+                start = end
+            }
+            try replay(UnsafeRawBufferPointer(rebasing: group.entries[start...]), on: machine, through: last)
+            return machine.revision < last
+        }
+    }
+
+    private func replay(
+        _ entries: UnsafeRawBufferPointer, on machine: StateMachine, through revision: Int
+    ) throws(PastFailure) {
+        do throws(ReplayFailure) { try machine.replay(entries, through: revision) } catch {
+            throw PastFailure(.damaged, error.message)
+        }
+    }
+}

@@ -1,0 +1,120 @@
+/// The index of the log, in blocks: each says where in some successive groups is what somebody may look for. What that is, and how
+/// a block is read, its writer knows; here are bytes, and the groups for which they stand.
+///
+/// Groups are indexed some time after they were written, so that a commit writes nothing beside itself: those behind the last
+/// block are scanned. A block is believed only for the groups that it names, and only while the last of these is the one
+/// for which it was made, so that a block which is missing, damaged or of another history costs time and hides nothing.
+enum IndexSchema {
+    /// Also for logs that were made before there was an index. A version that does not know it leaves it alone.
+    static let create = """
+        CREATE TABLE IF NOT EXISTS index_blocks( -- where commits are, by whom and what they concern; made anew if it is dropped
+            first INTEGER PRIMARY KEY, -- number of the first group
+            last INTEGER NOT NULL,     -- of the last one
+            digest TEXT NOT NULL,      -- of first, last, the last group's digest, terms and lists
+            terms BLOB NOT NULL, lists BLOB NOT NULL
+        )
+        """
+
+    static func isThere(in database: Database) throws(LogFailure) -> Bool {
+        try database.integer("SELECT count(*) FROM sqlite_schema WHERE name = 'index_blocks'") > 0
+    }
+}
+
+/// A block of the index.
+package struct IndexBlock: Sendable {
+    /// The numbers of its groups.
+    package let groups: ClosedRange<Int>
+    /// What can be looked for.
+    package let terms: [UInt8]
+    /// Where it is.
+    package let lists: [UInt8]
+
+    package init(groups: ClosedRange<Int>, terms: [UInt8], lists: [UInt8]) {
+        (self.groups, self.terms, self.lists) = (groups, terms, lists)
+    }
+
+    fileprivate func digest(behind last: String) -> String {
+        var digest = LogDigest()
+        digest.add(groups.lowerBound)
+        digest.add(groups.upperBound)
+        for bytes in [Array(last.utf8), terms, lists] { bytes.withUnsafeBytes { digest.add($0) } }
+        return digest.text
+    }
+}
+
+extension LogFile {
+    /// Adds the next block of the index: its groups are in the file, and none of them is in another block. It is not synced, and
+    /// need not be: what is written after its groups is on disk only where they are.
+    package func add(_ block: IndexBlock) throws(LogFailure) {
+        precondition(block.groups.upperBound <= number, "What is indexed has been appended.")
+        try usable()
+        guard let last = try contents.digest(of: block.groups.upperBound) else { return }
+        try checkpoints.runIfDue()
+        try setFull(false)
+        try database.execute(IndexSchema.create)
+        let insertion = try Statement(
+            database,
+            "INSERT OR REPLACE INTO index_blocks(first, last, digest, terms, lists) VALUES(?1, ?2, ?3, ?4, ?5)")
+        insertion.bind(1, block.groups.lowerBound)
+        insertion.bind(2, block.groups.upperBound)
+        var outcome: Result<Void, LogFailure> = .success(())
+        block.terms.withUnsafeBytes { terms in
+            block.lists.withUnsafeBytes { lists in
+                insertion.bind(4, blob: terms)
+                insertion.bind(5, blob: lists)
+                outcome = Result { () throws(LogFailure) in try insertion.run(3, block.digest(behind: last)) }
+            }
+        }
+        try outcome.get()
+        wroteUnsynced()
+    }
+}
+
+/// Reads the index.
+extension LogReader {
+    /// The groups of each block, in their order.
+    package func indexedGroups() throws(LogFailure) -> [ClosedRange<Int>] {
+        guard try IndexSchema.isThere(in: database) else { return [] }
+        let list = try Statement(database, "SELECT first, last FROM index_blocks ORDER BY first")
+        defer { list.reset() }
+        var found: [ClosedRange<Int>] = []
+        while try list.next() {
+            let (first, last) = (list.integer(0), list.integer(1))
+            // One that overlaps another, or names no group, is damaged.
+            guard first > found.last?.upperBound ?? 0, last >= first else { continue }
+            found.append(first...last)
+        }
+        return found
+    }
+
+    /// The block that begins with a group; nil if there is none, or none to be believed.
+    package func indexBlock(of groups: ClosedRange<Int>) throws(LogFailure) -> IndexBlock? {
+        if blocks == nil {
+            blocks = try Statement(
+                database, "SELECT last, digest, terms, lists FROM index_blocks WHERE first = ?1")
+        }
+        guard let blocks else { return nil }
+        blocks.bind(1, groups.lowerBound)
+        defer { blocks.reset() }
+        guard try blocks.next(), blocks.integer(0) == groups.upperBound,
+            let last = try contents.digest(of: groups.upperBound)
+        else { return nil }
+        let block = IndexBlock(groups: groups, terms: Array(blocks.bytes(2)), lists: Array(blocks.bytes(3)))
+        return block.digest(behind: last) == blocks.text(1) ? block : nil
+    }
+
+    /// The numbers of the groups there are; nil if there is none.
+    package func groupNumbers() throws(LogFailure) -> ClosedRange<Int>? { try contents.numbers() }
+
+    /// The number of the oldest group that comes after a revision, at least in part; one more than the newest if none does.
+    package func group(after revision: Int) throws(LogFailure) -> Int { try contents.number(after: revision) }
+
+    /// Calls `body` with each group from a number on, as `forEachGroup(after:)` does.
+    ///
+    /// - Parameter isOne: Only the first will be needed.
+    package func forEachGroup(
+        from number: Int, isOne: Bool = false, _ body: (Group) throws(LogFailure) -> Bool
+    ) throws(LogFailure) {
+        try contents.forEachGroup(from: number, isOne: isOne, body)
+    }
+}
