@@ -79,7 +79,17 @@ final class CommitSearch {
     ) throws(PastFailure) -> (ClosedRange<Int>, [(place: EntryPlace, revisions: ClosedRange<Int>)]?) {
         let block = block(in: groups)
         let part = part(of: groups, block)
-        guard let block, let bytes = try source.indexBlock(of: block) else { return (part, nil) }
+        guard let block, !query.isEverything else { return (part, nil) }
+        var mayHold = false
+        guard
+            let bytes = try source.indexBlock(
+                of: block,
+                wantsLists: {
+                    mayHold = IndexTerms(bytes: $0).mayHold(query)
+                    return mayHold
+                })
+        else { return (part, nil) }
+        if !mayHold { return (part, []) }
         let reader = IndexBlockReader(groups: block, terms: bytes.terms, lists: bytes.lists)
         return (part, reader?.entries(of: query)?.filter { isAhead($0.place, in: part) })
     }

@@ -105,11 +105,11 @@ struct CommitStep {
         return .any(own + [.term(.target("*"))] + subject.sources.map(lookUp))
     }
 
-    /// A value as a segment of a path has it; nil for one that is none, or too long to be looked up.
+    /// A value as a segment of a path has it; nil for one that is none, or is not looked up.
     private static func key(_ value: JSON) -> String? {
         switch value {
-        case .string(let text): text.utf8.count <= IndexTerm.longest ? text : nil
-        case .int(let number): String(number)
+        case .string(let text): IndexTerm.takes(text) ? text : nil
+        case .int(let number): 0...IndexTerm.highest ~= number ? String(number) : nil
         default: nil
         }
     }

@@ -87,21 +87,54 @@ package struct IndexBlockWriter {
     }
 }
 
+/// The terms of a block: what is in it, and where the list of each is.
+struct IndexTerms {
+    private let bytes: [UInt8]
+    private let count: Int
+
+    init(bytes: [UInt8]) { (self.bytes, count) = (bytes, bytes.count / 8) }
+
+    /// Whether an entry may be there for which a question is true.
+    func mayHold(_ query: IndexQuery) -> Bool {
+        switch query {
+        case .term(let term): find(term) != nil
+        case .any(let parts): parts.contains(where: mayHold)
+        case .all(let parts): parts.allSatisfy(mayHold)
+        }
+    }
+
+    /// Where the list of a term begins, nil for the first of all, and where it ends; nil where there is none.
+    func find(_ term: IndexTerm) -> (start: Int?, end: Int)? {
+        let hash = term.hash
+        var (before, after) = (0, count)
+        while before < after {
+            let middle = (before + after) / 2
+            if word(middle) < hash { before = middle + 1 } else { after = middle }
+        }
+        guard before < count, word(before) == hash else { return nil }
+        return (before == 0 ? nil : Int(word(count + before - 1)), Int(word(count + before)))
+    }
+
+    private func word(_ index: Int) -> UInt32 {
+        bytes.withUnsafeBytes {
+            UInt32(littleEndian: $0.loadUnaligned(fromByteOffset: index * 4, as: UInt32.self))
+        }
+    }
+}
+
 /// Looks terms up in a block.
 struct IndexBlockReader {
     private let groups: ClosedRange<Int>
-    private let terms: [UInt8]
+    private let terms: IndexTerms
     private let lists: [UInt8]
-    private let count: Int
     /// Where the places end.
     private let placesEnd: Int
 
     /// Nil for bytes that are no block.
     init?(groups: ClosedRange<Int>, terms: [UInt8], lists: [UInt8]) {
-        (self.groups, self.terms, self.lists) = (groups, terms, lists)
-        count = terms.count / 8
+        (self.groups, self.terms, self.lists) = (groups, IndexTerms(bytes: terms), lists)
         var start = 0
-        guard terms.count % 8 == 0, let length = Self.number(in: lists, &start), length <= lists.count - start
+        guard let length = Self.number(in: lists, &start), length <= lists.count - start
         else { return nil }
         placesEnd = start + length
     }
@@ -134,7 +167,7 @@ struct IndexBlockReader {
     /// The numbers of entries, ascending; nil: all of them.
     private func numbers(of query: IndexQuery) -> [Int]? {
         switch query {
-        case .term(let term): return numbers(with: term.hash)
+        case .term(let term): return numbers(with: term)
         case .any(let parts):
             let lists = parts.map(numbers).filter { $0.map { !$0.isEmpty } ?? true }
             if lists.contains(where: { $0 == nil }) { return nil }
@@ -159,27 +192,16 @@ struct IndexBlockReader {
         }
     }
 
-    private func numbers(with hash: UInt32) -> [Int] {
-        var (before, after) = (0, count)
-        while before < after {
-            let middle = (before + after) / 2
-            if word(middle) < hash { before = middle + 1 } else { after = middle }
-        }
-        guard before < count, word(before) == hash else { return [] }
-        var start = before == 0 ? placesEnd : Int(word(count + before - 1))
-        let end = min(lists.count, Int(word(count + before)))
+    private func numbers(with term: IndexTerm) -> [Int] {
+        guard let list = terms.find(term) else { return [] }
+        var start = list.start ?? placesEnd
+        let end = min(lists.count, list.end)
         var (found, last): ([Int], Int) = ([], -1)
         while start < end, let step = Self.number(in: lists, &start) {
             last += step + 1
             found.append(last)
         }
         return found
-    }
-
-    private func word(_ index: Int) -> UInt32 {
-        terms.withUnsafeBytes {
-            UInt32(littleEndian: $0.loadUnaligned(fromByteOffset: index * 4, as: UInt32.self))
-        }
     }
 
     private static func number(in bytes: [UInt8], _ start: inout Int) -> Int? {

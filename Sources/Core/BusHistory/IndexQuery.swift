@@ -12,7 +12,14 @@ enum IndexTerm {
     case payload(String, String)
 
     /// Longer values of payloads are not looked up, in bytes.
-    static let longest = 64
+    private static let longest = 64
+    /// Nor are higher numbers, and negative ones: they are measurements more often than names.
+    static let highest = 65_535
+
+    /// Whether a value of a payload is looked up, be it a text or a number.
+    static func takes(_ text: String) -> Bool {
+        text.utf8.count <= longest && Int(text).map { 0...highest ~= $0 } ?? true
+    }
 
     var hash: UInt32 {
         var hash: UInt64 = 0xcbf2_9ce4_8422_2325

@@ -62,11 +62,13 @@ extension PastAnswers {
             }
             let first = try machine(at: min(since ?? oldest, until))
             let begin = first.revision
-            let (time, state) = (first.time, question.state(in: first))
-            let end = until > begin ? try entry(of: until)["time"]?.double.map { Int(($0 * 1000).rounded()) } : nil
+            let state = question.state(in: first)
+            // Before its first commit a bus has no time.
+            let time = try first.time > 0 || until == begin ? first.time : time(of: begin + 1)
+            let end = try until > begin ? self.time(of: until) : time
             samples = try Samples(
                 walk(question), of: path, after: begin, through: until, most: most, now: query.needed,
-                times: time...max(time, end ?? time), value: state.flatMap(path.resolve))
+                times: time...max(time, end), value: state.flatMap(path.resolve))
             progress.values = samples
         }
         guard try samples.advance(hasTime: hasTime) else { return nil }
@@ -106,6 +108,11 @@ extension PastAnswers {
         var commit = HistoryPage.told(view.map { $0.shown(entry) ?? ["time": entry["time"] ?? .null] } ?? entry)
         commit["revision"] = .int(revision)
         return commit
+    }
+
+    /// In milliseconds since 1970.
+    private func time(of revision: Int) throws(PastFailure) -> Int {
+        try entry(of: revision)["time"]?.double.map { Int(($0 * 1000).rounded()) } ?? 0
     }
 
     private func entry(of revision: Int) throws(PastFailure) -> JSONObject {

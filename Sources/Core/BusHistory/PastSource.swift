@@ -27,8 +27,10 @@ package protocol PastSource {
     /// The groups of each block of the index, in order; others are not indexed.
     func indexedGroups() throws(PastFailure) -> [ClosedRange<Int>]
 
-    /// The bytes of a block; nil if it can't be trusted.
-    func indexBlock(of groups: ClosedRange<Int>) throws(PastFailure) -> (terms: [UInt8], lists: [UInt8])?
+    /// The bytes of a block, without lists if nobody wants them for its terms; nil if it can't be trusted.
+    func indexBlock(
+        of groups: ClosedRange<Int>, wantsLists: ([UInt8]) -> Bool
+    ) throws(PastFailure) -> (terms: [UInt8], lists: [UInt8])?
 
     /// A revision at which all commits were made at or before a time, in milliseconds since 1970: the later, the less has to
     /// be read to find the last such commit.

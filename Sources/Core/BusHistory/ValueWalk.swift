@@ -39,7 +39,7 @@ struct ValueWalk<Source: PastSource> {
         let actions = writers.flatMap { $0! }.map { writer in
             IndexQuery.all(
                 [.term(.action(writer.action))]
-                    + writer.payload.filter { $0.value.utf8.count <= IndexTerm.longest }
+                    + writer.payload.filter { IndexTerm.takes($0.value) }
                     .map { .term(.payload($0.name, $0.value)) })
         }
         return .all([concerning, .any(others + actions)])

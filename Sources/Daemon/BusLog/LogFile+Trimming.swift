@@ -1,9 +1,10 @@
 /// History is trimmed from the front, up to a snapshot, in small steps between groups: first the snapshots to be
 /// removed stop counting, then their parts and the groups before them are removed.
 extension LogFile {
-    /// Of the snapshots between the oldest and the newest two, this many are kept, at about equal distances: a read of
-    /// the past replays at most a tenth or so of the history.
-    private static let between = 16
+    /// Of the snapshots between the oldest and the newest two, at least this many are kept, at about equal distances, and at most
+    /// that many as long as all of them are a small part of the log: what a read of the past replays is between two.
+    private static let between = 16...64
+    private static let snapshotShare = 16
 
     /// Bytes that one step removes at most, but for one row: what removes a long row reads all of it.
     static let bytesAtOnce = 256 << 10
@@ -87,7 +88,10 @@ extension LogFile {
     }
 
     private func thinned(_ snapshots: [SnapshotInfo]) -> [SnapshotInfo] {
-        let distance = (lastRevision - oldestRevision) / Self.between
+        let average = max(1, snapshots.reduce(0) { $0 + $1.bytes } / max(1, snapshots.count))
+        let affordable = (written - (snapshots.last?.start ?? 0)) / Self.snapshotShare / average
+        let count = min(Self.between.upperBound, max(Self.between.lowerBound, affordable))
+        let distance = (lastRevision - oldestRevision) / count
         var kept: [SnapshotInfo] = []
         // From the oldest on; the newest two are kept, in case one of them turns out to be damaged.
         for (index, snapshot) in snapshots.reversed().enumerated() {

@@ -10,7 +10,7 @@ enum IndexSchema {
         CREATE TABLE IF NOT EXISTS index_blocks( -- where commits are, by whom and what they concern; made anew if it is dropped
             first INTEGER PRIMARY KEY, -- number of the first group
             last INTEGER NOT NULL,     -- of the last one
-            digest TEXT NOT NULL,      -- of first, last, the last group's digest, terms and lists
+            digest TEXT NOT NULL,      -- of first, last and the last group's digest with terms, and with lists
             terms BLOB NOT NULL, lists BLOB NOT NULL
         )
         """
@@ -33,11 +33,11 @@ package struct IndexBlock: Sendable {
         (self.groups, self.terms, self.lists) = (groups, terms, lists)
     }
 
-    fileprivate func digest(behind last: String) -> String {
+    fileprivate static func digest(_ groups: ClosedRange<Int>, behind last: String, _ part: [UInt8]) -> String {
         var digest = LogDigest()
         digest.add(groups.lowerBound)
         digest.add(groups.upperBound)
-        for bytes in [Array(last.utf8), terms, lists] { bytes.withUnsafeBytes { digest.add($0) } }
+        for bytes in [Array(last.utf8), part] { bytes.withUnsafeBytes { digest.add($0) } }
         return digest.text
     }
 }
@@ -57,12 +57,13 @@ extension LogFile {
             "INSERT OR REPLACE INTO index_blocks(first, last, digest, terms, lists) VALUES(?1, ?2, ?3, ?4, ?5)")
         insertion.bind(1, block.groups.lowerBound)
         insertion.bind(2, block.groups.upperBound)
+        let digest = [block.terms, block.lists].map { IndexBlock.digest(block.groups, behind: last, $0) }.joined()
         var outcome: Result<Void, LogFailure> = .success(())
         block.terms.withUnsafeBytes { terms in
             block.lists.withUnsafeBytes { lists in
                 insertion.bind(4, blob: terms)
                 insertion.bind(5, blob: lists)
-                outcome = Result { () throws(LogFailure) in try insertion.run(3, block.digest(behind: last)) }
+                outcome = Result { () throws(LogFailure) in try insertion.run(3, digest) }
             }
         }
         try outcome.get()
@@ -87,8 +88,11 @@ extension LogReader {
         return found
     }
 
-    /// The block that begins with a group; nil if there is none, or none to be believed.
-    package func indexBlock(of groups: ClosedRange<Int>) throws(LogFailure) -> IndexBlock? {
+    /// The block of some groups; nil if there is none, or none to be believed. Its lists are read only if somebody wants them for its
+    /// terms.
+    package func indexBlock(
+        of groups: ClosedRange<Int>, wantsLists: ([UInt8]) -> Bool = { _ in true }
+    ) throws(LogFailure) -> IndexBlock? {
         if blocks == nil {
             blocks = try Statement(
                 database, "SELECT last, digest, terms, lists FROM index_blocks WHERE first = ?1")
@@ -99,8 +103,11 @@ extension LogReader {
         guard try blocks.next(), blocks.integer(0) == groups.upperBound,
             let last = try contents.digest(of: groups.upperBound)
         else { return nil }
-        let block = IndexBlock(groups: groups, terms: Array(blocks.bytes(2)), lists: Array(blocks.bytes(3)))
-        return block.digest(behind: last) == blocks.text(1) ? block : nil
+        let (digest, terms) = (blocks.text(1), Array(blocks.bytes(2)))
+        guard digest.hasPrefix(IndexBlock.digest(groups, behind: last, terms)) else { return nil }
+        let lists = wantsLists(terms) ? Array(blocks.bytes(3)) : []
+        guard lists.isEmpty || digest.hasSuffix(IndexBlock.digest(groups, behind: last, lists)) else { return nil }
+        return IndexBlock(groups: groups, terms: terms, lists: lists)
     }
 
     /// The numbers of the groups there are; nil if there is none.

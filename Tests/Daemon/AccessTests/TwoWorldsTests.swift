@@ -141,6 +141,25 @@ import Testing
 
     // MARK: Clients
 
+    /// About the past, forwards and backwards, and by what the index knows.
+    private func question(
+        _ store: String, _ revision: Int, _ action: String, _ random: inout SeededGenerator
+    ) -> String {
+        let path = ["/count", "/deep/one", ""].randomElement(using: &random)!
+        switch Int.random(in: 0..<8, using: &random) {
+        case 0: return #"{"op":"blame","store":"\#(store)","path":"\#(path)"}"#
+        case 1: return #"{"op":"blame","store":"\#(store)","revision":\#(max(5, revision))}"#
+        case 2: return #"{"op":"samples","store":"\#(store)","path":"\#(path)","since":\#(max(5, revision)),"most":3}"#
+        default:
+            let filter = [
+                #","action":"\#(action)""#, #","by":"0""#, #","where":"to > 1""#, #","store":"\#(store)""#, "",
+            ].randomElement(using: &random)!
+            let order = random.oneIn(2) ? #","order":"newest""# : ""
+            return
+                #"{"op":"history","limit":\#(Int.random(in: 1...5, using: &random)),"since":\#(revision)\#(filter)\#(order)}"#
+        }
+    }
+
     private func request(_ random: inout SeededGenerator, _ world: World) -> String {
         let store = ["a/x1", "a/x2", "a/y1", "b/shown1", "b/shown2", "b/hidden1"].randomElement(
             using: &random)!
@@ -158,9 +177,7 @@ import Testing
             return #"{"op":"stores","match":"\#(match)","limit":\#(Int.random(in: 1...3, using: &random))}"#
         case 3: return #"{"op":"stores","match":"\#(match)"}"#
         case 4: return #"{"op":"get","match":"\#(match)","revision":\#(max(5, revision))}"#
-        case 5:
-            return
-                #"{"op":"history","limit":\#(Int.random(in: 1...5, using: &random)),"since":\#(max(0, revision - 9))}"#
+        case 5: return question(store, max(0, revision - 9), action, &random)
         case 6:
             let dryRun = isFuture ? #","dryRun":true"# : ""
             return

@@ -3,7 +3,7 @@ import Testing
 
 /// A log that is a member's copy of a bus over several machines, as its owner uses it.
 @Suite struct SharedCopyTests {
-    private static let ownTables = "commits\ngroups\nmeta\nsizes\nsnapshot_parts\nsnapshots\n"
+    private static let ownTables = "commits\ngroups\nindex_blocks\nmeta\nsizes\nsnapshot_parts\nsnapshots\n"
 
     private static func tables(_ directory: Scratch) throws -> String {
         try directory.query("SELECT name FROM sqlite_schema WHERE type IN ('table', 'view') ORDER BY name")

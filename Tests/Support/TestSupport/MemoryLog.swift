@@ -139,7 +139,7 @@ package final class MemoryLog: PastSource {
     }
 
     package func indexBlock(
-        of groups: ClosedRange<Int>
+        of groups: ClosedRange<Int>, wantsLists: ([UInt8]) -> Bool
     ) throws(PastFailure) -> (terms: [UInt8], lists: [UInt8])? {
         var block = IndexBlockWriter(from: groups.lowerBound)
         try forEachGroup(from: groups.lowerBound, isOne: false) { group in
@@ -147,6 +147,6 @@ package final class MemoryLog: PastSource {
             return group.number < groups.upperBound
         }
         let (_, terms, lists) = block.block()
-        return (terms, lists)
+        return (terms, wantsLists(terms) ? lists : [])
     }
 }

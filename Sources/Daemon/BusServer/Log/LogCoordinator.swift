@@ -51,8 +51,10 @@ final class LogCoordinator {
     private var hasGivenUp = false
 
     /// A snapshot is due after so many commits, as many bytes as the last one had, or so many changes of stores: so
-    /// snapshots never cost more than the log itself or its replay, and a start never replays much more than this.
-    private static let commitsBetween = 100_000
+    /// snapshots never cost more than the log itself or its replay, and a start never replays much more than this. Small ones
+    /// are taken more often, as long as they add little to the log: from there on questions about the past replay.
+    private static let commitsBetween = 16_384...100_000
+    private static let snapshotBytesPerCommit = 16
     private static let bytesBetween = 16 << 20
     private static let changesBetween = 2_000_000
     /// Writing this many bytes of a snapshot costs about as much as replaying a change.
@@ -157,6 +159,8 @@ final class LogCoordinator {
         case .snapshotTaken(let revision, let bytes):
             isTakingSnapshot = false
             lastSnapshot = (revision, bytes)
+            // Much may have been committed meanwhile.
+            considerSnapshot()
             logger.debug("snapshot of revision \(revision) taken, \(bytes) bytes")
         case .snapshotFailed(let message):
             isTakingSnapshot = false
@@ -186,13 +190,18 @@ final class LogCoordinator {
         guard !isTakingSnapshot else { return }
         let commits = engine.durableRevision - lastSnapshot.revision
         guard
-            commits >= Self.commitsBetween || bytesSince >= max(Self.bytesBetween, lastSnapshot.bytes)
+            commits >= commitsBetween || bytesSince >= max(Self.bytesBetween, lastSnapshot.bytes)
                 || changesSince >= max(Self.changesBetween, lastSnapshot.bytes / Self.bytesPerChange)
         else { return }
         isTakingSnapshot = true
         bytesSince = 0
         changesBefore = engine.changeCount
         snapshots.take(at: engine.durableRevision, recipe)
+    }
+
+    private var commitsBetween: Int {
+        let range = Self.commitsBetween
+        return min(range.upperBound, max(range.lowerBound, lastSnapshot.bytes / Self.snapshotBytesPerCommit))
     }
 
     private var changesSince: Int { engine.changeCount - changesBefore }

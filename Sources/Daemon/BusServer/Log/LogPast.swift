@@ -48,9 +48,11 @@ package struct LogPast: PastSource {
     }
 
     package func indexBlock(
-        of groups: ClosedRange<Int>
+        of groups: ClosedRange<Int>, wantsLists: ([UInt8]) -> Bool
     ) throws(PastFailure) -> (terms: [UInt8], lists: [UInt8])? {
-        try undamaged { (reader) throws(LogFailure) in try reader.indexBlock(of: groups) }?
+        try undamaged { (reader) throws(LogFailure) in
+            try reader.indexBlock(of: groups, wantsLists: wantsLists)
+        }?
             .map { ($0.terms, $0.lists) }
     }
 

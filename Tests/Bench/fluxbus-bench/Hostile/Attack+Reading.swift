@@ -69,6 +69,25 @@ extension Attack {
                 return AttackScript(piece: { pieces($0.number) })
             }),
         Attack(
+            name: "past-questions", summary: "`blame`, `samples` and `history` from the newest back, without pause",
+            setUp: past,
+            scripts: each { world in
+                let pieces = AttackLines.prepared { number in
+                    AttackLines.lines(64) { index in
+                        let store = "counter/s\((number * 64 + index) % 100)"
+                        let wanted = 200 + AttackLines.scattered(number * 64 + index, among: world.revision - 200)
+                        return switch index % 4 {
+                        case 0: #"{"op":"blame","store":"\#(store)","path":"/count","revision":\#(wanted)}"#
+                        case 1: #"{"op":"samples","store":"\#(store)","path":"/count","since":\#(wanted)}"#
+                        case 2: #"{"op":"history","order":"newest","by":"nobody"}"#
+                        default:
+                            #"{"op":"history","order":"newest","store":"\#(store)","where":"by > 5","limit":1000}"#
+                        }
+                    }
+                }
+                return AttackScript(piece: { pieces($0.number) })
+            }),
+        Attack(
             name: "vanishing-askers", summary: "64 reads of the past, and nobody waits for them",
             setUp: past,
             scripts: each { world in
