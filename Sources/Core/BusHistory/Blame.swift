@@ -27,7 +27,9 @@ final class Blame<Source: PastSource> {
         var change: (revision: Int, old: JSON?)?
     }
 
-    init(_ walk: ValueWalk<Source>, of paths: [JSONPointer], at revision: Int, oldest: Int, now: Int) throws(PastFailure) {
+    init(_ walk: ValueWalk<Source>, of paths: [JSONPointer], at revision: Int, oldest: Int, now: Int)
+        throws(PastFailure)
+    {
         self.walk = walk
         self.oldest = oldest
         end = revision
@@ -70,7 +72,9 @@ final class Blame<Source: PastSource> {
         while !search.hasPassed(group), let next = try search.nextRevisions(in: walk.source) {
             found += wanted(next, after: floor)
         }
-        let revisions = found.filter { $0.upperBound > start }.map { max($0.lowerBound, start + 1)...$0.upperBound }
+        let revisions = found.filter { $0.upperBound > start }.map {
+            max($0.lowerBound, start + 1)...$0.upperBound
+        }
         try look(at: revisions.reversed())
         (self.search, found, end) = (nil, [], start)
     }

@@ -20,7 +20,8 @@ final class CommitSearch {
     ///   - since: Groups with later commits only.
     ///   - until: The last commit that is wanted; later ones may be visited, too.
     init(
-        _ query: IndexQuery, after since: Int, through until: Int, newestFirst: Bool, in source: some PastSource
+        _ query: IndexQuery, after since: Int, through until: Int, newestFirst: Bool,
+        in source: some PastSource
     ) throws(PastFailure) {
         self.query = query
         isNewestFirst = newestFirst
@@ -32,7 +33,8 @@ final class CommitSearch {
     }
 
     /// Goes on while there is time and `visit` says so; true when it is through.
-    func advance(in source: some PastSource, hasTime: () -> Bool, _ visit: Visit) throws(PastFailure) -> Bool {
+    func advance(in source: some PastSource, hasTime: () -> Bool, _ visit: Visit) throws(PastFailure) -> Bool
+    {
         while let groups = rest {
             let (part, found) = try part(of: groups, in: source)
             if let found {

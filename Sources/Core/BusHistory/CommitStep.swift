@@ -28,12 +28,16 @@ struct CommitStep {
         for action in actions { add(target(of: action), action["action"]?.string ?? "", action["payload"]) }
         // Most commits are nothing else.
         if entry.members.count <= 4 { return steps }
-        for member in entry["created"]?.object?.members ?? [] { add(.store(member.key), "create", member.value) }
+        for member in entry["created"]?.object?.members ?? [] {
+            add(.store(member.key), "create", member.value)
+        }
         for address in entry["dropped"]?.array ?? [] { add(.store(address.string ?? ""), "drop") }
         for step in entry["steps"]?.array ?? [] {
             // What was created and dropped again stands in neither list.
             guard let store = step["store"]?.string, let name = step["op"]?.string else { continue }
-            if name == "create" ? entry["created"]?[store] == nil : true { add(.store(store), name, step["state"]) }
+            if name == "create" ? entry["created"]?[store] == nil : true {
+                add(.store(store), name, step["state"])
+            }
         }
         for (member, name) in [("scheduled", "schedule"), ("cancelled", "cancel")] {
             if let timer = entry[member] { add(target(of: timer), name, timer["payload"]) }

@@ -20,7 +20,8 @@ struct HistoryFilter {
     var lookUp: IndexQuery {
         .all(
             (wish.subject.map { [CommitStep.lookUp($0)] } ?? [])
-                + (wish.action.map { [.term(.action($0))] } ?? []) + (wish.by.map { [.any($0.map { .term(.by($0)) })] } ?? []))
+                + (wish.action.map { [.term(.action($0))] } ?? [])
+                + (wish.by.map { [.any($0.map { .term(.by($0)) })] } ?? []))
     }
 
     /// Whether a commit is by whom it should be, and one thing that it did is all that is asked for.
@@ -46,7 +47,8 @@ struct HistoryFilter {
         var address = ""
         if case .store(let store) = step.target { address = store }
         let meta: JSON = ["time": entry["time"] ?? .null, "revision": entry["revision"] ?? .null]
-        return (try? condition.expression.holds(on: step.payload, of: address, meta, spending: &budget)) ?? false
+        return (try? condition.expression.holds(on: step.payload, of: address, meta, spending: &budget))
+            ?? false
     }
 }
 
@@ -103,7 +105,8 @@ final class HistoryPage {
                     .tooLarge,
                     "Commit \(revision) is too long for a line; continue "
                         + (isNewestFirst
-                            ? "before it, with `until` \(revision - 1)." : "after it, with `since` \(revision)."))
+                            ? "before it, with `until` \(revision - 1)."
+                            : "after it, with `since` \(revision)."))
             }
             isFull = true
             return

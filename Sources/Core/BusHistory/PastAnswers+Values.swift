@@ -78,9 +78,11 @@ extension PastAnswers {
     }
 
     private func walk(_ question: StoreQuestion) -> ValueWalk<Source> {
-        ValueWalk(question: question, source: source, machine: { [unowned self] (revision) throws(PastFailure) in
-            try machine(at: revision)
-        }, replayer: replayer)
+        ValueWalk(
+            question: question, source: source,
+            machine: { [unowned self] (revision) throws(PastFailure) in
+                try machine(at: revision)
+            }, replayer: replayer)
     }
 
     private func requireKept(
@@ -105,7 +107,8 @@ extension PastAnswers {
     /// A commit as `history` tells it; of one of which nothing is shown, when it was.
     private func commit(_ revision: Int, seenBy view: Grants?) throws(PastFailure) -> JSONObject {
         let entry = try entry(of: revision)
-        var commit = HistoryPage.told(view.map { $0.shown(entry) ?? ["time": entry["time"] ?? .null] } ?? entry)
+        var commit = HistoryPage.told(
+            view.map { $0.shown(entry) ?? ["time": entry["time"] ?? .null] } ?? entry)
         commit["revision"] = .int(revision)
         return commit
     }

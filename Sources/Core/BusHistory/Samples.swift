@@ -29,13 +29,18 @@ final class Samples<Source: PastSource> {
         mutating func take(_ other: Sample) {
             (revision, time, value) = (other.revision, other.time, other.value)
             count += other.count
-            if let least = other.least, self.least.map({ $0.double! > least.double! }) ?? true { self.least = least }
-            if let most = other.most, self.most.map({ $0.double! < most.double! }) ?? true { self.most = most }
+            if let least = other.least, self.least.map({ $0.double! > least.double! }) ?? true {
+                self.least = least
+            }
+            if let most = other.most, self.most.map({ $0.double! < most.double! }) ?? true {
+                self.most = most
+            }
         }
     }
 
     init(
-        _ walk: ValueWalk<Source>, of path: JSONPointer, after since: Int, through until: Int, most: Int, now: Int,
+        _ walk: ValueWalk<Source>, of path: JSONPointer, after since: Int, through until: Int, most: Int,
+        now: Int,
         times: ClosedRange<Int>, value: JSON?
     ) throws(PastFailure) {
         self.walk = walk
@@ -45,7 +50,9 @@ final class Samples<Source: PastSource> {
         last = .some(value)
         let defined = try walk.lastDefinition(after: since, through: now) ?? since
         var searches: [(CommitSearch, ClosedRange<Int>)] = []
-        for (first, last, isDefined) in [(since, min(until, defined), false), (max(since, defined), until, true)]
+        for (first, last, isDefined) in [
+            (since, min(until, defined), false), (max(since, defined), until, true),
+        ]
         where first < last {
             let search = try CommitSearch(
                 walk.query(for: [path.tokens], isDefined: isDefined), after: first, through: last,
@@ -65,7 +72,8 @@ final class Samples<Source: PastSource> {
                 continue
             }
             var isFirst = true
-            try walk.walk(found.filter { $0.overlaps(range) }.map { $0.clamped(to: range) }) { revision, time, state in
+            try walk.walk(found.filter { $0.overlaps(range) }.map { $0.clamped(to: range) }) {
+                revision, time, state in
                 defer { isFirst = false }
                 let value = state.flatMap(path.resolve)
                 if isFirst || value == last ?? nil { return }

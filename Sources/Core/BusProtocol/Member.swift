@@ -4,7 +4,8 @@ public enum Member: UInt8, CaseIterable, Sendable {
     case ack, actions, after, at, by, cause, client, dryRun, ephemeral, epoch, format, fresh, `if`, ifMissing,
         ifRevision,
         `in`, initial
-    case key, leave, limit, linger, match, most, offset, order, path, `protocol`, reason, `return`, revision, select, session,
+    case key, leave, limit, linger, match, most, offset, order, path, `protocol`, reason, `return`, revision,
+        select, session,
         since, state, sub, time, timer, token
     case ttl, until, version, `where`
 
@@ -56,7 +57,8 @@ package enum Operation: Hashable, CaseIterable, Sendable {
     /// The daemon that is asked does it: it reads, or is about a connection or this daemon. `revert` and `reload` need what
     /// is not in the request.
     package enum Local: String, CaseIterable, Sendable {
-        case ping, get, hello, stores, types, subscribe, unsubscribe, sync, history, blame, samples, revert, stats
+        case ping, get, hello, stores, types, subscribe, unsubscribe, sync, history, blame, samples, revert,
+            stats
         case reload, timers, cluster, clients, kick
     }
 

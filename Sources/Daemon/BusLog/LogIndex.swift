@@ -33,7 +33,8 @@ package struct IndexBlock: Sendable {
         (self.groups, self.terms, self.lists) = (groups, terms, lists)
     }
 
-    fileprivate static func digest(_ groups: ClosedRange<Int>, behind last: String, _ part: [UInt8]) -> String {
+    fileprivate static func digest(_ groups: ClosedRange<Int>, behind last: String, _ part: [UInt8]) -> String
+    {
         var digest = LogDigest()
         digest.add(groups.lowerBound)
         digest.add(groups.upperBound)
@@ -54,10 +55,12 @@ extension LogFile {
         try database.execute(IndexSchema.create)
         let insertion = try Statement(
             database,
-            "INSERT OR REPLACE INTO index_blocks(first, last, digest, terms, lists) VALUES(?1, ?2, ?3, ?4, ?5)")
+            "INSERT OR REPLACE INTO index_blocks(first, last, digest, terms, lists) VALUES(?1, ?2, ?3, ?4, ?5)"
+        )
         insertion.bind(1, block.groups.lowerBound)
         insertion.bind(2, block.groups.upperBound)
-        let digest = [block.terms, block.lists].map { IndexBlock.digest(block.groups, behind: last, $0) }.joined()
+        let digest = [block.terms, block.lists].map { IndexBlock.digest(block.groups, behind: last, $0) }
+            .joined()
         var outcome: Result<Void, LogFailure> = .success(())
         block.terms.withUnsafeBytes { terms in
             block.lists.withUnsafeBytes { lists in
@@ -106,7 +109,9 @@ extension LogReader {
         let (digest, terms) = (blocks.text(1), Array(blocks.bytes(2)))
         guard digest.hasPrefix(IndexBlock.digest(groups, behind: last, terms)) else { return nil }
         let lists = wantsLists(terms) ? Array(blocks.bytes(3)) : []
-        guard lists.isEmpty || digest.hasSuffix(IndexBlock.digest(groups, behind: last, lists)) else { return nil }
+        guard lists.isEmpty || digest.hasSuffix(IndexBlock.digest(groups, behind: last, lists)) else {
+            return nil
+        }
         return IndexBlock(groups: groups, terms: terms, lists: lists)
     }
 

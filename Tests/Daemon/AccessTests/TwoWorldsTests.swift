@@ -149,10 +149,13 @@ import Testing
         switch Int.random(in: 0..<8, using: &random) {
         case 0: return #"{"op":"blame","store":"\#(store)","path":"\#(path)"}"#
         case 1: return #"{"op":"blame","store":"\#(store)","revision":\#(max(5, revision))}"#
-        case 2: return #"{"op":"samples","store":"\#(store)","path":"\#(path)","since":\#(max(5, revision)),"most":3}"#
+        case 2:
+            return
+                #"{"op":"samples","store":"\#(store)","path":"\#(path)","since":\#(max(5, revision)),"most":3}"#
         default:
             let filter = [
-                #","action":"\#(action)""#, #","by":"0""#, #","where":"to > 1""#, #","store":"\#(store)""#, "",
+                #","action":"\#(action)""#, #","by":"0""#, #","where":"to > 1""#, #","store":"\#(store)""#,
+                "",
             ].randomElement(using: &random)!
             let order = random.oneIn(2) ? #","order":"newest""# : ""
             return

@@ -51,6 +51,28 @@ struct LogLifeTests {
         #expect(try bus.stop(third) == 0)
     }
 
+    /// The index follows the commits, and a start catches up with what was not indexed, while the bus answers.
+    @Test func theLogIsIndexed() throws {
+        for (count, blocks) in [(4000, 0), (200, 0), (0, 1), (4100, 2)] {
+            let daemon = try bus.start(["--sync", "never"])
+            let client = try bus.client()
+            let line = #"{"op":"dispatch","store":"counter/main","action":"increment","payload":{"by":"#
+            for number in 0..<count { #expect(try client.ask("\(line)\(number)}}").contains("ok\":true")) }
+            let reader = try LogReader(path: bus.log)
+            while try reader.indexedGroups().count < blocks { _ = try client.ask(#"{"op":"ping"}"#) }
+            #expect(try reader.indexedGroups().count == blocks)
+            for groups in try reader.indexedGroups() { #expect(try reader.indexBlock(of: groups) != nil) }
+            let created = try client.ask(#"{"op":"history","order":"newest","action":"create","limit":2}"#)
+            #expect(created.contains(#""revision":1,"#) && !created.contains(#""next""#))
+            #expect(try client.ask(#"{"op":"history","by":"nobody"}"#) == #"{"ok":true,"commits":[],"oldest":0}"#)
+            let blame = try JSON(parsing: try client.ask(#"{"op":"blame","store":"counter/main","path":"/count"}"#))
+            let revision = try JSON(parsing: try client.ask(#"{"op":"sync"}"#))["revision"]
+            #expect(blame["values"]?[0]?["commit"]?["revision"] == revision)
+            #expect(try bus.stop(daemon) == 0)
+        }
+        #expect(try bus.verify().status == 0)
+    }
+
     /// What a lone client commits is synced although no other thread writes it, and counted although it commits nothing more.
     @Test func intervalSyncsWhatALoneClientCommits() throws {
         let daemon = try bus.start(["--sync", "interval"])

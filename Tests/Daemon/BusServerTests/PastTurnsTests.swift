@@ -8,7 +8,8 @@ import Testing
     private static func query(_ connection: Int, user: Int, number: Int = 0) -> LogQuery {
         LogQuery(
             connection: connection, user: user, number: number,
-            subject: .history(HistoryRange(since: nil, until: .revision(1)), limit: 1, HistoryWish(), view: nil),
+            subject: .history(
+                HistoryRange(since: nil, until: .revision(1)), limit: 1, HistoryWish(), view: nil),
             peer: .unix(uid: 1, pid: 1), needed: 0, room: 1000)
     }
 

@@ -24,7 +24,8 @@ import Testing
 
     private static let stores = ["shelf/a", "shelf/b", "shelf/c"]
     private static let paths = [
-        "", "/count", "/label", "/items", "/items/x", "/items/y", "/list", "/list/0", "/list/1", "/isFull", "/no",
+        "", "/count", "/label", "/items", "/items/x", "/items/y", "/list", "/list/0", "/list/1", "/isFull",
+        "/no",
     ]
 
     private static func bus(_ random: inout SeededGenerator) throws -> MemoryBus {
@@ -41,7 +42,9 @@ import Testing
             if random.oneIn(12) {
                 // Equal commits become one entry.
                 bus.disk = .isBusy
-                for _ in 0..<5 { client.send(#"{"op":"dispatch","store":"shelf/a","action":"add","payload":{"by":1}}"#) }
+                for _ in 0..<5 {
+                    client.send(#"{"op":"dispatch","store":"shelf/a","action":"add","payload":{"by":1}}"#)
+                }
                 bus.disk = .works
             }
             client.send(line(&random))
@@ -60,24 +63,34 @@ import Testing
     private static func line(_ random: inout SeededGenerator) -> String {
         let store = stores.randomElement(using: &random)!
         func action() -> String {
-            let (number, text) = (Int.random(in: -1...2, using: &random), ["a", "b"].randomElement(using: &random)!)
+            let (number, text) = (
+                Int.random(in: -1...2, using: &random), ["a", "b"].randomElement(using: &random)!
+            )
             let (name, payload) =
                 [
                     ("add", #"{"by":\#(number)}"#), ("name", #"{"to":"\#(text)"}"#),
-                    ("put", #"{"id":"\#(["x", "y", "70000"].randomElement(using: &random)!)","to":\#(number)}"#),
+                    (
+                        "put",
+                        #"{"id":"\#(["x", "y", "70000"].randomElement(using: &random)!)","to":\#(number)}"#
+                    ),
                     ("take", #"{"id":"x"}"#), ("push", #"{"value":\#(number)}"#), ("pop", "{}"),
                     ("both", #"{"by":\#(number),"to":"\#(text)"}"#),
                 ].randomElement(using: &random)!
-            let target = [#""store":"\#(store)""#, #""type":"shelf""#, #""type":"*""#].randomElement(using: &random)!
+            let target = [#""store":"\#(store)""#, #""type":"shelf""#, #""type":"*""#].randomElement(
+                using: &random)!
             return #"\#(target),"action":"\#(name)","payload":\#(payload)"#
         }
         switch Int.random(in: 0..<12, using: &random) {
         case 0: return #"{"op":"create","store":"shelf/c"}"#
         case 1: return #"{"op":"drop","store":"shelf/c"}"#
-        case 2: return #"{"op":"revert","store":"\#(store)","revision":\#(Int.random(in: 1...40, using: &random))}"#
+        case 2:
+            return
+                #"{"op":"revert","store":"\#(store)","revision":\#(Int.random(in: 1...40, using: &random))}"#
         case 3: return #"{"op":"dispatch","actions":[{\#(action())},{\#(action())}]}"#
         case 4: return #"{"op":"dispatch","store":"counter/a","action":"increment"}"#
-        case 5: return #"{"op":"dispatch","store":"shelf/a","action":"add","payload":{"by":1},"in":1,"timer":"t"}"#
+        case 5:
+            return
+                #"{"op":"dispatch","store":"shelf/a","action":"add","payload":{"by":1},"in":1,"timer":"t"}"#
         default: return "{\"op\":\"dispatch\",\(action())}"
         }
     }
@@ -87,15 +100,25 @@ import Testing
     /// What a commit did: to what, by which name, with which payload.
     private static func steps(_ commit: JSON) -> [(target: String, name: String, payload: JSON)] {
         var steps = (commit["actions"]?.array ?? []).map {
-            ($0["store"]?.string ?? $0["type"]?.string ?? "", $0["action"]?.string ?? "", $0["payload"] ?? [:])
+            (
+                $0["store"]?.string ?? $0["type"]?.string ?? "", $0["action"]?.string ?? "",
+                $0["payload"] ?? [:]
+            )
         }
-        for member in commit["created"]?.object?.members ?? [] { steps.append((member.key, "create", member.value)) }
+        for member in commit["created"]?.object?.members ?? [] {
+            steps.append((member.key, "create", member.value))
+        }
         for store in commit["dropped"]?.array ?? [] { steps.append((store.string ?? "", "drop", [:])) }
         if let store = commit["reverted"]?["store"]?.string { steps.append((store, "revert", [:])) }
         if let timer = commit["scheduled"] {
             steps.append((timer["store"]?.string ?? "", "schedule", timer["payload"] ?? [:]))
         }
-        for type in commit["definitions"]?.array ?? [] { steps.append((type["type"]?.string ?? "", "reload", [:])) }
+        if let timer = commit["fired"], commit["actions"] == [] {
+            steps.append((timer["store"]?.string ?? "", "timer", [:]))
+        }
+        for type in commit["definitions"]?.array ?? [] {
+            steps.append((type["type"]?.string ?? "", "reload", [:]))
+        }
         return steps
     }
 
@@ -103,12 +126,15 @@ import Testing
         if let by = request["by"] {
             let wanted = (by.array ?? [by]).compactMap(\.string)
             let uid = commit["by"]?["uid"]?.int.map(String.init)
-            guard wanted.contains(where: { $0 == uid || $0 == "daemon" && commit["by"]?["daemon"] == true }) else {
+            guard wanted.contains(where: { $0 == uid || $0 == "daemon" && commit["by"]?["daemon"] == true })
+            else {
                 return false
             }
         }
         let (store, type) = (request["store"]?.string, request["type"]?.string)
-        guard store ?? type ?? request["action"]?.string ?? request["where"]?.string != nil else { return true }
+        guard store ?? type ?? request["action"]?.string ?? request["where"]?.string != nil else {
+            return true
+        }
         return steps(commit).contains { step in
             let isOfType = step.target == "shelf" || step.target == "*" && shelf.contains(step.name)
             if let store, step.target != store && !isOfType { return false }
@@ -127,10 +153,13 @@ import Testing
         #expect(all.count == bus.engine.revision)
         for _ in 0..<60 {
             var request: JSONObject = ["op": "history"]
-            if random.oneIn(2) { request["by"] = ["0", "1", "daemon", "nobody", ["1", "2"]].randomElement(using: &random)! }
+            if random.oneIn(2) {
+                request["by"] = ["0", "1", "daemon", "nobody", ["1", "2"]].randomElement(using: &random)!
+            }
             if random.oneIn(2) {
                 request["action"] = .string(
-                    ["add", "put", "create", "drop", "revert", "reload", "schedule", "no"].randomElement(using: &random)!)
+                    ["add", "put", "create", "drop", "revert", "reload", "schedule", "no"].randomElement(
+                        using: &random)!)
             }
             if random.oneIn(3) { request["where"] = "by > 0" }
             if random.oneIn(2) {
@@ -138,7 +167,9 @@ import Testing
             } else if random.oneIn(3) {
                 request["type"] = "shelf"
             }
-            let (since, until) = (Int.random(in: 0...30, using: &random), Int.random(in: 0...99, using: &random))
+            let (since, until) = (
+                Int.random(in: 0...30, using: &random), Int.random(in: 0...99, using: &random)
+            )
             let isNewestFirst = random.oneIn(2)
             if isNewestFirst { request["order"] = "newest" }
             request["limit"] = .int(Int.random(in: 1...40, using: &random))
@@ -165,7 +196,8 @@ import Testing
     /// The states of a store after each commit.
     private func states(of store: String, _ client: MemoryClient, through last: Int) throws -> [JSON?] {
         try (0...last).map { revision in
-            try client.reply(to: #"{"op":"get","store":"\#(store)","revision":\#(revision)}"#)["states"]?[store]
+            try client.reply(to: #"{"op":"get","store":"\#(store)","revision":\#(revision)}"#)["states"]?[
+                store]
         }
     }
 
@@ -179,7 +211,9 @@ import Testing
             for path in Self.paths {
                 let pointer = try JSONPointer(path)
                 let values = states.map { $0.flatMap(pointer.resolve) }
-                for revision in [last, Int.random(in: 0...last, using: &random), Int.random(in: 0...last, using: &random)] {
+                for revision in [
+                    last, Int.random(in: 0...last, using: &random), Int.random(in: 0...last, using: &random),
+                ] {
                     let reply = try client.reply(
                         to: #"{"op":"blame","store":"\#(store)","path":"\#(path)","revision":\#(revision)}"#)
                     let place: Comment = "\(store) \(path) at \(revision): \(reply)"
@@ -224,7 +258,8 @@ import Testing
                 #expect(samples.last?["revision"]?.int == changes.last ?? since, place)
                 if changes.count < most {
                     #expect(samples.map { $0["revision"]?.int } == [since] + changes, place)
-                    #expect(samples.map { $0["value"] } == [values[since]] + changes.map { values[$0] }, place)
+                    #expect(
+                        samples.map { $0["value"] } == [values[since]] + changes.map { values[$0] }, place)
                 } else {
                     #expect(samples.reduce(0) { $0 + ($1["changes"]?.int ?? 0) } == changes.count, place)
                     let numbers = ([since] + changes).compactMap { values[$0]?.double }
@@ -259,7 +294,8 @@ import Testing
     }
 
     /// What is no longer kept is not guessed.
-    @Test(.aloneOnly(because: "A member's log is trimmed by its own daemon.")) func whatIsGoneIsSaid() throws {
+    @Test(.aloneOnly(because: "A member's log is trimmed by its own daemon.")) func whatIsGoneIsSaid() throws
+    {
         let bus = try MemoryBus.logging("counter/a")
         let client = bus.connect()
         for _ in 0..<4 { try client.increment(by: 0) }

@@ -36,7 +36,9 @@ struct TimeTravelTests {
         #expect(
             revisions(try CommandRun(["log", "--since", "2", "--limit", "4"], bus: address)) == [5, 6, 7, 8])
         #expect(
-            revisions(try CommandRun(["log", "--newest", "--since", "2"], bus: address)) == [8, 7, 6, 5, 4, 3])
+            revisions(try CommandRun(["log", "--newest", "--since", "2"], bus: address)) == [
+                8, 7, 6, 5, 4, 3,
+            ])
         bus.stop()
     }
 
@@ -106,23 +108,28 @@ struct TimeTravelTests {
         let address = try bus.listen()
         #expect(revisions(try CommandRun(["log", "--where", "by > 2"], bus: address)) == [5, 6])
         #expect(
-            revisions(try CommandRun(["log", "--newest", "counter", "--where", #"{"<":[{"var":"by"},3]}"#], bus: address))
+            revisions(
+                try CommandRun(
+                    ["log", "--newest", "counter", "--where", "by < 3"], bus: address))
                 == [7, 4, 3])
         #expect(
-            revisions(try CommandRun(["log", "-n", "1", "--where", "by > 0", "--by", "1001"], bus: address)) == [3])
+            revisions(try CommandRun(["log", "-n", "1", "--where", "by > 0", "--by", "1001"], bus: address))
+                == [3])
         #expect(try CommandRun(["log", "--where", "by >"], bus: address).status == .refused)
-        #expect(try CommandRun(["log", "--newest", "--follow"], bus: address).status == .usage)
         bus.stop()
     }
 
     @Test func logOfAStoreTellsOfAReloadInALine() throws {
         let bus = try RememberingBus(definitions: ["type: lamp\ninitial: { on: false }"])
-        for store in ["lamp/a", "lamp/b", "counter/a"] { try bus.ask(#"{"op":"create","store":"\#(store)"}"#) }
+        for store in ["lamp/a", "lamp/b", "counter/a"] {
+            try bus.ask(#"{"op":"create","store":"\#(store)"}"#)
+        }
         bus.definitions = ["type: lamp\ninitial: { on: false, level: 3 }"]
         try bus.ask(#"{"op":"reload"}"#, uid: 0)
         let address = try bus.listen()
         #expect(revisions(try CommandRun(["log", "counter/a"], bus: address)) == [3])
-        let line = try JSON(parsing: try #require(try CommandRun(["log", "lamp/a"], bus: address).lines.last))
+        let line = try JSON(
+            parsing: try #require(try CommandRun(["log", "lamp/a"], bus: address).lines.last))
         #expect(line["revision"] == 4 && line["definitions"] == ["lamp"])
         #expect(line["states"] == ["lamp/a": ["on": false, "level": 3]])
         let whole = try CommandRun(["log", "lamp/a", "--definitions"], bus: address)
@@ -145,7 +152,8 @@ struct TimeTravelTests {
         while !first.hasPassed {}
         #expect(whole.replyDeadline.hasPassed)
         options.timeout = try LogCommand.parse(["--timeout", "1h"]).options.timeout
-        #expect(!CommandSession(options: options, context: context, isOpenEnded: true).replyDeadline.hasPassed)
+        #expect(
+            !CommandSession(options: options, context: context, isOpenEnded: true).replyDeadline.hasPassed)
         for (arguments, isOpenEnded) in [
             (["log"], false), (["log", "--follow"], true), (["blame", "a/b"], false), (["watch", "a"], true),
             (["export"], true), (["dispatch", "-"], true), (["dispatch", "a", "b"], false),
@@ -304,6 +312,7 @@ struct TimeTravelTests {
 
     @Test(arguments: [
         ["log", "counter/*"], ["log", "--limit", "0"], ["log", "--follow", "--until", "3"],
+        ["log", "--follow", "--newest"],
         ["log", "-n", "1", "--limit", "2"], ["at"], ["at", "-1"], ["at", "then"], ["diff", "1"],
         ["blame", "counter"], ["blame", "counter/a", "count"], ["revert", "counter/a"],
         ["revert", "counter", "--to", "1"], ["import"], ["replay", "--check", "x"],

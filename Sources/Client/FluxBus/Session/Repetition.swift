@@ -11,7 +11,8 @@ package enum Repetition: Sendable, Equatable {
     init(_ request: BusRequest, usesKeys: Bool) {
         let usesKey = usesKeys || request["key"] != nil
         switch request.op {
-        case "get", "stores", "types", "history", "blame", "samples", "sync", "ping", "stats", "timers", "will", "subscribe",
+        case "get", "stores", "types", "history", "blame", "samples", "sync", "ping", "stats", "timers",
+            "will", "subscribe",
             "unsubscribe", "hello":
             self = .free
         case "dispatch": self = request["dryRun"] == true ? .free : usesKey ? .keyed : .never

@@ -75,7 +75,8 @@ package struct HistoryWish: Sendable {
     package let condition: StoreFilter?
 
     package init(
-        subject: HistorySubject? = nil, by: [String]? = nil, action: String? = nil, condition: StoreFilter? = nil
+        subject: HistorySubject? = nil, by: [String]? = nil, action: String? = nil,
+        condition: StoreFilter? = nil
     ) {
         (self.subject, self.by, self.action, self.condition) = (subject, by, action, condition)
     }

@@ -103,7 +103,8 @@ extension Engine {
         }
         let most = try request.integer(.most, least: 1) ?? 100
         guard most <= DaemonLimits.history else {
-            throw .invalid("most", "A reply has at most \(DaemonLimits.history) samples; ask for a shorter time.")
+            throw .invalid(
+                "most", "A reply has at most \(DaemonLimits.history) samples; ask for a shorter time.")
         }
         let range = try requestedRange()
         let question = try storeQuestion(connection, isPast: true)
@@ -132,7 +133,8 @@ extension Engine {
         guard text.utf8.count <= DaemonLimits.pointerBytes, let path = try? JSONPointer(text) else {
             throw .invalid(
                 "path",
-                "`path` is a JSON Pointer of at most \(DaemonLimits.pointerBytes) bytes, such as \"/target\".")
+                "`path` is a JSON Pointer of at most \(DaemonLimits.pointerBytes) bytes, such as \"/target\"."
+            )
         }
         return path
     }

@@ -53,7 +53,7 @@ package struct LogPast: PastSource {
         try undamaged { (reader) throws(LogFailure) in
             try reader.indexBlock(of: groups, wantsLists: wantsLists)
         }?
-            .map { ($0.terms, $0.lists) }
+        .map { ($0.terms, $0.lists) }
     }
 
     package func lastRevision(by time: Int) throws(PastFailure) -> Int {

@@ -49,7 +49,8 @@ package struct GlobalOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "How long to wait for the bus, in all: 500ms, 30s, 2m, or never for no limit.", valueName: "time"))
+            "How long to wait for the bus, in all: 500ms, 30s, 2m, or never for no limit.", valueName: "time")
+    )
     package var timeout = TimeSpan(duration: .seconds(30))
 
     @Flag(name: .shortAndLong, help: "Print no notes; results and errors are still printed.")

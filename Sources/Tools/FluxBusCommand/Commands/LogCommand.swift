@@ -123,7 +123,8 @@ package struct LogCommand: BusCommand {
         }
         if log.isEmpty { try noteNothing(on: connection, in: session) }
         guard follow, !log.isComplete else { return .success }
-        try CommitFollower(session, log: log, target: target, filter: filter, after: newest).run(over: connection)
+        try CommitFollower(session, log: log, target: target, filter: filter, after: newest).run(
+            over: connection)
         return .success
     }
 

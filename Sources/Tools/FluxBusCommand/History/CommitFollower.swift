@@ -14,7 +14,9 @@ final class CommitFollower {
     /// Everything up to here has been shown.
     private var shown: Int
 
-    init(_ session: CommandSession, log: CommitLog, target: String?, filter: CommitFilter, after revision: Int) {
+    init(
+        _ session: CommandSession, log: CommitLog, target: String?, filter: CommitFilter, after revision: Int
+    ) {
         self.session = session
         self.log = log
         self.target = target

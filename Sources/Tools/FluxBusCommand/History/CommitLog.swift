@@ -92,7 +92,8 @@ final class CommitLog {
     /// A commit without what is long and seldom wanted: of types that were defined the names, and of the states that this changed
     /// the store's.
     private func concise(_ commit: JSON) -> JSON {
-        guard !isWithDefinitions, var members = commit.object, let types = members["definitions"]?.array else {
+        guard !isWithDefinitions, var members = commit.object, let types = members["definitions"]?.array
+        else {
             return commit
         }
         members["definitions"] = .array(types.map { $0["type"] ?? .null })

@@ -61,7 +61,9 @@ final class HistoryReader {
             }
             guard let next = reply["next"]?.int else { return }
             // A page that does not advance would be read for ever.
-            guard newestFirst ? next < until ?? .max : next > since ?? -1 else { throw Self.strange("history") }
+            guard newestFirst ? next < until ?? .max : next > since ?? -1 else {
+                throw Self.strange("history")
+            }
             if newestFirst { until = next } else { since = next }
         }
     }

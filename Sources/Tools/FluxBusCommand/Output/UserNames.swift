@@ -6,7 +6,8 @@ package final class UserNames {
     private let lookUpNumber: (String) -> Int?
     private var known: [Int: String?] = [:]
 
-    package init(lookUp: @escaping (Int) -> String?, lookUpNumber: @escaping (String) -> Int? = { _ in nil }) {
+    package init(lookUp: @escaping (Int) -> String?, lookUpNumber: @escaping (String) -> Int? = { _ in nil })
+    {
         self.lookUp = lookUp
         self.lookUpNumber = lookUpNumber
     }

@@ -69,13 +69,15 @@ extension Attack {
                 return AttackScript(piece: { pieces($0.number) })
             }),
         Attack(
-            name: "past-questions", summary: "`blame`, `samples` and `history` from the newest back, without pause",
+            name: "past-questions",
+            summary: "`blame`, `samples` and `history` from the newest back, without pause",
             setUp: past,
             scripts: each { world in
                 let pieces = AttackLines.prepared { number in
                     AttackLines.lines(64) { index in
                         let store = "counter/s\((number * 64 + index) % 100)"
-                        let wanted = 200 + AttackLines.scattered(number * 64 + index, among: world.revision - 200)
+                        let wanted =
+                            200 + AttackLines.scattered(number * 64 + index, among: world.revision - 200)
                         return switch index % 4 {
                         case 0: #"{"op":"blame","store":"\#(store)","path":"/count","revision":\#(wanted)}"#
                         case 1: #"{"op":"samples","store":"\#(store)","path":"/count","since":\#(wanted)}"#
