@@ -164,6 +164,54 @@ import Testing
         #expect(try revision(of: "thermostat/attic", for: bus.mallory) == since)
     }
 
+    // MARK: The past
+
+    /// Of a commit that changed what is shown, only that is told; of one that is not shown, that it was.
+    @Test func blameTellsOfACommitWhatHistoryTells() throws {
+        let bus = try MemoryBus(GuardedBus.setup())
+        let (root, ada) = (bus.root, bus.ada)
+        let question = #"{"op":"blame","store":"lamp/hall","path":"/count"}"#
+        let on = #""action":"switch","payload":{"on":true}"#
+        #expect(
+            try root.code(
+                "{\"op\":\"dispatch\",\"actions\":[{\"store\":\"lamp/hall\",\(on)},{\"store\":\"lamp/cellar\",\(on)}]}"
+            ) == "ok")
+        let batch = try ada.answer(question)["values"]?[0]?["commit"]
+        #expect(batch?["actions"]?.array?.map { $0["store"] } == ["lamp/hall"])
+        #expect(try root.answer(question)["values"]?[0]?["commit"]?["actions"]?.array?.count == 2)
+        #expect(try root.code("{\"op\":\"dispatch\",\"type\":\"lamp\",\(on)}") == "ok")
+        let whole = try ada.answer(question)["values"]?[0]
+        #expect(whole?["value"] == 2 && whole?["old"] == 1)
+        #expect(whole?["commit"]?.object?.keys.sorted() == ["revision", "time"])
+        #expect(try root.answer(question)["values"]?[0]?["commit"]?["actions"]?.array?.count == 1)
+        for op in [
+            #"{"op":"blame","store":"lamp/cellar"}"#,
+            #"{"op":"samples","store":"lamp/cellar","path":"/count"}"#,
+        ] {
+            #expect(try ada.code(op) == "forbidden")
+        }
+    }
+
+    /// What is looked for is looked for in what is shown.
+    @Test func hiddenStepsAreFoundByNobodyElse() throws {
+        let bus = try MemoryBus(GuardedBus.setup())
+        let (root, ada) = (bus.root, bus.ada)
+        #expect(
+            try root.code(
+                #"{"op":"dispatch","actions":[{"store":"lamp/hall","action":"switch","payload":{"on":true}},{"store":"lamp/cellar","action":"switch","payload":{"on":false}},{"store":"lamp/cellar","action":"later"}]}"#
+            ) == "ok")
+        func found(_ filter: String, by client: MemoryClient) throws -> Int? {
+            try client.answer(#"{"op":"history"\#(filter)}"#)["commits"]?.array?.count
+        }
+        for (filter, count) in [
+            (#","action":"switch""#, 1), (#","action":"later""#, 0), (#","where":"on == true""#, 1),
+            (#","where":"on == false""#, 0), (#","type":"lamp","where":"store == 'lamp/cellar'""#, 0),
+        ] {
+            #expect(try found(filter, by: ada) == count, "\(filter)")
+            #expect(try found(filter, by: root) == 1, "\(filter)")
+        }
+    }
+
     // MARK: Subscriptions
 
     @Test func aResumptionDeliversWhatIsSeen() throws {
