@@ -204,8 +204,8 @@ import Testing
             try client.answer(#"{"op":"history"\#(filter)}"#)["commits"]?.array?.count
         }
         for (filter, count) in [
-            (#","action":"switch""#, 1), (#","action":"later""#, 0), (#","where":"on == true""#, 1),
-            (#","where":"on == false""#, 0), (#","type":"lamp","where":"store == 'lamp/cellar'""#, 0),
+            (#","action":"switch""#, 1), (#","action":"later""#, 0), (#","action":"switch","where":"on == true""#, 1),
+            (#","action":"switch","where":"on == false""#, 0), (#","action":"switch","where":"store == 'lamp/cellar'""#, 0),
         ] {
             #expect(try found(filter, by: ada) == count, "\(filter)")
             #expect(try found(filter, by: root) == 1, "\(filter)")
