@@ -159,8 +159,16 @@ import Testing
         #expect(try #require(fixture.service).waitFor("a new history"))
         bus = try await fixture.bus()
         try await fixture.waits(for: "effect/note", bus) { $0["epoch"]?.string == bus.greeting.epoch }
-        try await bus.dispatch("echo", to: .store("log/a"), payload: ["number": 2])
-        try await fixture.waits(for: "log/main", bus) { $0["notes"] == [2] }
+        // It has said that it begins, and may not follow yet: where there is no log, what happens in between is gone.
+        var isHandled = false
+        for _ in 0..<20 where !isHandled {
+            try await bus.dispatch("echo", to: .store("log/a"), payload: ["number": 2])
+            isHandled =
+                (try? await fixture.waits(for: "log/main", bus, within: 2) { $0["notes"] != [] }) != nil
+        }
+        #expect(isHandled)
+        let notes = try await bus.state(of: "log/main").state["notes"]?.array ?? []
+        #expect(notes.allSatisfy { $0 == 2 })
     }
 
     @Test func aReloadTakesWhatHasChangedAndRefusesWhatIsWrong() async throws {
