@@ -143,7 +143,12 @@ import Testing
         #expect(
             full.headers.map(\.value) == [.text("a/../b c"), .text("7")]
                 && full.body == ["door": "door/front"])
-        #expect(try post("url: { file: /etc/hook }").headers.isEmpty)
+        #expect(
+            EffectTask.post(full).text
+                == #"post {"door":"door/front"} to https://example.org:8443?door=front&text=a%2F..%2Fb%20c"#)
+        #expect(
+            try EffectTask.post(post("url: { file: /etc/hook }")).text
+                == "post the event to the address in /etc/hook")
         for wrong in [
             "url: 'https://example.org/{payload.none}'", "url: https://example.org, body: = payload.none",
         ] {

@@ -196,9 +196,10 @@ struct PostTests {
         #expect(reasons.count { $0.contains("dots alone") || $0.contains("is empty") } == 3, "\(reasons)")
     }
 
-    /// What was on its way when the service was killed, and what happened while it was down, is sent by the next one: with the key
+    /// What was on its way when the service ended, and what happened while it was down, is sent by the next one: with the key
     /// by which the server knows it.
-    @Test func aKilledServiceGoesOnWithWhatWasNotDone() async throws {
+    @Test(arguments: [SIGKILL, SIGTERM])
+    func theNextServiceGoesOnWithWhatWasNotDone(_ signal: Int32) async throws {
         let server = try HookServer()
         let fixture = try EffectsFixture([
             "hook": Self.effect("url: http://127.0.0.1:\(server.port)/hang-once")
@@ -208,7 +209,10 @@ struct PostTests {
         let first = try await bus.dispatch("echo", to: .store("log/a")).revision
         try await fixture.waits(for: "effect/hook", bus) { $0["running"] == 1 }
         #expect(server.awaitRequest())
-        try #require(fixture.service).kill()
+        let service = try #require(fixture.service)
+        service.signal(signal)
+        // A request is given its time, and then given up.
+        #expect(try service.wait().status == (signal == SIGTERM ? 0 : -1))
         let second = try await bus.dispatch("echo", to: .store("log/a")).revision
         try fixture.start()
         try await fixture.waits(for: "effect/hook", bus) { $0["succeeded"] == 2 && $0["running"] == 0 }

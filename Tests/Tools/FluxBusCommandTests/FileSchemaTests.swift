@@ -116,6 +116,9 @@ struct FileSchemaTests {
             try Sample("who", .access, "roles: { a: [bob] }\nrules: []"),
             try Sample("no type", .test, "tests: [{ dispatch: a, unchanged: true }]"),
             try Sample(
+                "a server", .effect,
+                "effect: a\non: { action: b, of: c/* }\ndo: { post: { url: 'https://{name}/' } }"),
+            try Sample(
                 "two effects", .effect,
                 "effect: a\non: { action: b, of: c/* }\ndo: { run: [/a], start: b.service }"),
             try Sample("no pattern", .effect, "effect: a\non: { action: b, of: c }\ndo: { run: [/a] }"),

@@ -138,8 +138,8 @@ extension BusTests {
             try harness.write("/run/systemd/system/\(Self.effects).d/network.conf", dropIn)
             try harness.check("systemctl", "daemon-reload")
             try harness.check("systemctl", "restart", Self.effects)
-            // At most 1.6 of 10; the option counts in tenths.
-            try harness.check("systemd-analyze", "security", "--threshold=16", Self.effects)
+            // At most 1.2 of 10; the option counts in tenths.
+            try harness.check("systemd-analyze", "security", "--threshold=12", Self.effects)
             for name in effects.keys {
                 try harness.check("fluxbus", "effects", "retry", name)
                 try wait("effect/\(name)", "succeeded == 1 && failed == {}")
