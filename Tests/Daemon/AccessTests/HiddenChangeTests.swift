@@ -203,13 +203,15 @@ import Testing
         func found(_ filter: String, by client: MemoryClient) throws -> Int? {
             try client.answer(#"{"op":"history"\#(filter)}"#)["commits"]?.array?.count
         }
-        for (filter, count) in [
-            (#","action":"switch""#, 1), (#","action":"later""#, 0), (#","action":"switch","where":"on == true""#, 1),
-            (#","action":"switch","where":"on == false""#, 0), (#","action":"switch","where":"store == 'lamp/cellar'""#, 0),
+        for (condition, count) in [
+            ("", 1), ("on == true", 1), ("on == false", 0), ("store == 'lamp/cellar'", 0),
         ] {
+            let filter = #","action":"switch""# + (condition.isEmpty ? "" : #","where":"\#(condition)""#)
             #expect(try found(filter, by: ada) == count, "\(filter)")
             #expect(try found(filter, by: root) == 1, "\(filter)")
         }
+        #expect(try found(#","action":"later""#, by: ada) == 0)
+        #expect(try found(#","action":"later""#, by: root) == 1)
     }
 
     // MARK: Subscriptions

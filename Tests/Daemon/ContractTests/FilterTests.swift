@@ -213,7 +213,7 @@ import Testing
             #"{"op":"dispatch","actions":[{"store":"counter/a","action":"increment","where":"true"}]}"#,
             #"{"op":"dispatch","actions":[{"op":"drop","store":"counter/a","where":"true"}]}"#,
             #"{"op":"will","actions":[{"type":"counter","action":"increment","where":"true"}]}"#,
-            #"{"op":"history","where":"true"}"#, Self.dispatch("true", #","in":60"#),
+            Self.dispatch("true", #","in":60"#),
             Self.dispatch("true", #","if":"true""#),
         ] { #expect(try client.code(of: line) == "invalid_request", "\(line)") }
         #expect(try counts(client) == [0, 1, 2, 3])

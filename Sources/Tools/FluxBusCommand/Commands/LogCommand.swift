@@ -16,7 +16,7 @@ package struct LogCommand: BusCommand {
               fluxbus log counter --since 3 --until 5
               fluxbus log --since '10 minutes ago'
               fluxbus log --by 1000 --action increment
-              fluxbus log counter --where 'by > 5' --newest  the newest first, as far as one reads
+              fluxbus log --newest --where 'by > 5'          the newest first, as far back as one reads
               fluxbus log --follow                           and then each commit as it comes
               fluxbus log --json | jq -r '.actions[]?.action'
 
