@@ -73,9 +73,15 @@ extension Bus {
     /// `since` of the following page, with the newest first its `until`; nil at the end.
     ///
     /// - Parameters:
+    ///   - since: The revision that the first one comes after; nil: the oldest commit that is kept.
+    ///   - until: The last revision; nil: the newest.
+    ///   - newestFirst: Whether the newest come first.
+    ///   - limit: The most commits of a page; nil: as many as the bus has in one.
+    ///   - pattern: The stores that a commit concerns; nil: any.
     ///   - author: A value that `by` has, as a user id, a user, a token or a unit; `daemon` for the bus itself.
     ///   - action: An action's name, or `create`, `drop`, `revert`, `reload`, `schedule`, `cancel`.
     ///   - condition: What has to hold for the payload: a text, or an object of JsonLogic.
+    ///   - timeout: How long to wait for the page.
     public nonisolated(nonsending) func history(
         since: Int? = nil, until: Int? = nil, newestFirst: Bool = false, limit: Int? = nil,
         of pattern: StorePattern? = nil, by author: String? = nil, action: String? = nil,
