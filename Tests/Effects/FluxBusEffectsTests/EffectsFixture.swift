@@ -85,7 +85,7 @@ final class EffectsFixture {
 
     /// Waits until the state of a store is as a test wants it.
     func waits(
-        for store: String, _ bus: Bus, within seconds: Double = 60, _ holds: (JSON) -> Bool
+        for store: String, _ bus: Bus, within seconds: Double = 300, _ holds: (JSON) -> Bool
     ) async throws {
         var options = Bus.SubscriptionOptions()
         options.format = .state

@@ -71,6 +71,7 @@ import Testing
         let main = try await bus.store("main", of: SharedCounter.self)
         let (_, revision) = try await main.confirmed()
         live.stop()
+        while bus.status == .connected { await Task.yield() }
         // It goes out when the daemon is there again, where the store has the same revision by chance.
         let outcomes = AsyncStream.makeStream(of: Result<DispatchReply, BusError>.self)
         bus.postDispatch("increment", to: .store("counter/main"), ifRevision: revision) {
