@@ -159,8 +159,8 @@ final class LogCoordinator {
         case .snapshotTaken(let revision, let bytes):
             isTakingSnapshot = false
             lastSnapshot = (revision, bytes)
-            // Much may have been committed meanwhile.
-            considerSnapshot()
+            // Much may have been committed meanwhile; a large one is left for the next batch to ask for.
+            if commitsBetween < Self.commitsBetween.upperBound { considerSnapshot() }
             logger.debug("snapshot of revision \(revision) taken, \(bytes) bytes")
         case .snapshotFailed(let message):
             isTakingSnapshot = false
