@@ -7,7 +7,7 @@ import Testing
 /// A bus in memory that is driven as the event loop drives it: turns, each of which reads who is ready, serves who waits and
 /// writes to who reads. What it does is counted in work, so nothing depends on the machine.
 ///
-/// One innocent client sends a dispatch in every turn; hostile ones always have more to send.
+/// One innocent client sends a request in every turn, a dispatch unless a test says otherwise; hostile ones always have more to send.
 final class Arena {
     /// A client that is no innocent one.
     final class Attacker {
@@ -26,13 +26,15 @@ final class Arena {
     private let bus: SlowBus
     var engine: Engine { bus.engine }
     private(set) var attackers: [Attacker] = []
+    /// What the innocent client sends.
+    var request = #"{"op":"dispatch","store":"counter/innocent","action":"increment"}"#
     private var innocent: ConnectionID
 
     /// The most work done in one turn.
     private(set) var longestTurn = 0
     /// The most work done in one turn for what the shared log brought.
     private(set) var longestHearing = 0
-    /// The most turns in which a dispatch of the innocent client waited for its answer.
+    /// The most turns in which a request of the innocent client waited for its answer.
     private(set) var longestWait = 0
     /// What the innocent client was refused.
     private(set) var refusals: [String] = []
@@ -189,7 +191,7 @@ final class Arena {
 
     private func sendInnocent() {
         isDue = false
-        bus.give(#"{"op":"dispatch","store":"counter/innocent","action":"increment"}"#, from: innocent)
+        bus.give(request, from: innocent)
     }
 
     private func hear() throws {

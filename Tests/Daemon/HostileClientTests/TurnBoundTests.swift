@@ -73,6 +73,32 @@ import Testing
         #expect(try bus.lines(of: greedy).count == 1)
     }
 
+    /// Subscribers that only wait for changes share one turn of their user's, so that the user's requests don't wait until each of
+    /// them has had as much.
+    @Test func requestsDoNotWaitForEverySubscriberThatIsBehind() throws {
+        let arena = try Arena()
+        try arena.makeStores(100)
+        // Each sees other parts, so what it is told is written for it alone.
+        for number in 0..<3000 {
+            let subscribe =
+                #"{"op":"subscribe","store":"item/s0","select":["/text","/n\#(number)"],"initial":false}"#
+            try arena.attack("", preparing: [subscribe], uid: 1000)
+        }
+        for letter in ["a", "b"] {
+            let text = String(repeating: letter, count: 6000)
+            try arena.attack(
+                #"{"op":"dispatch","store":"item/s0","action":"write","payload":{"text":"\#(text)"}}"#,
+                uid: 1000)
+        }
+        let before = try arena.coalesced()
+        // A page of a hundred states takes as much as several subscribers are told.
+        arena.request = #"{"op":"get","type":"item"}"#
+        try arena.run(turns: 100)
+        #expect(arena.longestWait <= 4 + FairnessTests.log)
+        #expect(arena.refusals.isEmpty)
+        #expect(try arena.coalesced() > before + 3000)
+    }
+
     /// Who wants to hear of much pays for it with its place in the queue, and not who dispatches.
     @Test func subscribersPayForWhatTheyAreTold() throws {
         let bus = try SlowBus()
