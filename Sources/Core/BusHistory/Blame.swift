@@ -2,14 +2,15 @@ import BusJSON
 import BusMachine
 import BusProtocol
 
-/// Finds which commits last changed parts of a store's state: it walks back from snapshot to snapshot, through those between which
-/// the index knows of a commit that may have done so. For a value that went and came back it is the commit that brought it back.
+/// Finds the commits that last changed parts of a store's state. It walks back from snapshot to snapshot, and replays only
+/// where the index knows of a commit that may have changed one of them. If a value changed and changed back, the commit that
+/// changed it back is found.
 final class Blame<Source: PastSource> {
     private let walk: ValueWalk<Source>
     private let oldest: Int
-    /// Only after this revision the definition is the one that is known.
+    /// The current definition is in force since this revision.
     private let defined: Int
-    /// Everything behind this revision has been looked at.
+    /// Everything after this revision has been looked at.
     private var end: Int
     private var search: CommitSearch?
     /// What the search has found, the newest first.
@@ -65,7 +66,7 @@ final class Blame<Source: PastSource> {
             found = wanted(next, after: floor)
             if found.isEmpty { return }
         }
-        // The state before the newest of them is made from here, and so are those after all others from here on.
+        // A replay from here gives the state before the newest of them, and those after all others since this snapshot.
         let newest = found[0].lowerBound
         let start = max(floor, try walk.source.snapshots().last { $0 < newest } ?? oldest)
         let group = try walk.source.group(after: start)
@@ -102,7 +103,7 @@ final class Blame<Source: PastSource> {
         }
     }
 
-    /// What was never seen to change is what it was at the beginning.
+    /// A part that was never seen to change has the value that it had at the beginning of the log.
     func finish() throws(PastFailure) {
         guard parts.contains(where: { $0.value == nil }) else { return }
         let state = walk.question.state(in: try walk.machine(oldest))
@@ -112,7 +113,7 @@ final class Blame<Source: PastSource> {
         }
     }
 
-    /// `"values":[…]`, without those that are not there and never were.
+    /// `"values":[…]`, without parts that have no value and never had one.
     func append(
         to reply: ByteWriter, _ commit: (Int, ByteWriter) throws(PastFailure) -> Void
     ) throws(PastFailure) {

@@ -1,19 +1,19 @@
 import BusJSON
 import BusMachine
 
-/// Goes through entries of the log, from the oldest or from the newest on: through those that the index finds, where there is
-/// one, and through all where there is none. It can be interrupted, and goes on where it was.
+/// Visits entries of the log, the oldest or the newest first: where the log is indexed, those that the index finds, and
+/// elsewhere all. It can be interrupted, and continues where it stopped.
 final class CommitSearch {
     private let query: IndexQuery
     private let isNewestFirst: Bool
-    /// The groups that it has still to go through; nil when none is left.
+    /// The groups still to be visited; nil when none is left.
     private var rest: ClosedRange<Int>?
-    /// Up to where it has gone through the first of them.
+    /// The last entry visited in the first of them.
     private var seen: EntryPlace?
     /// What is indexed, in order.
     private let blocks: [ClosedRange<Int>]
 
-    /// Called with an entry; false to stop behind it.
+    /// Called with an entry; false stops the search after it.
     typealias Visit = (UnsafeRawBufferPointer) throws(PastFailure) -> Bool
 
     /// - Parameters:
@@ -32,7 +32,7 @@ final class CommitSearch {
         if first <= last { rest = first...last }
     }
 
-    /// Goes on while there is time and `visit` says so; true when it is through.
+    /// Continues while there is time and `visit` returns true. True when the search has ended.
     func advance(in source: some PastSource, hasTime: () -> Bool, _ visit: Visit) throws(PastFailure) -> Bool
     {
         while let groups = rest {
@@ -48,8 +48,8 @@ final class CommitSearch {
         return true
     }
 
-    /// The revisions that may be what is looked for in the next part of the log, in the order of the search, without looking at what
-    /// the index finds; nil when it is through.
+    /// The revisions in the next part of the log that may match, in the order of the search; nil when the search has ended.
+    /// Entries that the index finds are not read.
     func nextRevisions(in source: some PastSource) throws(PastFailure) -> [ClosedRange<Int>]? {
         guard let groups = rest else { return nil }
         let (part, found) = try part(of: groups, in: source)
@@ -64,7 +64,7 @@ final class CommitSearch {
                 else { return true }
                 var hashes: Set<UInt32> = []
                 CommitStep.forEachTerm(of: entry) { hashes.insert($0.hash) }
-                if query.holds(for: hashes) { revisions.append(some) }
+                if query.holds({ hashes.contains($0.hash) }) { revisions.append(some) }
                 return true
             }
         }
@@ -72,10 +72,10 @@ final class CommitSearch {
         return revisions
     }
 
-    /// Whether it has gone through all groups from one on, the newest first.
+    /// Whether a search from the newest on has visited all groups from this one on.
     func hasPassed(_ group: Int) -> Bool { rest.map { $0.upperBound < group } ?? true }
 
-    /// The next groups that are in one block, with what the index finds in it; or that are not indexed.
+    /// The next groups: those of one block, with what the index finds there, or those up to the next block, with nil.
     private func part(
         of groups: ClosedRange<Int>, in source: some PastSource
     ) throws(PastFailure) -> (ClosedRange<Int>, [(place: EntryPlace, revisions: ClosedRange<Int>)]?) {
@@ -87,7 +87,8 @@ final class CommitSearch {
             let bytes = try source.indexBlock(
                 of: block,
                 wantsLists: {
-                    mayHold = IndexTerms(bytes: $0).mayHold(query)
+                    let terms = IndexTerms(bytes: $0)
+                    mayHold = query.holds { terms.find($0) != nil }
                     return mayHold
                 })
         else { return (part, nil) }
@@ -96,7 +97,7 @@ final class CommitSearch {
         return (part, reader?.entries(of: query)?.filter { isAhead($0.place, in: part) })
     }
 
-    /// The block that has the next of some groups.
+    /// The block that holds the next group, if it is indexed.
     private func block(in groups: ClosedRange<Int>) -> ClosedRange<Int>? {
         let next = isNewestFirst ? groups.upperBound : groups.lowerBound
         var (before, after) = (0, blocks.count)
@@ -107,7 +108,7 @@ final class CommitSearch {
         return before < blocks.count && blocks[before].contains(next) ? blocks[before] : nil
     }
 
-    /// The next groups that are of a block, or of none.
+    /// The next groups as far as they are in this block, or in none.
     private func part(of groups: ClosedRange<Int>, _ block: ClosedRange<Int>?) -> ClosedRange<Int> {
         if let block { return block.clamped(to: groups) }
         if isNewestFirst {

@@ -2,7 +2,8 @@ import BusJSON
 import BusMachine
 import BusProtocol
 
-/// One thing that a commit did: the one place that says whom a commit concerns, and by which names it can be found.
+/// One thing that a commit did. This is the one place that defines which stores a commit concerns, and by which terms it is
+/// found.
 struct CommitStep {
     enum Target {
         case store(String)
@@ -49,7 +50,7 @@ struct CommitStep {
         }
         let isRevert = entry["reverted"] != nil
         for member in entry["states"]?.object?.members ?? [] {
-            // Of a type that was defined anew all stores are concerned, and need not be listed.
+            // A redefinition concerns all stores of its type, so they are not listed.
             if isRevert || !defined.contains(String(member.key.prefix { $0 != "/" })) {
                 add(.store(member.key), isRevert ? "revert" : "reload")
             }
@@ -79,8 +80,8 @@ struct CommitStep {
 
     // MARK: - By which names it is found
 
-    /// Calls `body` with each term of an entry: what a question can look it up by. A question finds no commit whose terms lack one
-    /// that it asks for.
+    /// Calls `body` with each term by which an entry can be looked up. An entry that a query should find must have all terms
+    /// that the query asks for.
     static func forEachTerm(of entry: JSONObject, _ body: (IndexTerm) -> Void) {
         for name in names(in: entry["by"]) { body(.by(name)) }
         for step in all(in: entry) {
@@ -100,7 +101,7 @@ struct CommitStep {
         }
     }
 
-    /// What finds all that concerns a type or a store, and perhaps more.
+    /// The query for all commits that concern a type or a store; it may find others, too.
     static func lookUp(_ subject: HistorySubject) -> IndexQuery {
         let own: [IndexQuery] =
             if let store = subject.store { [.term(.target(store)), .term(.target(subject.type))] } else {
@@ -109,7 +110,7 @@ struct CommitStep {
         return .any(own + [.term(.target("*"))] + subject.sources.map(lookUp))
     }
 
-    /// A value as a segment of a path has it; nil for one that is none, or is not looked up.
+    /// A value as it is written in a path; nil if it can't stand in one, or is not indexed.
     private static func key(_ value: JSON) -> String? {
         switch value {
         case .string(let text): IndexTerm.takes(text) ? text : nil
@@ -118,7 +119,7 @@ struct CommitStep {
         }
     }
 
-    /// By which texts somebody is found: each value that `by` has, a unit also without its suffix, and `daemon`.
+    /// The texts by which an author is found: each value in `by`, a unit also without its suffix, and `daemon`.
     static func names(in by: JSON?) -> [String] {
         (by?.object?.members ?? []).flatMap { member -> [String] in
             if member.value == true { return [member.key] }

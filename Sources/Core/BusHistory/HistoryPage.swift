@@ -16,7 +16,7 @@ struct HistoryFilter {
         return wants(seen) ? seen : nil
     }
 
-    /// What finds all that is wanted, and perhaps more.
+    /// The query for all commits that are wanted; it may find others, too.
     var lookUp: IndexQuery {
         .all(
             (wish.subject.map { [CommitStep.lookUp($0)] } ?? [])
@@ -24,7 +24,7 @@ struct HistoryFilter {
                 + (wish.by.map { [.any($0.map { .term(.by($0)) })] } ?? []))
     }
 
-    /// Whether a commit is by whom it should be, and one thing that it did is all that is asked for.
+    /// Whether a commit has a wanted author, and one of its steps meets all other wishes.
     private func wants(_ entry: JSONObject) -> Bool {
         if let wanted = wish.by {
             let names = CommitStep.names(in: entry["by"])
@@ -39,7 +39,7 @@ struct HistoryFilter {
         }
     }
 
-    /// Whether the condition holds for the payload. It has no value, and so does not hold, where a member is missing.
+    /// Whether the condition holds for the payload. It does not where it can't be evaluated, as when a member is missing.
     private func holds(of step: CommitStep, in entry: JSONObject) -> Bool {
         guard let condition = wish.condition else { return true }
         var budget = Budget.ofStore

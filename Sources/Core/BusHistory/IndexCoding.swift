@@ -1,13 +1,15 @@
 import BusJSON
 import BusMachine
 
-/// The bytes of a block of the index: of some successive groups, which entries have a term.
+/// Encodes a block of the index: for successive groups of the log, which entries have which terms.
 ///
-/// `terms`: the hashes, ascending, then where the list of each ends; four bytes each, the lowest first. `lists`: the length of what
-/// follows; for each entry by how much its group's number grows, then its offset (in another group the offset itself), then its first
-/// revision, from that behind the entry before, and how many revisions it has beyond that; then the lists, each of entries by their
-/// number in the block, by how much that grows. Numbers have seven bits in each byte, the lowest first, and the eighth is set
-/// but in the last.
+/// `terms` has the hashes of the terms, ascending, then for each the offset at which its list ends: 32 bits each,
+/// little-endian.
+///
+/// `lists` begins with the length of the table of entries, then has that table, then the lists. Of each entry the table has the
+/// difference of its group's number, its offset in the group (as a difference within the same group), the difference of its
+/// first revision from the one that would follow, and how many further revisions it has. A list has the numbers of entries in
+/// the block as differences. All of these are LEB128.
 package struct IndexBlockWriter {
     /// The number of the first group.
     private let first: Int
@@ -21,8 +23,8 @@ package struct IndexBlockWriter {
     /// Bytes of entries.
     package private(set) var bytes = 0
 
-    /// A block ends with the group that brings it to so many entries, or to so many bytes: what is behind the last block is
-    /// scanned, which takes some milliseconds.
+    /// A block is full with the group that reaches this many entries or bytes. Entries after the last block are scanned, which
+    /// takes a few milliseconds.
     package static let fullEntries = 4096
     package static let fullBytes = 1 << 20
 
@@ -34,7 +36,7 @@ package struct IndexBlockWriter {
     package var isFull: Bool { count >= Self.fullEntries || bytes >= Self.fullBytes }
     package var isEmpty: Bool { next == first }
 
-    /// Adds the next group. An entry that can't be read is not found by the index; whoever scans for it says that it is damaged.
+    /// Adds the next group. Entries that can't be read are left out of the index; a scan reports them as damaged.
     package mutating func add(_ group: PastGroup) {
         precondition(group.number == next, "Groups are indexed as they follow one another.")
         next += 1
@@ -87,23 +89,14 @@ package struct IndexBlockWriter {
     }
 }
 
-/// The terms of a block: what is in it, and where the list of each is.
+/// The terms of a block, and where the list of each is.
 struct IndexTerms {
     private let bytes: [UInt8]
     private let count: Int
 
     init(bytes: [UInt8]) { (self.bytes, count) = (bytes, bytes.count / 8) }
 
-    /// Whether an entry may be there for which a question is true.
-    func mayHold(_ query: IndexQuery) -> Bool {
-        switch query {
-        case .term(let term): find(term) != nil
-        case .any(let parts): parts.contains(where: mayHold)
-        case .all(let parts): parts.allSatisfy(mayHold)
-        }
-    }
-
-    /// Where the list of a term begins, nil for the first of all, and where it ends; nil where there is none.
+    /// Where the list of a term begins (nil for the first list) and ends; nil if no entry has the term.
     func find(_ term: IndexTerm) -> (start: Int?, end: Int)? {
         let hash = term.hash
         var (before, after) = (0, count)
@@ -139,7 +132,7 @@ struct IndexBlockReader {
         placesEnd = start + length
     }
 
-    /// The entries that may be what is looked for, ascending; nil if any may.
+    /// The entries that may match, ascending; nil if all may.
     func entries(of query: IndexQuery) -> [(place: EntryPlace, revisions: ClosedRange<Int>)]? {
         guard let wanted = numbers(of: query) else { return nil }
         if wanted.isEmpty { return [] }

@@ -1,22 +1,22 @@
-/// What commits can be looked up by. The index keeps 32 bits of it: a question looks at what it finds, so two that are alike there
-/// cost time only.
+/// What a commit can be looked up by. The index keeps a hash of 32 bits. A collision only costs time, because what is found is
+/// checked.
 enum IndexTerm {
     case by(String)
     /// The name of an action, or of what else a commit did.
     case action(String)
-    /// A store, a whole type, or `*`, to which something is addressed.
+    /// The address of a step: a store, a whole type, or `*`.
     case target(String)
-    /// A type, to which or to a store of which something is addressed.
+    /// The type in the address of a step.
     case type(String)
     /// A member of a payload and its value.
     case payload(String, String)
 
-    /// Longer values of payloads are not looked up, in bytes.
+    /// The longest text of a payload that is indexed, in bytes.
     private static let longest = 64
-    /// Nor are higher numbers, and negative ones: they are measurements more often than names.
+    /// The highest number of a payload that is indexed. Higher and negative ones are mostly measurements, and no names.
     static let highest = 65_535
 
-    /// Whether a value of a payload is looked up, be it a text or a number.
+    /// Whether a value of a payload is indexed, as a text or as the number that the text is.
     static func takes(_ text: String) -> Bool {
         text.utf8.count <= longest && Int(text).map { 0...highest ~= $0 } ?? true
     }
@@ -38,7 +38,7 @@ enum IndexTerm {
     }
 }
 
-/// A question to the index, which answers with the entries that it is true of, and perhaps with more.
+/// A question to the index. The answer has all entries for which it holds, and may have others.
 indirect enum IndexQuery {
     case term(IndexTerm)
     case any([IndexQuery])
@@ -49,20 +49,18 @@ indirect enum IndexQuery {
         if case .all(let parts) = self { return parts.allSatisfy(\.isEverything) }
         return false
     }
-}
 
-extension IndexQuery {
-    /// Whether it is true of an entry with these terms.
-    func holds(for hashes: Set<UInt32>) -> Bool {
+    /// Whether it holds for something that has these terms.
+    func holds(_ has: (IndexTerm) -> Bool) -> Bool {
         switch self {
-        case .term(let term): hashes.contains(term.hash)
-        case .any(let parts): parts.contains { $0.holds(for: hashes) }
-        case .all(let parts): parts.allSatisfy { $0.holds(for: hashes) }
+        case .term(let term): has(term)
+        case .any(let parts): parts.contains { $0.holds(has) }
+        case .all(let parts): parts.allSatisfy { $0.holds(has) }
         }
     }
 }
 
-/// Where an entry stands: in a group, so many bytes behind its beginning.
+/// The place of an entry in the log: its group, and its offset in the group in bytes.
 struct EntryPlace: Comparable {
     let group: Int
     let offset: Int

@@ -104,7 +104,7 @@ extension PastAnswers {
             details: [:])
     }
 
-    /// A commit as `history` tells it; of one of which nothing is shown, when it was.
+    /// A commit as `history` tells it. If the asker may see nothing of it, only its time is told.
     private func commit(_ revision: Int, seenBy view: Grants?) throws(PastFailure) -> JSONObject {
         let entry = try entry(of: revision)
         var commit = HistoryPage.told(

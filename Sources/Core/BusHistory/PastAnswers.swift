@@ -5,7 +5,7 @@ import BusProtocol
 
 /// How far a query has come that takes several slices.
 package final class PastProgress {
-    /// What is under way about values: a `Blame` or `Samples`.
+    /// A `Blame` or `Samples` that has begun.
     var values: AnyObject?
     fileprivate var history: (page: HistoryPage, search: CommitSearch, found: Int?)?
 
@@ -23,7 +23,7 @@ package final class PastAnswers<Source: PastSource> {
 
     /// How much of the log one answer for a subscription holds, in bytes.
     private static var entriesAtOnce: Int { 256 << 10 }
-    /// Entries between two looks whether there is time.
+    /// After how many entries it is checked whether there is time left.
     private static var entriesPerLook: Int { 16 }
     /// How much of one group: each part of it takes reading all of the group.
     private static var mostEntriesAtOnce: Int { 2 << 20 }

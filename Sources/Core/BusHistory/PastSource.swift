@@ -16,7 +16,7 @@ package protocol PastSource {
     /// The numbers of all groups, which follow one another; nil where there is none.
     func groupNumbers() throws(PastFailure) -> ClosedRange<Int>?
 
-    /// The number of the oldest group with commits after a revision; behind all groups if none has.
+    /// The number of the oldest group with commits after a revision; one more than the newest if none has any.
     func group(after revision: Int) throws(PastFailure) -> Int
 
     /// Visits the groups from a number on as `forEachGroup(after:)` does. `isOne`: only the first will be needed.
@@ -27,7 +27,7 @@ package protocol PastSource {
     /// The groups of each block of the index, in order; others are not indexed.
     func indexedGroups() throws(PastFailure) -> [ClosedRange<Int>]
 
-    /// The bytes of a block, without lists if nobody wants them for its terms; nil if it can't be trusted.
+    /// The bytes of a block; nil if it can't be trusted. Its lists are read only if `wantsLists` returns true for its terms.
     func indexBlock(
         of groups: ClosedRange<Int>, wantsLists: ([UInt8]) -> Bool
     ) throws(PastFailure) -> (terms: [UInt8], lists: [UInt8])?

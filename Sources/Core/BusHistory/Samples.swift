@@ -1,7 +1,7 @@
 import BusJSON
 import BusMachine
 
-/// The values of one member over time: each change, or, where there are too many, what a chart shows of each step of time.
+/// The values of one member over time: each change, or, if these are too many, what a chart needs for each step of time.
 final class Samples<Source: PastSource> {
     private let walk: ValueWalk<Source>
     private let path: JSONPointer

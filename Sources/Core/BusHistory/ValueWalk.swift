@@ -9,9 +9,8 @@ extension StoreQuestion {
 
 /// What a store was after each commit that may have changed some parts of it.
 ///
-/// The index and the store's definition say which commits that are; the state before the first of them is made from the nearest
-/// snapshot, and from there on the log is replayed. What stays equal in between is never looked at, so what a value costs
-/// does not grow with what happened to others.
+/// The index and the store's definition say which commits these are. The log is replayed from the nearest snapshot before the
+/// first of them, and the store is looked at only there, so the cost does not grow with the number of its other commits.
 struct ValueWalk<Source: PastSource> {
     let question: StoreQuestion
     let source: Source
@@ -19,8 +18,8 @@ struct ValueWalk<Source: PastSource> {
     let machine: (Int) throws(PastFailure) -> StateMachine
     let replayer: Replayer
 
-    /// The last revision at which the store's type was defined anew: only from there on its definition says which actions may
-    /// have changed what.
+    /// The last revision that redefined the store's type. Only for later commits does the current definition say which actions
+    /// may have changed what.
     func lastDefinition(after since: Int, through until: Int) throws(PastFailure) -> Int? {
         let reloads = IndexQuery.all([.term(.target(question.subject.type)), .term(.action("reload"))])
         let search = try CommitSearch(reloads, after: since, through: until, newestFirst: true, in: source)
@@ -30,7 +29,7 @@ struct ValueWalk<Source: PastSource> {
         return nil
     }
 
-    /// What finds the commits that may have changed one of some parts. `isDefined`: they were made by the definition that is known.
+    /// The query for commits that may have changed one of these parts. `isDefined`: the current definition was in force.
     func query(for paths: [[String]], isDefined: Bool) -> IndexQuery {
         let concerning = CommitStep.lookUp(question.subject)
         let writers = isDefined ? paths.map { path in question.type?.writers(of: path) } : [nil]
@@ -45,7 +44,8 @@ struct ValueWalk<Source: PastSource> {
         return .all([concerning, .any(others + actions)])
     }
 
-    /// Calls `look` with the state before the first of some revisions, then with that after each; nil where there is no store.
+    /// Calls `look` with the state before the first of these revisions, then with the state after each; nil where there is no
+    /// store.
     func walk(
         _ revisions: [ClosedRange<Int>],
         _ look: (_ revision: Int, _ time: Int, _ state: JSON?) throws(PastFailure) -> Void
@@ -59,7 +59,7 @@ struct ValueWalk<Source: PastSource> {
         var due = revisions[...]
         try source.forEachGroup(after: machine.revision) { (group) throws(PastFailure) in
             guard replayer.isWanted() else { throw Replayer.abandoned }
-            // The beginning of what is not replayed yet: a note belongs to the commits beside it.
+            // Where the entries begin that are not replayed yet. Notes are replayed with the commits next to them.
             var start = 0
             var lines = LogLines.Cursor(group.entries)
             while let next = due.first, next.lowerBound <= group.last, let line = lines.next() {

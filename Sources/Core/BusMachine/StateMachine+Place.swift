@@ -16,9 +16,9 @@ extension StateMachine {
         @usableFromInline var largeWriteSets = 0
         @usableFromInline var timersSet = 0
         @usableFromInline var hasReturned = false
-        /// Whether commits may mean something to views, or to whoever else reads members.
+        /// Whether anything depends on what commits write: views, indexes, or conditions of subscriptions.
         @usableFromInline var isWatched = false
-        /// Whether the commit being made may have written what one of those reads.
+        /// Whether the commit being made may have written something that one of these reads.
         @usableFromInline var isRead = false
         var viewTable = ViewTable()
         @usableFromInline var types: [TypeEntry] = []

@@ -121,8 +121,8 @@ package struct DaemonLimits: Sendable, Equatable {
     /// Arrays and objects in one line: each takes some sixty bytes of memory for two on the line,
     /// and a third of a microsecond.
     package static let containers = 100_000
-    /// How many times as much as a user's other connections those weigh together that only wait for changes: requests are still
-    /// answered beside thousands of subscribers, and cost these little of their time.
+    /// The weight of all connections of a user that only wait for changes, as a multiple of the weight of the user's others. So
+    /// a request is answered soon beside thousands of subscribers, and takes at most an eighth of the time from them.
     static let weightBehind = 7
     /// A connection that has sent something within so many milliseconds is active.
     static let activeMilliseconds = 1000

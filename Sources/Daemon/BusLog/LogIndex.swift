@@ -1,9 +1,9 @@
-/// The index of the log, in blocks: each says where in some successive groups is what somebody may look for. What that is, and how
-/// a block is read, its writer knows; here are bytes, and the groups for which they stand.
+/// The index of the log, in blocks. Each block indexes successive groups. Its contents are opaque here: `BusHistory` writes and
+/// reads them.
 ///
-/// Groups are indexed some time after they were written, so that a commit writes nothing beside itself: those behind the last
-/// block are scanned. A block is believed only for the groups that it names, and only while the last of these is the one
-/// for which it was made, so that a block which is missing, damaged or of another history costs time and hides nothing.
+/// Groups are indexed some time after they are written, so that a commit writes nothing else; groups after the last block are
+/// scanned. A block is used only for the groups that it names, and only if its digest fits it and the last of these groups. A
+/// block that is missing, damaged or of another history costs time, and hides nothing.
 enum IndexSchema {
     /// Also for logs that were made before there was an index. A version that does not know it leaves it alone.
     static let create = """
@@ -44,8 +44,8 @@ package struct IndexBlock: Sendable {
 }
 
 extension LogFile {
-    /// Adds the next block of the index: its groups are in the file, and none of them is in another block. It is not synced, and
-    /// need not be: what is written after its groups is on disk only where they are.
+    /// Adds the next block of the index. Its groups are in the file, and in no other block. It needs no sync: it comes after
+    /// its groups in the write-ahead log, so it is never on disk without them.
     package func add(_ block: IndexBlock) throws(LogFailure) {
         precondition(block.groups.upperBound <= number, "What is indexed has been appended.")
         try usable()
@@ -84,15 +84,15 @@ extension LogReader {
         var found: [ClosedRange<Int>] = []
         while try list.next() {
             let (first, last) = (list.integer(0), list.integer(1))
-            // One that overlaps another, or names no group, is damaged.
+            // A block that overlaps another, or names no group, is damaged.
             guard first > found.last?.upperBound ?? 0, last >= first else { continue }
             found.append(first...last)
         }
         return found
     }
 
-    /// The block of some groups; nil if there is none, or none to be believed. Its lists are read only if somebody wants them for its
-    /// terms.
+    /// The block of these groups; nil if there is none, or it can't be trusted. Its lists are read only if `wantsLists` returns
+    /// true for its terms.
     package func indexBlock(
         of groups: ClosedRange<Int>, wantsLists: ([UInt8]) -> Bool = { _ in true }
     ) throws(LogFailure) -> IndexBlock? {

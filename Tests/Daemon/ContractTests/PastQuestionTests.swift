@@ -193,40 +193,47 @@ import Testing
 
     // MARK: Values
 
-    /// The states of a store after each commit.
-    private func states(of store: String, _ client: MemoryClient, through last: Int) throws -> [JSON?] {
-        try (0...last).map { revision in
-            try client.reply(to: #"{"op":"get","store":"\#(store)","revision":\#(revision)}"#)["states"]?[
-                store]
+    /// Calls `body` with each part of each store of a random history: its values after each commit, and the store's states.
+    private func forEachPart(
+        seed: UInt64,
+        _ body: (
+            _ client: MemoryClient, _ store: String, _ path: String, _ values: [JSON?], _ states: [JSON?],
+            inout SeededGenerator
+        ) throws -> Void
+    ) throws {
+        var random = SeededGenerator(seed: seed)
+        let bus = try Self.bus(&random)
+        let client = bus.connect(uid: 9)
+        for store in Self.stores {
+            let states = try (0...bus.engine.revision).map { revision in
+                try client.reply(to: #"{"op":"get","store":"\#(store)","revision":\#(revision)}"#)["states"]?[
+                    store]
+            }
+            for path in Self.paths {
+                let pointer = try JSONPointer(path)
+                try body(client, store, path, states.map { $0.flatMap(pointer.resolve) }, states, &random)
+            }
         }
     }
 
     @Test(arguments: 0..<12) func valuesAreBlamedOnTheCommitThatMadeThem(_ seed: Int) throws {
-        var random = SeededGenerator(seed: UInt64(100 + seed))
-        let bus = try Self.bus(&random)
-        let client = bus.connect(uid: 9)
-        let last = bus.engine.revision
-        for store in Self.stores {
-            let states = try states(of: store, client, through: last)
-            for path in Self.paths {
-                let pointer = try JSONPointer(path)
-                let values = states.map { $0.flatMap(pointer.resolve) }
-                for revision in [
-                    last, Int.random(in: 0...last, using: &random), Int.random(in: 0...last, using: &random),
-                ] {
-                    let reply = try client.reply(
-                        to: #"{"op":"blame","store":"\#(store)","path":"\#(path)","revision":\#(revision)}"#)
-                    let place: Comment = "\(store) \(path) at \(revision): \(reply)"
-                    guard states[revision] != nil else {
-                        #expect(reply["error"]?["code"] == "unknown_store", place)
-                        continue
-                    }
-                    let found = try #require(reply["values"]?.array?.first, place)
-                    let change = (1...max(1, revision)).last { values[$0] != values[$0 - 1] }
-                    #expect(found["value"] == values[revision], place)
-                    #expect(found["commit"]?["revision"]?.int == change, place)
-                    #expect(found["old"] == change.flatMap { values[$0 - 1] }, place)
+        try forEachPart(seed: UInt64(100 + seed)) { client, store, path, values, states, random in
+            let last = states.count - 1
+            for revision in [
+                last, Int.random(in: 0...last, using: &random), Int.random(in: 0...last, using: &random),
+            ] {
+                let reply = try client.reply(
+                    to: #"{"op":"blame","store":"\#(store)","path":"\#(path)","revision":\#(revision)}"#)
+                let place: Comment = "\(store) \(path) at \(revision): \(reply)"
+                guard states[revision] != nil else {
+                    #expect(reply["error"]?["code"] == "unknown_store", place)
+                    continue
                 }
+                let found = try #require(reply["values"]?.array?.first, place)
+                let change = (1...max(1, revision)).last { values[$0] != values[$0 - 1] }
+                #expect(found["value"] == values[revision], place)
+                #expect(found["commit"]?["revision"]?.int == change, place)
+                #expect(found["old"] == change.flatMap { values[$0 - 1] }, place)
             }
             let members = try client.reply(to: #"{"op":"blame","store":"\#(store)"}"#)
             #expect(members["values"]?.array?.count == states[last]?.object?.count, "\(members)")
@@ -234,38 +241,28 @@ import Testing
     }
 
     @Test(arguments: 0..<12) func samplesAreTheChanges(_ seed: Int) throws {
-        var random = SeededGenerator(seed: UInt64(200 + seed))
-        let bus = try Self.bus(&random)
-        let client = bus.connect(uid: 9)
-        let last = bus.engine.revision
-        for store in Self.stores {
-            let states = try states(of: store, client, through: last)
-            for path in Self.paths {
-                let pointer = try JSONPointer(path)
-                let since = Int.random(in: 0...last, using: &random)
-                let until = Int.random(in: since...last, using: &random)
-                let most = Int.random(in: 1...12, using: &random)
-                let reply = try client.reply(
-                    to:
-                        #"{"op":"samples","store":"\#(store)","path":"\#(path)","since":\#(since),"until":\#(until),"most":\#(most)}"#
-                )
-                let place: Comment = "\(store) \(path) after \(since) through \(until): \(reply)"
-                let samples = try #require(reply["samples"]?.array, place)
-                let values = states.map { $0.flatMap(pointer.resolve) }
-                let changes = since < until ? (since + 1...until).filter { values[$0] != values[$0 - 1] } : []
-                #expect(samples.count <= most, place)
-                #expect(samples.last?["value"] == values[until], place)
-                #expect(samples.last?["revision"]?.int == changes.last ?? since, place)
-                if changes.count < most {
-                    #expect(samples.map { $0["revision"]?.int } == [since] + changes, place)
-                    #expect(
-                        samples.map { $0["value"] } == [values[since]] + changes.map { values[$0] }, place)
-                } else {
-                    #expect(samples.reduce(0) { $0 + ($1["changes"]?.int ?? 0) } == changes.count, place)
-                    let numbers = ([since] + changes).compactMap { values[$0]?.double }
-                    #expect(samples.compactMap { $0["least"]?.double }.min() == numbers.min(), place)
-                    #expect(samples.compactMap { $0["most"]?.double }.max() == numbers.max(), place)
-                }
+        try forEachPart(seed: UInt64(200 + seed)) { client, store, path, values, _, random in
+            let since = Int.random(in: 0..<values.count, using: &random)
+            let until = Int.random(in: since..<values.count, using: &random)
+            let most = Int.random(in: 1...12, using: &random)
+            let reply = try client.reply(
+                to:
+                    #"{"op":"samples","store":"\#(store)","path":"\#(path)","since":\#(since),"until":\#(until),"most":\#(most)}"#
+            )
+            let place: Comment = "\(store) \(path) after \(since) through \(until): \(reply)"
+            let samples = try #require(reply["samples"]?.array, place)
+            let changes = since < until ? (since + 1...until).filter { values[$0] != values[$0 - 1] } : []
+            #expect(samples.count <= most, place)
+            #expect(samples.last?["value"] == values[until], place)
+            #expect(samples.last?["revision"]?.int == changes.last ?? since, place)
+            if changes.count < most {
+                #expect(samples.map { $0["revision"]?.int } == [since] + changes, place)
+                #expect(samples.map { $0["value"] } == [values[since]] + changes.map { values[$0] }, place)
+            } else {
+                #expect(samples.reduce(0) { $0 + ($1["changes"]?.int ?? 0) } == changes.count, place)
+                let numbers = ([since] + changes).compactMap { values[$0]?.double }
+                #expect(samples.compactMap { $0["least"]?.double }.min() == numbers.min(), place)
+                #expect(samples.compactMap { $0["most"]?.double }.max() == numbers.max(), place)
             }
         }
     }

@@ -79,7 +79,7 @@ extension Bus {
     ///   - limit: The most commits of a page; nil: as many as the bus has in one.
     ///   - pattern: The stores that a commit concerns; nil: any.
     ///   - author: A value that `by` has, as a user id, a user, a token or a unit; `daemon` for the bus itself.
-    ///   - action: An action's name, or `create`, `drop`, `revert`, `reload`, `schedule`, `cancel`.
+    /// - action: An action's name, or `create`, `drop`, `revert`, `reload`, `schedule`, `cancel`, `timer`.
     ///   - condition: What has to hold for the payload: a text, or an object of JsonLogic.
     ///   - timeout: How long to wait for the page.
     public nonisolated(nonsending) func history(
@@ -99,9 +99,9 @@ extension Bus {
         return (reply["commits"]?.array ?? [], reply["next"]?.int)
     }
 
-    /// Which commits last changed the part of a store's state at a JSON Pointer, or each of its members, now or as of a revision: each
-    /// an object with `path`, `value`, and, unless it is as old as the log, the `commit` and the `old` value. Throws
-    /// `unknown_store`.
+    /// The commits that last changed the part of a store's state at a JSON Pointer, or each of its members, as of now or of a
+    /// revision. Each object has `path` and `value`; a value that is younger than the log also has the `commit` that made it
+    /// and the `old` value. Throws `unknown_store`.
     public nonisolated(nonsending) func blame(
         _ store: String, path: String? = nil, at revision: Int? = nil, timeout: TimeLimit = .standard
     ) async throws(BusError) -> [JSON] {
@@ -111,8 +111,9 @@ extension Bus {
         return try await self.request(request, timeout: timeout)["values"]?.array ?? []
     }
 
-    /// What the part of a store's state at a JSON Pointer was over time, at most so many values: the first as it was at `since`, then
-    /// each change, or, where there are more, one for each step of time in which it changed, with the `least` and the `most`.
+    /// The values over time of the part of a store's state at a JSON Pointer: the one at `since`, then each change. If there
+    /// are more than `most`, the time is divided into that many equal steps, and each step with a change has one sample, with
+    /// its `least` and its `most`.
     public nonisolated(nonsending) func samples(
         _ store: String, path: String, since: Int? = nil, until: Int? = nil, most: Int? = nil,
         timeout: TimeLimit = .standard

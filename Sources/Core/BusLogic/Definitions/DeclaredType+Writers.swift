@@ -2,15 +2,15 @@ import BusJSON
 import BusProtocol
 import BusState
 
-/// Which actions can have changed a part of a state, as the definition tells without any state.
+/// Which actions can change a part of a state, as far as the definition alone tells.
 extension DeclaredType {
-    /// An action that can, where its payload has these values.
+    /// An action that can, if its payload has these values.
     package struct Writer: Sendable {
         package let action: String
         package let payload: [(name: String, value: String)]
     }
 
-    /// The actions that can change what is at a path; nil where any may, because it is worked out from others.
+    /// The actions that can change the value at a path; nil if any may, because the value is computed.
     package func writers(of path: [String]) -> [Writer]? {
         guard let first = path.first, view == nil, !computed.contains(first) else { return nil }
         return actions.flatMap { action in
@@ -22,10 +22,11 @@ extension DeclaredType {
 }
 
 extension WriteStep {
-    /// What the payload says where the write changes what is at a path, or what that is in; nil if it never does.
+    /// The members that a payload must have for the write to change the value at a path, or one around it; nil if it never
+    /// does.
     fileprivate func payload(reaching keys: [String]) -> [(name: String, value: String)]? {
         var segments = path.segments
-        // What is taken out of an array moves the elements behind it.
+        // Removing an element of an array moves those after it.
         if kind == .unset, segments.count > 1 { segments.removeLast() }
         var said: [(name: String, value: String)] = []
         for (segment, key) in zip(segments, keys) {

@@ -4,7 +4,7 @@ import BusLogic
 /// A question that only the log can answer, because the state machine holds the present only.
 package struct LogQuery: Sendable {
     package enum Subject: Sendable {
-        /// Commits of a range, those that somebody wants to see, as far as `view` shows them; nil: all.
+        /// The wanted commits of a range, as far as `view` shows them; nil: a view of everything.
         case history(HistoryRange, limit: Int, HistoryWish, view: Grants?)
         /// The commits that last changed parts of a store's state, of all its members where none are named.
         case blame(StoreQuestion, [JSONPointer]?, at: PastPoint)
@@ -47,7 +47,7 @@ package struct LogQuery: Sendable {
     }
 }
 
-/// Commits after one point up to another, from the oldest or from the newest on.
+/// Commits after one point up to another, the oldest or the newest first.
 package struct HistoryRange: Sendable {
     /// Nil: from the oldest that are kept.
     package let since: PastPoint?
@@ -64,10 +64,10 @@ package struct HistoryRange: Sendable {
     }
 }
 
-/// Which commits somebody wants to see; nil: whatever it is.
+/// The commits that a request asks for. A member that is nil excludes none.
 package struct HistoryWish: Sendable {
     package let subject: HistorySubject?
-    /// The values of which `by` has one.
+    /// Values, one of which `by` must have.
     package let by: [String]?
     /// What was done: an action's name, or `create`, `drop`, `revert`, `reload`, `schedule`, `cancel`, `timer`.
     package let action: String?
@@ -101,7 +101,7 @@ package struct HistorySubject: Sendable {
 package struct StoreQuestion: Sendable {
     package let store: String
     package let subject: HistorySubject
-    /// Its type as it is now; nil where that does not tell which actions change what.
+    /// Its current type; nil if that does not tell which actions change what.
     package let type: DeclaredType?
     /// Who asks; nil: one who may see everything.
     package let view: Grants?

@@ -34,7 +34,7 @@ extension StateMachine {
 
     /// A type comes, changes or goes.
     func noteDefinition(of type: any StateType, before: (any StateType)? = nil) {
-        // Paths of a type that goes may come again as another's.
+        // The memory of its paths may be used again for those of another type.
         viewTable.unread.removeAll()
         let isRead = [type, before].contains { $0?.isView == true || $0?.indexed.isEmpty == false }
         if viewTable.isStale || viewTable.readers.isEmpty && !isRead { return }
@@ -44,12 +44,12 @@ extension StateMachine {
 
     // MARK: Who reads what
 
-    /// Whether the commit may have written what a view or somebody else reads.
+    /// Whether the commit being made may have written something that a view, an index or `isReadElsewhere` reads.
     @inlinable @inline(__always)
     public var isRead: Bool { place.pointee.isRead }
 
-    /// Another set of members is read beside views than before. `isRead` tells of each, by its type's index, whether it is read;
-    /// nil where none is.
+    /// Sets what tells which members are read beside views and indexes, by the index of their type; nil: none is. Called again
+    /// whenever that changes.
     package func noteReaders(beside isRead: ((_ type: Int32, _ member: String) -> Bool)?) {
         viewTable.isReadElsewhere = isRead
         noteReaders()
@@ -61,7 +61,7 @@ extension StateMachine {
         viewTable.unread.removeAll()
     }
 
-    /// Notes a path that no view reads, if nobody else does: the next commit that writes only to such needs no look at who reads.
+    /// Notes a path that no view reads, unless it is read elsewhere. Commits that write only to noted paths skip the views.
     private func noteUnread(_ record: UnsafePointer<UndoLog.Record>, of type: Int32, _ table: ViewTable) {
         guard let path = record.pointee.pathOfType else { return }
         if table.isReadElsewhere?(type, record.pointee.path[0]) != true { table.unread.insert(path) }

@@ -17,9 +17,9 @@ final class ViewTable {
     /// For each written source what it means to each reader of its type.
     @exclusivity(unchecked) var masks: ContiguousArray<UInt64> = []
 
-    /// Whether somebody beside views depends on a member of a type, by the type's index; nil where nobody does.
+    /// Whether a member is read beside views and indexes, by the index of its type; nil: none is.
     @exclusivity(unchecked) var isReadElsewhere: ((_ type: Int32, _ member: String) -> Bool)?
-    /// Paths of types that nobody reads, as far as they have been written to. Paths of types live as long as they do.
+    /// Paths of types that were written to and that nothing reads. They live as long as their types.
     let unread = PathSet()
 
     /// Whether a commit has anything to do for them.

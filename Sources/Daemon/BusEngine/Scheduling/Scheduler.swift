@@ -180,7 +180,8 @@ final class Scheduler {
         user.newcomers.share.charge(done / weight)
     }
 
-    /// Those that are behind together weigh several times as much as all others, and each no more than one of these.
+    /// Connections that are behind weigh together at most `weightBehind` times as much as the user's others, and each at most
+    /// as much as one of these.
     private func chargeBehind(_ done: Int, of user: User) {
         let others = max(1, user.errands.count)
         let weight = min(user.behind.line.count + 1, DaemonLimits.weightBehind * others)

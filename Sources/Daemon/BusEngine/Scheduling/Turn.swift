@@ -4,13 +4,14 @@ import BusCommands
 struct Turn {
     /// On the clock of its user's work.
     private(set) var share = Share(expecting: 0)
-    /// It waits for its turn.
+    /// It waits for its turn, with an errand of its own or in a line.
     private(set) var isQueued = false
-    /// It does so with an errand of its own, and not only in a line.
+    /// It has an errand of its own in the queue.
     private(set) var hasErrand = false
-    /// It has a place in the line of those that are behind, good or not.
+    /// It is in its user's line of connections that are behind. It may have been served otherwise since: then its entry is
+    /// stale.
     private(set) var hasPlaceBehind = false
-    /// It is served as one of that line.
+    /// Its present slice is one of that line, which is charged for it.
     private(set) var isFromBehind = false
     /// Its socket has input, to be read then.
     private(set) var awaitsInput = false
@@ -27,13 +28,13 @@ struct Turn {
         return !isQueued
     }
 
-    /// The same with a place in the line of those that are behind. True if it had none.
+    /// Queues it in the line of connections that are behind. True if it has no entry there yet.
     mutating func queueBehind() -> Bool {
         defer { (isQueued, hasPlaceBehind) = (true, true) }
         return !hasPlaceBehind
     }
 
-    /// Its place in a line has come. True if it waits for that, and not for an errand of its own.
+    /// Its entry in a line has come up. False if the entry is stale, or an errand of its own serves it.
     mutating func takePlace(behind: Bool) -> Bool {
         if behind { hasPlaceBehind = false }
         guard isQueued, !hasErrand else { return false }

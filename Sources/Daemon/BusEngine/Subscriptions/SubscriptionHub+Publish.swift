@@ -97,7 +97,7 @@ extension SubscriptionHub {
         }
     }
 
-    /// The same where the result of an expression by which subscriptions choose stores may be another one now.
+    /// The same for a write that may change for which subscriptions the store is chosen.
     @inline(never)
     private func publishTested(
         _ change: StoreChange, at place: Int, _ store: Int32, _ record: UnsafeMutablePointer<StoreRecord>,

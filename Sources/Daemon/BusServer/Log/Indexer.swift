@@ -2,12 +2,13 @@ import BusHistory
 import BusLog
 import Synchronization
 
-/// Indexes the log beside the bus, a block at a time, some thousand commits behind it: a commit writes nothing for that, and
-/// waits for no more than one row. A log from before there was an index is indexed in the same way, from its oldest commit on.
+/// Indexes the log on a thread of its own, block by block, a few thousand commits behind the newest. A commit writes nothing
+/// for it, and waits for the insertion of one row at most. A log that was made before there was an index is indexed in the same
+/// way, from its oldest commit on.
 ///
-/// Nobody waits for it. What could not be indexed is scanned, and indexed when there is more to do.
+/// Nothing waits for it. Groups that could not be indexed are scanned, and tried again with the next block.
 final class Indexer: Sendable {
-    /// As nice as who reads the past.
+    /// As nice as the threads that read the past.
     private let worker = Worker(named: "fluxbus-index", niceness: 10)
     private let writer: LogWriter
     private let ending: Ending
@@ -19,7 +20,7 @@ final class Indexer: Sendable {
     func catchUp() {
         if isBusy.exchange(true, ordering: .relaxed) { return }
         worker.async { [self] in
-            // Before it looks: what is written from now on is for the next call.
+            // Before it looks: what is written from now on is left to the next call.
             isBusy.store(false, ordering: .relaxed)
             do {
                 let past = try LogPast(path: writer.file.path)

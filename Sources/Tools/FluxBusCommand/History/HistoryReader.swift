@@ -79,8 +79,8 @@ final class HistoryReader {
         return request
     }
 
-    /// Passes the newest `count` commits after `since`, through `until`, that `isWanted` selects to `body`, the newest first. A bus that no longer
-    /// knows what came after `since` begins with what it has; the revision where that is, is returned.
+    /// Passes the newest `count` commits that `isWanted` selects to `body`, from those after `since` through `until`, the
+    /// newest first. Returns the revision at which the log begins, if that is after `since`.
     @discardableResult
     func newest(
         _ count: Int, after since: Int, through until: Int, where isWanted: (JSON) -> Bool,
