@@ -12,7 +12,6 @@
 
 /* One after the other. All are text, so a zero ends each. */
 static const char contents[] = {
-#embed "../Inspector/blame.js" suffix(, 0,)
 #embed "../Inspector/clients.js" suffix(, 0,)
 #embed "../Inspector/commits.js" suffix(, 0,)
 #embed "../Inspector/compare.js" suffix(, 0,)
@@ -44,7 +43,6 @@ static const char contents[] = {
 };
 
 static const char *const names[] = {
-    "blame.js",
     "clients.js",
     "commits.js",
     "compare.js",

@@ -1,6 +1,5 @@
 // The details of what is selected: a value in full, who set it, a store's facts, a type's actions.
 
-import {blame} from "./blame.js";
 import {byFacts, fact, pathText, summaryOf} from "./commits.js";
 import {count, dateAndTime, draw, duration, foreign, h, longText, longValue, note, replace, sentence} from "./dom.js";
 import {encode, isEqual, kindOf, pointerOf, resolve} from "./json.js";
@@ -145,10 +144,10 @@ export class Details {
 		try {
 			const bus = this.app.past();
 			const revision = this.explorer.source.trends === null ? this.explorer.source.revision : (await bus.request("sync")).revision;
-			const {floor, findings} = await blame(bus, address, path, revision);
+			const {oldest, values} = await bus.request("blame", {store: address, path: pointerOf(path), revision});
 			if (generation !== this.#generation) return;
-			const {commit, old, value} = findings[0];
-			if (!commit) return replace(box, note(`It has been so since before revision ${floor || 1}, where the log begins.`));
+			const {commit, old, value} = values[0] ?? {};
+			if (!commit) return replace(box, note(`It has been so since before revision ${oldest || 1}, where the log begins.`));
 			replace(box, h("dl.facts",
 				fact("Revision", h("a", {href: `#log/${commit.revision}`}, commit.revision)),
 				fact("Time", dateAndTime(commit.time)),

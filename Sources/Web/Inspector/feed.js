@@ -1,12 +1,13 @@
 // The commits that the log view shows: read from the action log, every one, as they come; and on a bus without a log, those
 // that are seen while the page is open.
 
-import {Windows, readHistory, scopeOf} from "./blame.js";
 import {changesBetween} from "./commits.js";
 import {apply, follow} from "./follow.js";
 
 /** How many commits are kept, how many are read at first, and how long to wait between two looks at the log, in milliseconds. */
 const most = 10_000, first = 200, rhythm = 200;
+
+const scopeOf = target => !target ? {} : target.includes("/") ? {store: target} : {type: target};
 
 export class Feed {
 	/** Oldest first. */
@@ -20,7 +21,8 @@ export class Feed {
 	#generation = 0;
 	#timer = 0;
 	#newest = 0;
-	#windows = null;
+	/** What was committed after this revision has been read; 0 where nothing came before. */
+	#unread = 0;
 	#isReading = false;
 	#subscriptions = [];
 
@@ -38,7 +40,7 @@ export class Feed {
 		this.onReset();
 		try {
 			this.#newest = (await this.bus.request("sync")).revision;
-			this.#windows = new Windows(this.#newest, target ? 1000 : first);
+			this.#unread = this.#newest;
 			await this.#readOlder(generation, first);
 			if (generation === this.#generation) this.#follow(generation);
 		} catch (error) {
@@ -86,7 +88,7 @@ export class Feed {
 
 	/** Reads what came before, at least so many commits if there are. */
 	async older(number = first) {
-		if (this.#isReading || this.isWhole || this.isLiveOnly || !this.#windows || this.commits.length >= 5 * most) return;
+		if (this.#isReading || this.isWhole || this.isLiveOnly || !this.#unread || this.commits.length >= 5 * most) return;
 		try {
 			await this.#readOlder(this.#generation, number);
 		} catch (error) {
@@ -98,22 +100,17 @@ export class Feed {
 		this.#isReading = true;
 		try {
 			let found = 0;
-			while (found < number && this.#windows.next) {
-				let commits;
-				try {
-					commits = await readHistory(this.bus, {...this.#windows.next, target: this.target});
-				} catch (error) {
-					this.#windows.raise(error);
-					continue;
-				}
+			while (found < number && this.#unread) {
+				const {commits, next} = await this.bus.request("history", {
+					order: "newest", until: this.#unread, limit: Math.min(1000, number - found), ...scopeOf(this.target),
+				});
 				if (generation !== this.#generation) return;
-				this.commits = [...commits, ...this.commits];
+				this.commits = [...commits.reverse(), ...this.commits];
 				found += commits.length;
 				this.onOlder(commits.length);
-				this.#windows.turn();
-				this.#windows.width = Math.min(this.#windows.width, this.target ? 100_000 : 1000);
+				this.#unread = next ?? 0;
 			}
-			this.isWhole = this.#windows.next === null;
+			this.isWhole = !this.#unread;
 		} finally {
 			this.#isReading = false;
 		}
@@ -127,7 +124,7 @@ export class Feed {
 			trimmed = this.commits.length - most;
 			for (const commit of this.commits.splice(0, trimmed)) this.changes.delete(commit.revision);
 			// What was let go can be read again from here.
-			if (this.#windows) Object.assign(this.#windows, {end: this.commits[0].revision - 1, width: first});
+			this.#unread = this.commits[0].revision - 1;
 			this.isWhole = false;
 		}
 		this.onNews(commits.length, trimmed);
