@@ -79,7 +79,7 @@ extension Bus {
     ///   - limit: The most commits of a page; nil: as many as the bus has in one.
     ///   - pattern: The stores that a commit concerns; nil: any.
     ///   - author: A value that `by` has, as a user id, a user, a token or a unit; `daemon` for the bus itself.
-    /// - action: An action's name, or `create`, `drop`, `revert`, `reload`, `schedule`, `cancel`, `timer`.
+    ///   - action: An action's name, or `create`, `drop`, `revert`, `reload`, `schedule`, `cancel`, `timer`.
     ///   - condition: What has to hold for the payload: a text, or an object of JsonLogic.
     ///   - timeout: How long to wait for the page.
     public nonisolated(nonsending) func history(
