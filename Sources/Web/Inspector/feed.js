@@ -78,7 +78,8 @@ export class Feed {
 		if (until === since) return;
 		for (let pages = 0; pages < 20; pages++) {
 			const reply = await this.bus.request("history", {since, ...until && {until}, limit: 1000, ...scopeOf(this.target)});
-			if (generation !== this.#generation) return;
+			// A pause holds the list, also for what was asked before it.
+			if (generation !== this.#generation || this.isPaused) return;
 			this.#add(reply.commits);
 			this.#newest = reply.next ?? until ?? reply.commits.at(-1)?.revision ?? since;
 			if (!reply.next) return;
