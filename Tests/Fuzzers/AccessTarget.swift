@@ -45,7 +45,7 @@ enum AccessTarget: FuzzTarget {
 
     private static var everything: Credentials {
         var who = Credentials()
-        (who.uid, who.user, who.groups, who.token) = (7, "root", ["sudo"], "p-1")
+        (who.uid, who.user, who.groups, who.token, who.client) = (7, "root", ["sudo"], "p-1", "panel")
         return who
     }
 

@@ -7,7 +7,7 @@ public enum Member: UInt8, CaseIterable, Sendable {
     case key, leave, limit, linger, match, most, offset, order, path, `protocol`, reason, `return`, revision,
         select, session,
         since, state, sub, time, timer, token
-    case ttl, until, version, `where`
+    case ttl, until, version, via, `where`
 
     package var name: String { Self.names[Int(rawValue)] }
 
@@ -101,7 +101,7 @@ package enum Operation: Hashable, CaseIterable, Sendable {
         .command(.drop): MemberSet(.store, .type, .where, .if, .ifRevision, .key, .after, .epoch),
         .command(.cancel): MemberSet(.store, .type, .timer, .key, .after, .epoch),
         .command(.will): MemberSet(.actions),
-        .local(.hello): MemberSet(.protocol, .client, .token, .session, .linger),
+        .local(.hello): MemberSet(.protocol, .client, .via, .token, .session, .linger),
         .local(.get): MemberSet(
             .store, .type, .match, .where, .select, .revision, .time, .limit, .after, .fresh),
         .local(.stores): MemberSet(.match, .where, .limit, .after),

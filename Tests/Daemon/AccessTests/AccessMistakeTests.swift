@@ -9,6 +9,10 @@ import Testing
             "bob does not say who it is; write everyone, or { user: bob }."
         ),
         (
+            "roles: { guest: [{ client: panel }] }\nrules: []",
+            "Any program may call itself by this name; also name its user, uid, group, unit, token or certificate."
+        ),
+        (
             "roles: { Guest: [everyone] }\nrules: []",
             "A role can't be called Guest; start with a lower-case letter"
         ),

@@ -165,6 +165,37 @@ import Testing
         #expect(try toaster.code(line) == "forbidden")
     }
 
+    /// What a client calls itself narrows a line, from when it says so until it says something else, and also for what it
+    /// watches already.
+    @Test func whatAClientCallsItselfNarrowsALine() throws {
+        let bus = try GuardedBus.make(
+            """
+            roles: { admin: [{ user: root }], panel: [{ user: bob, client: "panel-*" }] }
+            rules:
+              - { role: admin, may: all }
+              - { role: panel, may: read, match: lamp/* }
+            """)
+        let (bob, mallory) = (bus.connect(uid: 1002), bus.connect(uid: 1003))
+        let get = #"{"op":"get","store":"lamp/hall"}"#
+        func hello(_ client: MemoryClient, _ name: String) throws -> JSON? {
+            try client.answer(#"{"op":"hello","client":"\#(name)"}"#)["identity"]?["roles"]
+        }
+        #expect(try bob.code(get) == "forbidden")
+        #expect(try hello(bob, "panel-hall") == ["panel"])
+        #expect(try bob.code(get) == "ok")
+        #expect(try bob.code(#"{"op":"subscribe","store":"lamp/hall"}"#) == "ok")
+        #expect(try hello(mallory, "panel-hall") == [])
+        #expect(try mallory.code(get) == "forbidden")
+        _ = try bob.all()
+        #expect(try hello(bob, "other") == [])
+        #expect(try bob.code(get) == "forbidden")
+        #expect(
+            try bus.root.code(
+                #"{"op":"dispatch","store":"lamp/hall","action":"switch","payload":{"on":true}}"#) == "ok")
+        let events = try bob.all()
+        #expect(events.allSatisfy { $0["changes"] == nil && $0["states"] == nil }, "\(events)")
+    }
+
     /// Who has shown a certificate needs no hello, and has its roles from the first line on.
     @Test(.aloneOnly(because: "A member of a shared bus hands nothing over."))
     func certificatesHaveRoles() throws {

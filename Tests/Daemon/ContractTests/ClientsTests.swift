@@ -34,6 +34,42 @@ import Testing
         #expect(listed[1]["self"] == nil)
     }
 
+    /// Who did something: by the name of the user and of the program, and what the client says of itself. For whom it speaks is
+    /// said once: a browser behind a web server can't hide where it is.
+    @Test func whoDidSomethingStaysMeaningful() throws {
+        var setup = MemoryBus.Setup()
+        setup.stores = ["counter/a"]
+        setup.users = [7: ("ada", [])]
+        setup.log = MemoryLog()
+        let bus = try MemoryBus(setup)
+        let client = bus.connect(.unix(uid: 7, pid: 8, comm: "python3"))
+        let watcher = bus.connect(uid: 9)
+        try watcher.ask(#"{"op":"subscribe","store":"counter/a","actions":true,"initial":false}"#)
+        func by() throws -> JSONObject? {
+            try client.increment()
+            var by = try watcher.all().last { $0["event"] == "action" }?["by"]?.object
+            by?["member"] = nil
+            return by
+        }
+        let known: JSONObject = ["uid": 7, "user": "ada", "pid": 8, "comm": "python3"]
+        var wanted = known
+        #expect(try by() == wanted)
+        let hello = #"{"op":"hello","client":"panel","via":"192.0.2.7:1"}"#
+        (wanted["client"], wanted["via"]) = ("panel", "192.0.2.7:1")
+        #expect(try client.reply(to: hello)["identity"]?.object == wanted)
+        #expect(try by() == wanted)
+        try client.reply(
+            to: #"{"op":"hello","client":"\#(String(repeating: "é", count: 200))","via":"[::1]:2"}"#)
+        wanted["client"] = .string(String(repeating: "é", count: 128))
+        #expect(try by() == wanted)
+        try client.reply(to: #"{"op":"hello"}"#)
+        #expect(try by() == wanted)
+        for (name, count) in [("panel", 1), ("python3", 4), ("ada", 4), ("192.0.2.7:1", 3), ("root", 0)] {
+            let reply = try watcher.reply(to: #"{"op":"history","by":"\#(name)"}"#)
+            #expect(reply["commits"]?.array?.count == count, "\(name)")
+        }
+    }
+
     /// However events are delivered, they are counted for who gets them.
     @Test func deliveriesAreCountedAlone_togetherAndWhileLagging() throws {
         let bus = try MemoryBus.with("counter/a", "door/front")

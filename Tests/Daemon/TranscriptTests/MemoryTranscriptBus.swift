@@ -14,6 +14,7 @@ final class MemoryTranscriptBus: TranscriptBus {
         setup.stores = transcript.stores
         setup.definitions = transcript.definitions
         setup.tokens = Transcript.tokens
+        setup.users = [MemoryBus.ownUID: ("fluxbus", [])]
         if transcript.hasLog { setup.log = MemoryLog() }
         bus = try MemoryBus(setup)
         // Clients have the numbers of the live run, where somebody has seen whether the bus is there.
@@ -24,9 +25,10 @@ final class MemoryTranscriptBus: TranscriptBus {
 
     /// Clients of Unix sockets run as the daemon's own user, as they do in the live run.
     func connect(_ client: Character, tcp: Bool) {
-        clients[client] =
+        clients[client] = bus.connect(
             tcp
-            ? bus.connect(.tcp(address: "127.0.0.1:50312")) : bus.connect(uid: MemoryBus.ownUID)
+                ? .tcp(address: "127.0.0.1:50312")
+                : .unix(uid: MemoryBus.ownUID, pid: 4711 + clients.count, comm: "client"))
     }
 
     func send(_ client: Character, _ line: String) { clients[client]?.send(line) }

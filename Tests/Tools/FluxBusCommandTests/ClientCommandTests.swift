@@ -114,6 +114,14 @@ struct ClientCommandTests {
             return uid == 7 ? "ada" : nil
         }
         #expect(users.identity(["uid": 7, "pid": 9]) == "ada (7) pid 9")
+        #expect(
+            users.identity(["uid": 7, "pid": 9, "comm": "python3", "client": "panel", "via": "192.0.2.7:1"])
+                == "ada (7) python3[9] \"panel\" via 192.0.2.7:1")
+        #expect(
+            users.identity(["uid": 7, "pid": 9, "comm": "panel", "client": "panel"]) == "ada (7) panel[9]")
+        #expect(
+            users.identity(["token": "phone", "address": "192.0.2.7:1", "client": "app"])
+                == "token phone from 192.0.2.7:1 \"app\"")
         #expect(users.identity(["uid": 7]) == "ada (7)")
         #expect(users.identity(["uid": 8]) == "uid 8")
         #expect(users.identity(["uid": 8]) == "uid 8")

@@ -145,10 +145,10 @@ struct OnCommandTests {
         let bus = try AutomationBus()
         let first = try bus.dispatch("ring", to: "counter/a")
         let last = try bus.dispatch("ring", to: "counter/b")
-        // What the shell has started hears of it, too.
+        // What the shell has started hears of it, too, and the shell waits for its end.
         let on = try bus.start(
             "on", "counter/*", "ring", "--since", "start", "--", "sh", "-c",
-            "[ {} = b ] || exit 0; trap 'echo bye; exit 0' TERM; sleep 50 & echo $!; wait")
+            "[ {} = b ] || exit 0; trap 'echo bye; wait; exit 0' TERM; sleep 50 & echo $!; wait")
         let line = try #require(on.nextLine())
         let process = try #require(Int32(line))
         let told = try on.end()

@@ -56,6 +56,17 @@ struct RequestTests {
         }
     }
 
+    /// What stands behind the front believes the client's address, so a client can't say another.
+    @Test func theAddressIsThatOfTheConnection() throws {
+        let text = Array((Self.head + "X-Client-Address: 192.0.2.1:1\r\nx-client-address: a\r\n\r\n").utf8)
+        for address in ["[::1]:7", nil] {
+            var (requests, queue) = (RequestGuard(FrontLimits(), address: address), ByteQueue())
+            try requests.receive(text, into: &queue)
+            let field = address.map { "x-client-address: \($0)\r\n" } ?? ""
+            #expect(String(decoding: queue.prefix(.max), as: UTF8.self) == Self.head + field + "\r\n")
+        }
+    }
+
     @Test func endlessHeadsEnd() throws {
         for text in ["GET / HTTP/1.1\r\nHost: x\r\nX: ", "", "GET /"] {
             var (requests, queue) = (RequestGuard(FrontLimits()), ByteQueue())

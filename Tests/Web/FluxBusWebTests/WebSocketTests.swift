@@ -50,6 +50,17 @@ struct WebSocketTests {
         }
     }
 
+    /// The bus knows where a browser is, and a browser can't say that it is elsewhere.
+    @Test func theBusKnowsForWhomTheServerSpeaks() async throws {
+        try await WebFixture.run { web in
+            let socket = try web.webSocket(web.signIn())
+            let hello = try socket.ask(#"{"op":"hello","client":"page","via":"192.0.2.7:1"}"#)
+            let identity = try JSON(parsing: hello)["identity"]
+            #expect(identity?["via"]?.string?.hasPrefix("127.0.0.1:") == true)
+            #expect(identity?["client"] == "page")
+        }
+    }
+
     @Test func subscribersHearTheSame() async throws {
         try await WebFixture.run { web in
             let socket = try web.webSocket(web.signIn())

@@ -113,13 +113,14 @@ public final class BusConnection {
         try self.init(opening: [address], tls, ConnectWait(until: deadline))
     }
 
-    /// Sends a hello; the reply has `server`, `version`, `epoch`, `revision`, `identity` and `limits`.
+    /// Sends a hello, in the name of a client at another address where `via` says one; the reply has `server`, `version`, `epoch`, `revision`, `identity` and `limits`.
     @discardableResult
     public func hello(
-        token: String? = nil, client: String? = nil, until deadline: Deadline = .never
+        token: String? = nil, client: String? = nil, via: String? = nil, until deadline: Deadline = .never
     ) throws(BusError) -> JSONObject {
         let members: KeyValuePairs<String, JSON?> = [
-            "protocol": 1, "client": client.map(JSON.string), "token": token.map(JSON.string),
+            "protocol": 1, "client": client.map(JSON.string), "via": via.map(JSON.string),
+            "token": token.map(JSON.string),
         ]
         return try request(BusRequest("hello", members), until: deadline)
     }

@@ -87,6 +87,11 @@ struct AccessLoader {
         guard !object.isEmpty else {
             throw element.failure("This line names nobody; write everyone if all of them are meant.")
         }
+        guard object.members.contains(where: { $0.key != "client" }) else {
+            throw element.failure(
+                "Any program may call itself by this name; also name its user, uid, group, unit, token or certificate."
+            )
+        }
         for member in object.members {
             if member.key == "uid" {
                 line.uid = try member.value.int("uid", in: 0...Int(UInt32.max))

@@ -14,10 +14,12 @@ package struct Credentials: Sendable, Hashable {
     package var token: String?
     /// The names in the client's certificate, its subject first.
     package var certificate: [String] = []
+    /// What the client calls itself.
+    package var client: String?
 
     package init(
         uid: Int? = nil, user: String? = nil, groups: [String] = [], unit: String? = nil,
-        token: String? = nil, certificate: [String] = []
+        token: String? = nil, certificate: [String] = [], client: String? = nil
     ) {
         self.uid = uid
         self.user = user
@@ -25,6 +27,7 @@ package struct Credentials: Sendable, Hashable {
         self.unit = unit
         self.token = token
         self.certificate = certificate
+        self.client = client
     }
 }
 
@@ -50,13 +53,14 @@ package struct AccessRole: Sendable {
             case "unit": who.unit.map { [$0] } ?? []
             case "token": who.token.map { [$0] } ?? []
             case "certificate": who.certificate
+            case "client": who.client.map { [$0] } ?? []
             default: []
             }
         }
     }
 
     /// What a line may name.
-    static let members = ["user", "uid", "group", "unit", "token", "certificate"]
+    package static let members = ["user", "uid", "group", "unit", "token", "certificate", "client"]
 
     package let name: String
     /// Where it stands.

@@ -35,7 +35,7 @@ final class AccessControl {
 
     /// A client is who it is: from now on it may do what its roles allow. Whoever is identified is identified here.
     func identify(_ connection: Connection, as principal: Principal) {
-        know(connection, as: named(principal))
+        know(connection, as: named(principal, connection.access))
         connections.give(connection, to: principal.identity)
     }
 
@@ -56,12 +56,23 @@ final class AccessControl {
     func reassess(_ hub: SubscriptionHub) {
         // Types may have changed: what was worked out for their actions is worked out again.
         for (_, permits) in known.values { permits.clear() }
-        for case let connection? in connections.all {
-            guard let principal = connection.access.principal else { continue }
-            identify(connection, as: principal)
-            hub.reassess(connection)
-            connections.markReady(connection)
-        }
+        for case let connection? in connections.all { judge(connection, hub) }
+    }
+
+    /// What a client says of itself may have changed its roles.
+    func reassess(_ connection: Connection, _ hub: SubscriptionHub) {
+        let roles = connection.access.grants?.roles
+        guard let principal = connection.access.principal else { return }
+        identify(connection, as: principal)
+        if connection.access.grants?.roles != roles { judge(connection, hub) }
+    }
+
+    private func judge(_ connection: Connection, _ hub: SubscriptionHub) {
+        guard let principal = connection.access.principal else { return }
+        identify(connection, as: principal)
+        clock.work += Work.look * connection.delivery.subscriptions.count
+        hub.reassess(connection)
+        connections.markReady(connection)
     }
 
     private func known(of principal: Principal?) -> (grants: Grants, permits: Permits)? {
@@ -77,14 +88,22 @@ final class AccessControl {
         return known[roles]
     }
 
-    /// The principal as events and the log show it under the rules: with its user and its roles.
-    func named(_ principal: Principal) -> Principal {
-        guard let rules = machine.access, let identity = principal.identity, let peer = principal.peer,
+    /// The principal as events and the log show it: with its user, what its client says of itself, and its roles.
+    private func named(_ principal: Principal, _ access: ClientAccess) -> Principal {
+        guard let identity = principal.identity, let peer = principal.peer,
             var by = (try? JSON(parsing: principal.by))?.object
         else { return principal }
-        let credentials = credentials(of: principal)
-        by["user"] = credentials.user.map(JSON.string)
-        by["roles"] = .array(rules.roles(of: credentials).map(JSON.string))
+        let known = by
+        by["client"] = access.clientName.map(JSON.string)
+        by["via"] = access.via.map(JSON.string)
+        if let uid = principal.uid { by["user"] = lookUp(uid).user.map(JSON.string) }
+        by["roles"] = nil
+        if let rules = machine.access {
+            var credentials = credentials(of: principal)
+            credentials.client = access.clientName
+            by["roles"] = .array(rules.roles(of: credentials).map(JSON.string))
+        }
+        if by == known { return principal }
         return machine.principal(identity, peer: peer, by: Array(by.encoded.utf8))
     }
 
@@ -100,8 +119,9 @@ final class AccessControl {
         case .certificate(let name): credentials.certificate = [name]
         case nil: break
         }
+        credentials.client = principal.client
         switch principal.peer {
-        case .unix(_, _, let unit)?: credentials.unit = unit
+        case .unix(_, _, let unit, _)?: credentials.unit = unit
         // Its further names are known as long as it is connected; the log knows the first.
         case .tcp(_, let certificate?)? where principal.identity == .certificate(certificate.name):
             credentials.certificate += certificate.names

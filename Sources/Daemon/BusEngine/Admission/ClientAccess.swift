@@ -5,6 +5,9 @@ import BusMachine
 struct ClientAccess {
     /// What its client calls itself; nil before it has said so.
     private(set) var clientName: String?
+    /// The address for which its client speaks, as a web server does for a browser; it can't be changed, so that who is
+    /// behind the client can't hide it.
+    private(set) var via: String?
     /// Nil before a TCP client's hello.
     private(set) var principal: Principal?
     /// The same, lent for a request, during which it does not change: so no reference is counted.
@@ -15,7 +18,10 @@ struct ClientAccess {
     /// What of that needs no further look; nil where `grants` is.
     private(set) var permits: Permits?
 
-    mutating func introduce(as name: String) { clientName = name }
+    mutating func introduce(as name: String?, via address: String?) {
+        clientName = name ?? clientName
+        via = via ?? address
+    }
 
     mutating func identify(as principal: Principal?, _ grants: Grants?, _ permits: Permits?) {
         (self.principal, self.grants, self.permits) = (principal, grants, permits)

@@ -82,10 +82,11 @@ extension Engine {
         let connection = try connections.takeOver(record)
         if let number = record.members["identity"]?.int {
             guard let identity = machine.identity(number: number) else { throw record.missing("identity") }
+            let by = try record.object("by")
+            connection.access.introduce(as: by["client"]?.string, via: by["via"]?.string)
             access.identify(
                 connection,
-                as: machine.principal(
-                    identity, peer: connection.peer, by: Array(try record.object("by").encoded.utf8)))
+                as: machine.principal(identity, peer: connection.peer, by: Array(by.encoded.utf8)))
         }
         try sessions.takeOver(record, of: connection, isSession: isSession)
         try connections.takeOver(record, into: connection)

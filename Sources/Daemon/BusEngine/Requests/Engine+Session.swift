@@ -10,10 +10,8 @@ extension Engine {
         guard wanted == 1 else {
             throw .invalid("protocol", "This daemon speaks protocol 1.")
         }
-        if let name = try request.string(.client) {
-            let scalars = name.unicodeScalars.prefix(DaemonLimits.clientName)
-            connection.access.introduce(as: String(String.UnicodeScalarView(scalars)))
-        }
+        connection.access.introduce(
+            as: try request.string(.client).map(shortened), via: try request.string(.via).map(shortened))
         let token = try request.string(.token)
         let session = try request.session()
         if case .tcp(_, .some) = connection.peer, connection.access.principal == nil, token == nil {
@@ -24,6 +22,8 @@ extension Engine {
                     .unauthorized, "This token is not in the bus's token file; ask its operator for one.")
             }
             try admission.admit(connection, as: machine.principal(token: name, address: address))
+        } else {
+            access.reassess(connection, hub)
         }
         guard let session else {
             return replies.answer(connection, id: request.id) { greet(connection, isResumed: nil, $0) }
@@ -32,6 +32,10 @@ extension Engine {
             .session(session.name, linger: session.linger), by: connection.access.principal!, for: connection,
             id: Array(request.id))
         if let reply { answer(reply, request.id, connection) }
+    }
+
+    private func shortened(_ name: String) -> String {
+        String(String.UnicodeScalarView(name.unicodeScalars.prefix(DaemonLimits.clientName)))
     }
 
     /// Appends what is said to a client that says hello.

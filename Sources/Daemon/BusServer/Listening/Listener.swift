@@ -92,7 +92,21 @@ final class Listener {
         var gid: UInt32 = 0
         guard linux_peer_credentials(connection, &pid, &uid, &gid) == 0 else { return nil }
         let unit = asksForUnit ? Self.unit(ofPeerOn: connection) : nil
-        return .unix(uid: Int(uid), pid: Int(pid), unit: unit)
+        return .unix(uid: Int(uid), pid: Int(pid), unit: unit, comm: Self.comm(of: pid))
+    }
+
+    /// The name of a process's program; nil where the process is gone or in another namespace.
+    private static func comm(of pid: Int32) -> String? {
+        let descriptor = Glibc.open("/proc/\(pid)/comm", O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { return nil }
+        defer { SystemCall.close(descriptor) }
+        // The kernel keeps 15 bytes of it, and ends the line.
+        let name = withUnsafeTemporaryAllocation(byteCount: 64, alignment: 1) { space in
+            String(
+                decoding: space.prefix(max(0, Glibc.read(descriptor, space.baseAddress, space.count) - 1)),
+                as: UTF8.self)
+        }
+        return name.isEmpty ? nil : name
     }
 
     /// Users choose the names of their own units, so these follow the name of their manager: no user can

@@ -154,6 +154,7 @@ package struct AccessCheckCommand: BusCommand {
             case "unit": credentials.unit = parts[1]
             case "token": credentials.token = parts[1]
             case "certificate": credentials.certificate.append(parts[1])
+            case "client": credentials.client = parts[1]
             default: throw wrong(text)
             }
         }
@@ -163,7 +164,7 @@ package struct AccessCheckCommand: BusCommand {
     private func wrong(_ text: String) -> CommandFailure {
         CommandFailure(
             .usage,
-            "--as \(text) is not an identity; write user:NAME, uid:NUMBER, group:NAME, unit:NAME, token:NAME or certificate:NAME."
+            "--as \(text) is not an identity; write user:NAME, uid:NUMBER, group:NAME, unit:NAME, token:NAME, certificate:NAME or client:NAME."
         )
     }
 

@@ -25,16 +25,19 @@ package final class UserNames {
         return name
     }
 
-    /// The principal that caused something, from a `by` or an `identity`: `ada (1001) pid 4711`.
+    /// The principal that caused something, from a `by` or an `identity`: `ada (1001) python3[4711] "panel"`.
     package func identity(_ by: JSON) -> String {
         if by["daemon"]?.bool == true { return "the daemon" }
-        if let token = by["token"]?.string {
-            return ScreenText.safe("token " + token + (by["address"]?.string.map { " from " + $0 } ?? ""))
-        }
         var parts: [String] = []
+        if let token = by["token"]?.string {
+            parts.append("token " + token + (by["address"]?.string.map { " from " + $0 } ?? ""))
+        }
         if let unit = by["unit"]?.string { parts.append(unit) }
         if let uid = by["uid"]?.int { parts.append(user(uid, by)) }
-        if let pid = by["pid"]?.int { parts.append("pid \(pid)") }
+        let comm = by["comm"]?.string
+        if let pid = by["pid"]?.int { parts.append(comm.map { "\($0)[\(pid)]" } ?? "pid \(pid)") }
+        if let client = by["client"]?.string, client != comm { parts.append("\"\(client)\"") }
+        if let address = by["via"]?.string { parts.append("via \(address)") }
         return parts.isEmpty ? ScreenText.value(by) : ScreenText.safe(parts.joined(separator: " "))
     }
 

@@ -167,7 +167,14 @@ enum ConfigurationSchema {
                     "group": Part.text("A group of the machine."), "unit": Part.text("A unit of systemd."),
                     "token": Part.text("The name of a token."),
                     "certificate": Part.text("A name in a certificate."),
-                ], ["minProperties": 1])),
+                    "client": Part.text(
+                        "What the program calls itself; beside something that can be relied on."),
+                ],
+                [
+                    "minProperties": 1,
+                    "anyOf": .array(
+                        AccessRole.members.filter { $0 != "client" }.map { ["required": [.string($0)]] }),
+                ])),
         "rule": Part.object(
             "What a role may do.",
             [

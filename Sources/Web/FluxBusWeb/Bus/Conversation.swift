@@ -17,11 +17,12 @@ final class Conversation: Sendable {
     private let whenOver: @Sendable () -> Void
 
     init(
-        _ client: AsyncThrowingStream<WSFrame, any Error>, _ bus: BusAccess, _ pool: any AsyncSocketPool,
+        _ client: AsyncThrowingStream<WSFrame, any Error>, from address: String?, _ bus: BusAccess,
+        _ pool: any AsyncSocketPool,
         whenOver: @escaping @Sendable () -> Void
     ) {
         self.whenOver = whenOver
-        work = Task { [outlet] in await Self.talk(client, bus, pool, outlet) }
+        work = Task { [outlet] in await Self.talk(client, from: address, bus, pool, outlet) }
     }
 
     deinit {
@@ -45,12 +46,13 @@ final class Conversation: Sendable {
     }
 
     private static func talk(
-        _ client: AsyncThrowingStream<WSFrame, any Error>, _ bus: BusAccess, _ pool: any AsyncSocketPool,
+        _ client: AsyncThrowingStream<WSFrame, any Error>, from address: String?, _ bus: BusAccess,
+        _ pool: any AsyncSocketPool,
         _ outlet: FrameOutlet
     ) async {
         let link: BusLink
         do throws(BusError) {
-            link = try await BusLink.open(bus, pool, within: patience)
+            link = try await BusLink.open(bus, for: address, pool, within: patience)
         } catch {
             return outlet.end(WSCloseCode(1013, reason: error.message))
         }

@@ -19,7 +19,10 @@ final class Conversations: Sendable {
 
     private static let ending = WSCloseCode(1001, reason: "fluxbus-web is shutting down.")
 
-    func handler(_ bus: BusAccess) -> some WSHandler { Handler(conversations: self, bus: bus) }
+    /// - Parameter address: The browser's.
+    func handler(_ bus: BusAccess, from address: String?) -> some WSHandler {
+        Handler(conversations: self, bus: bus, address: address)
+    }
 
     /// Ends all, and those that begin from now on.
     func end() {
@@ -31,13 +34,13 @@ final class Conversations: Sendable {
     }
 
     private func begin(
-        _ client: AsyncThrowingStream<WSFrame, any Error>, _ bus: BusAccess
+        _ client: AsyncThrowingStream<WSFrame, any Error>, from address: String?, _ bus: BusAccess
     ) -> Conversation {
         let number = state.withLock { state in
             state.last += 1
             return state.last
         }
-        let conversation = Conversation(client, bus, pool) { [weak self] in
+        let conversation = Conversation(client, from: address, bus, pool) { [weak self] in
             self?.state.withLock { _ = $0.open.removeValue(forKey: number) }
         }
         let isEnding = state.withLock { state in
@@ -51,9 +54,10 @@ final class Conversations: Sendable {
     private struct Handler: WSHandler {
         let conversations: Conversations
         let bus: BusAccess
+        let address: String?
 
         func makeFrames(for client: AsyncThrowingStream<WSFrame, any Error>) -> AsyncStream<WSFrame> {
-            let conversation = conversations.begin(client, bus)
+            let conversation = conversations.begin(client, from: address, bus)
             return AsyncStream { await conversation.next() }
         }
     }

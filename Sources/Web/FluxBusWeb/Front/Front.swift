@@ -172,7 +172,13 @@ package final class Front: @unchecked Sendable {
 
     private func accept(_ listener: WebListener, _ time: Int) {
         for _ in 0..<Self.mostAtOnce {
-            let client = linux_accept(listener.descriptor, nil, nil)
+            var address = sockaddr_storage()
+            var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
+            let client = withUnsafeMutablePointer(to: &address) { pointer in
+                pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                    linux_accept(listener.descriptor, $0, &length)
+                }
+            }
             guard client >= 0 else {
                 switch errno {
                 case EINTR, ECONNABORTED: continue
@@ -188,7 +194,9 @@ package final class Front: @unchecked Sendable {
             listener.prepare(client)
             let context = listener.isSecure ? shared.withLock { $0.context } : nil
             connections.append(
-                FrontConnection(client, context, limits, answers, now: time) { [serverPath] in
+                FrontConnection(
+                    client, from: InternetAddress(address)?.text, context, limits, answers, now: time
+                ) { [serverPath] in
                     Self.connect(to: serverPath)
                 })
         }

@@ -42,13 +42,14 @@ final class FrontConnection {
     private var isOpening = true
 
     init(
-        _ client: Int32, _ context: TLSContext?, _ limits: FrontLimits, _ answers: FrontAnswers, now: Int,
+        _ client: Int32, from address: String?, _ context: TLSContext?, _ limits: FrontLimits,
+        _ answers: FrontAnswers, now: Int,
         connectToServer: @escaping () -> Int32
     ) {
         (self.client, self.limits, self.answers) = (client, limits, answers)
         self.connectToServer = connectToServer
         security = context.map { FrontSecurity($0) }
-        guarded = RequestGuard(limits)
+        guarded = RequestGuard(limits, address: address)
         (since, lastMoved) = (now, now)
     }
 

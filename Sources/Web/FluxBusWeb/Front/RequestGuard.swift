@@ -16,6 +16,8 @@ package struct RequestGuard {
     }
 
     private let limits: FrontLimits
+    /// The client's.
+    private let address: String?
     package private(set) var phase = Phase.between
     /// Heads that were passed on.
     package private(set) var requests = 0
@@ -26,7 +28,9 @@ package struct RequestGuard {
     private var isLast = false
     private var splitter = FrameSplitter()
 
-    package init(_ limits: FrontLimits) { self.limits = limits }
+    package init(_ limits: FrontLimits, address: String? = nil) {
+        (self.limits, self.address) = (limits, address)
+    }
 
     /// Takes what came from the client, and appends what is passed on.
     package mutating func receive(
@@ -70,7 +74,7 @@ package struct RequestGuard {
                 return phase = held.isEmpty ? .between : .partial
             }
             guard end <= limits.head else { throw tooLong }
-            let head = try RequestHead(Array(held[..<end]), limits)
+            let head = try RequestHead(Array(held[..<end]), from: address, limits)
             queue.append(head.bytes)
             requests += 1
             drop(end)

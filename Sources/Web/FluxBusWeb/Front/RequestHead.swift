@@ -23,8 +23,13 @@ package struct RequestHead: Equatable {
         "sec-websocket-version", "if-none-match", "accept",
     ]
 
-    /// - Parameter text: The lines, each with its end, and the empty one.
-    package init(_ text: [UInt8], _ limits: FrontLimits) throws(Refusal) {
+    /// The field in which the client's address is passed on.
+    package static let addressField = "x-client-address"
+
+    /// - Parameters:
+    ///   - text: The lines, each with its end, and the empty one.
+    ///   - address: That of the client; nil where it has none, as on a Unix socket.
+    package init(_ text: [UInt8], from address: String?, _ limits: FrontLimits) throws(Refusal) {
         var lines = try Self.lines(of: text)[...]
         let (request, isOld) = try Self.requestLine(lines.removeFirst(), limits)
         guard lines.count <= limits.fields else {
@@ -40,8 +45,9 @@ package struct RequestHead: Equatable {
             } else {
                 fields[name] = value
             }
-            passed.append("\(name): \(value)")
+            if name != Self.addressField { passed.append("\(name): \(value)") }
         }
+        if let address { passed.append("\(Self.addressField): \(address)") }
         guard fields["host"] != nil else {
             throw Refusal(status: 400, reason: "A request must name its host in the field Host.")
         }

@@ -163,7 +163,9 @@ struct WebHandler: HTTPHandler {
         guard sessions == nil || isSignedIn(request) else {
             return .sentence(.unauthorized, "Sign in first: open the link that fluxbus-web printed.")
         }
-        let handler = WebSocketHTTPHandler(handler: conversations.handler(bus))
+        let handler = WebSocketHTTPHandler(
+            handler: conversations.handler(
+                bus, from: request.headers[HTTPHeader(RequestHead.addressField)]))
         guard var response = try? await handler.handleRequest(request) else {
             return .sentence(.internalServerError, "The WebSocket handshake failed.")
         }

@@ -94,14 +94,19 @@ package struct InternetAddress: Equatable, Sendable {
             $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(descriptor, $0, &length) }
         }
         guard result == 0 else { return nil }
+        self.init(storage)
+    }
+
+    /// Nil for the address of a socket that is no internet socket.
+    init?(_ storage: sockaddr_storage) {
         switch Int32(storage.ss_family) {
         case AF_INET:
-            let address = withUnsafeBytes(of: &storage) { $0.load(as: sockaddr_in.self) }
+            let address = withUnsafeBytes(of: storage) { $0.load(as: sockaddr_in.self) }
             self.init(
                 withUnsafeBytes(of: address.sin_addr) { Array($0) }, port: UInt16(bigEndian: address.sin_port)
             )
         case AF_INET6:
-            let address = withUnsafeBytes(of: &storage) { $0.load(as: sockaddr_in6.self) }
+            let address = withUnsafeBytes(of: storage) { $0.load(as: sockaddr_in6.self) }
             self.init(
                 withUnsafeBytes(of: address.sin6_addr) { Array($0) },
                 port: UInt16(bigEndian: address.sin6_port))

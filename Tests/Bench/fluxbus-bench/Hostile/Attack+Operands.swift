@@ -69,6 +69,7 @@ extension Attack {
         }
         return [
             #"{"op":"~"}"#, #"{"op":"ping","id":"~"}"#, #"{"op":"hello","client":"~"}"#,
+            #"{"op":"hello","via":"~"}"#,
             #"{"op":"hello","session":"~","linger":"1s"}"#, #"{"op":"hello","linger":"~s"}"#,
             #"{"op":"hello","token":"~"}"#, #"{"op":"hello","protocol":~}"#,
             #"{"op":"dispatch","type":"~","action":"increment"}"#,

@@ -63,7 +63,8 @@ final class FrontFixture {
 
         deinit { close(descriptor) }
 
-        /// What has come until this text ends it; all up to the end of the connection, if it does not come.
+        /// What has come until this text ends it, without the client's address, whose port is another each time; all up to the
+        /// end of the connection, if it does not come.
         func take(upTo end: String) -> String {
             var bytes: [UInt8] = []
             var space = [UInt8](repeating: 0, count: 4096)
@@ -73,6 +74,7 @@ final class FrontFixture {
                 bytes += space[..<count]
             }
             return String(decoding: bytes, as: UTF8.self)
+                .replacing(/x-client-address: 127\.0\.0\.1:[0-9]+\r\n/, with: "")
         }
 
         func send(_ text: String) {
