@@ -53,14 +53,15 @@ struct LogLifeTests {
 
     /// The index follows the commits, and a start catches up with what was not indexed, while the bus answers.
     @Test func theLogIsIndexed() throws {
-        for (count, blocks) in [(4000, 0), (200, 0), (0, 1), (4100, 2)] {
+        // What fills a block is indexed some time after it came, or at the next start.
+        for (count, blocks) in [(4000, 0...0), (200, 0...1), (0, 1...1), (4100, 2...2)] {
             let daemon = try bus.start(["--sync", "never"])
             let client = try bus.client()
             let line = #"{"op":"dispatch","store":"counter/main","action":"increment","payload":{"by":"#
             for number in 0..<count { #expect(try client.ask("\(line)\(number)}}").contains("ok\":true")) }
             let reader = try LogReader(path: bus.log)
-            while try reader.indexedGroups().count < blocks { _ = try client.ask(#"{"op":"ping"}"#) }
-            #expect(try reader.indexedGroups().count == blocks)
+            while try reader.indexedGroups().count < blocks.lowerBound { _ = try client.ask(#"{"op":"ping"}"#) }
+            #expect(blocks.contains(try reader.indexedGroups().count))
             for groups in try reader.indexedGroups() { #expect(try reader.indexBlock(of: groups) != nil) }
             let created = try client.ask(#"{"op":"history","order":"newest","action":"create","limit":2}"#)
             #expect(created.contains(#""revision":1,"#) && !created.contains(#""next""#))

@@ -17,13 +17,12 @@ extension DaemonBus {
         else { throw LineClient.Failure("\(sql): \(String(cString: sqlite3_errmsg(handle)))") }
     }
 
-    /// Turns one bit in the one place where these bytes stand in the file.
+    /// Turns one bit wherever these bytes stand in the file: also in what a page that was split has left.
     func flip(_ text: String) throws {
         var bytes = try Data(contentsOf: URL(fileURLWithPath: log))
-        guard let place = bytes.range(of: Data(text.utf8)) else {
-            throw LineClient.Failure("\(text) stands nowhere in the log.")
-        }
-        bytes[place.lowerBound] ^= 1
+        let places = bytes.ranges(of: Data(text.utf8))
+        guard !places.isEmpty else { throw LineClient.Failure("\(text) stands nowhere in the log.") }
+        for place in places { bytes[place.lowerBound] ^= 1 }
         try bytes.write(to: URL(fileURLWithPath: log))
     }
 }
