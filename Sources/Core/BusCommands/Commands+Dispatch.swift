@@ -180,6 +180,7 @@ extension Commands {
         if !isDryRun { guard try host.admit(.commit) else { return nil } }
         machine.plan.clear()
         try machine.planDispatch(request, where: wanted, seenBy: caller.grants)
+        try machine.requireNothingRedacted()
         // What the rules ask has to hold now, and again when it is due; what the caller wants, now.
         if let grants = caller.grants { try machine.addConditions(grants) }
         try machine.requireCare(by: caller.principal)

@@ -20,6 +20,12 @@ struct MistakeTests {
 
         """
 
+    /// An action that redacts the member at a pointer, and does something with its payload.
+    private static func redacting(_ pointer: String, _ rest: String) -> String {
+        "\(lamp)actions:\n  dim:\n    payload: { pin: string, level: integer? }\n    redact: [§\(pointer)]\n"
+            + "    require: [{ if: payload.pin == 'a' }]\n    \(rest)\n"
+    }
+
     static let cases: [Mistake] = [
         // Names
         .action("§set: { brightnes: { var: payload.level } }", "did you mean `brightness`?"),
@@ -36,6 +42,20 @@ struct MistakeTests {
         .action("§increments: { brightness: 1 }", "did you mean `increment`?"),
         Mistake("\(lamp)§action: {}\n", "did you mean `actions`?"),
         Mistake("\(lamp)actions:\n  dim: { §payload: { level: int } }\n", "did you mean `integer`?"),
+        // What is not kept
+        Mistake(
+            redacting("/pim", "set: { brightness: 1 }"), "The payload has no member pim; did you mean `pin`?"),
+        Mistake(
+            redacting("pin", "set: { brightness: 1 }"),
+            "pin is not a pointer to a payload member; write /NAME."),
+        Mistake(redacting("/level", "set: { brightness: 1 }"), "payload.level is integer; make it a string"),
+        Mistake(redacting("/pin", "append: { log: = payload.pin }"), "is read by more than require"),
+        Mistake(redacting("/pin", "set: { '{payload.pin}': 1 }"), "is read by more than require"),
+        Mistake(redacting("/pin", "when: payload.pin != ''"), "is read by more than require"),
+        Mistake(redacting("/pin", "returns: = payload"), "is read by more than require"),
+        Mistake(
+            "\(lamp)actions:\n  dim: { payload: { pin: string }, redact: [/pin] }\n  on: { timers: { t: { in: 1s, action: §dim, payload: { pin: x } } } }\n",
+            "dim has members to redact, which a timer would keep"),
         // Computed values
         Mistake(
             "\(lamp)§computed: { bright: { \">\": [{ var: state.brightness }, 9] } }",

@@ -23,6 +23,8 @@ final class DeclaredAction: Sendable {
     /// What the members of a payload have to be beyond their types; nil where the types say all.
     let constraints: PayloadConstraints?
     let payloadMembers: [PayloadMember]
+    /// The members of a payload that only `require` reads, and of which only a digest leaves the bus.
+    let redacted: [String]
     let requirements: [Requirement]
     /// The conditions of `requirements`.
     let conditions: Operands
@@ -50,12 +52,14 @@ final class DeclaredAction: Sendable {
     init(
         name: String, payload: LoadedPayload, requirements: [Requirement], condition: ExpressionNode?,
         steps: [WriteStep], dynamic: DynamicWrites? = nil, timers: [TimerRule] = [],
-        returns: ExpressionNode? = nil, isWatched: Bool, mayTurnTimers: Bool = false
+        returns: ExpressionNode? = nil, redacted: [String] = [], isWatched: Bool,
+        mayTurnTimers: Bool = false
     ) {
         self.name = name
         self.payload = payload.schema
         constraints = payload.constraints
         payloadMembers = payload.members
+        self.redacted = redacted
         self.requirements = requirements
         conditions = Operands(requirements.map(\.condition))
         self.condition = Operands(condition.map { [$0] } ?? [])

@@ -224,7 +224,9 @@ extension DeclaredType {
                 throw rejection(of: action, in: context, "in when, \(error)", .expression)
             }
         }
-        for index in action.requirements.indices {
+        // In the log, only those of whom it held what they require, and it has not what that was judged by.
+        let isJudged = context.isReplaying && !action.redacted.isEmpty
+        for index in action.requirements.indices where !isJudged {
             let reason: String
             do throws(EvaluationFailure) {
                 if try action.conditions[index].truth(&place.pointee) { continue }

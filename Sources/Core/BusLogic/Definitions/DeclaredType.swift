@@ -133,6 +133,8 @@ package final class DeclaredType: StateType {
         actions[action].constraints == nil ? actions[action].payload : nil
     }
 
+    package func redactedMembers(of action: Int) -> [String] { actions[action].redacted }
+
     /// What an action's payload may hold, ascending by name, as the definition says it.
     package func payloadMembers(of action: Int) -> [PayloadMember] { actions[action].payloadMembers }
 

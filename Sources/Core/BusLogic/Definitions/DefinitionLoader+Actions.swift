@@ -6,7 +6,7 @@ import BusState
 /// Actions: what they take, what they ask, what they write.
 extension DefinitionLoader {
     static let actionMembers =
-        ["summary", "payload", "require", "when", "timers", "returns"] + writeMembers
+        ["summary", "payload", "redact", "require", "when", "timers", "returns"] + writeMembers
     /// What writes, in the order in which it does.
     static let writeMembers = WriteKind.allCases.map(\.rawValue) + ["patch", "each"]
 
@@ -24,6 +24,7 @@ extension DefinitionLoader {
         var compiler = compiler(review)
         defer { usesText = usesText || compiler.hasText }
         let requirements = loadRequirements(action["require"], in: scope, &compiler)
+        review.endRequirements()
         var condition: ExpressionNode?
         if let when = action["when"] {
             condition = mistakes.collect { () throws(SourceError) in
@@ -44,9 +45,13 @@ extension DefinitionLoader {
         if mistakes.errors.count == before, !writes.isEmpty || !timers.isEmpty {
             doubtUnread(payload, of: name, action["payload"], writes.map(\.path), review)
         }
+        let redacted =
+            mistakes.collect { () throws(SourceError) in
+                try loadRedacted(action["redact"], payload, writes.map(\.path), review)
+            } ?? []
         return DeclaredAction(
             name: name, payload: payload, requirements: requirements, condition: condition, steps: steps,
-            dynamic: dynamic, timers: timers, returns: returns,
+            dynamic: dynamic, timers: timers, returns: returns, redacted: redacted,
             isWatched: parts.computed.areWatched(by: .max),
             mayTurnTimers: parts.readsOfTimers != 0
                 && (dynamic != nil

@@ -58,4 +58,39 @@ extension DefinitionLoader {
             }
         }
     }
+
+    /// `redact`: pointers to members of the payload of which only a digest is kept. What replays the log has no more than that,
+    /// so nothing but `require`, which has held, may read them.
+    func loadRedacted(
+        _ source: LocatedValue?, _ payload: LoadedPayload, _ paths: [WritePath], _ review: ExpressionReview
+    ) throws(SourceError) -> [String] {
+        guard let source else { return [] }
+        var names: [String] = []
+        for element in try source.array("redact") {
+            let text = try element.string("each of redact")
+            guard text.hasPrefix("/"), !text.dropFirst().contains("/") else {
+                throw element.failure("\(text) is not a pointer to a payload member; write /NAME.")
+            }
+            let name = String(text.dropFirst())
+            guard let member = payload.member(name) else {
+                throw element.failure(
+                    "The payload has no member \(name); \(suggestion(for: name, among: payload.members.map(\.name)))"
+                )
+            }
+            guard member.schema.type == .string else {
+                throw element.failure(
+                    "A digest is a string, and payload.\(name) is \(member.schema.type.rawValue); make it a string."
+                )
+            }
+            if review.readsBesidesRequirements(payload: name)
+                || paths.contains(where: { $0.reads(payload: name) })
+            {
+                throw element.failure(
+                    "payload.\(name) is read by more than require, and the log would not have it; take it out of redact, or out of what reads it."
+                )
+            }
+            names.append(name)
+        }
+        return names
+    }
 }

@@ -159,6 +159,10 @@ extension DefinitionLoader {
         }
         // Of one with mistakes of its own nothing is known.
         guard let action = parts.actions.first(where: { UTF8Order.equal($0.name, name) }) else { return }
+        guard action.redacted.isEmpty else {
+            throw source.failure(
+                "\(name) has members to redact, which a timer would keep; let it set off another action.")
+        }
         let given = try timer["payload"]?.object("payload")
         for member in given?.members ?? [] where action.payload.member(member.key) == nil {
             let hint = suggestion(for: member.key, among: action.payload.names)

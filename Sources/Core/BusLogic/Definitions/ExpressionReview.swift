@@ -26,6 +26,8 @@ final class ExpressionReview {
 
     private var payloadReads: [String] = []
     private var readsWholePayload = false
+    /// How many of `payloadReads` are of `require`, which comes first.
+    private var readsOfRequirements = 0
     private(set) var texts: [Text] = []
     /// What is known of the values of expressions in text.
     private(set) var schemas: [ObjectIdentifier: (node: ExpressionNode, schema: ValueSchema)] = [:]
@@ -61,6 +63,14 @@ final class ExpressionReview {
 
     func reads(payload name: String) -> Bool {
         readsWholePayload || payloadReads.contains { UTF8Order.equal($0, name) }
+    }
+
+    /// What was read up to here, `require` has read.
+    func endRequirements() { readsOfRequirements = payloadReads.count }
+
+    /// Whether anything but `require` reads a member of the payload; where that reads all of it, so may the rest.
+    func readsBesidesRequirements(payload name: String) -> Bool {
+        readsWholePayload || payloadReads[readsOfRequirements...].contains { UTF8Order.equal($0, name) }
     }
 
     /// Notes what a read of a place needs of the payload.

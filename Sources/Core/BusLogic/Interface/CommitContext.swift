@@ -53,6 +53,8 @@ package final class CommitContext {
     /// Whether actions write members that no definition names though it says by `state` that there are no others. They did
     /// once, so what was committed then is applied again like that.
     package var takesUnnamedMembers = false
+    /// What is committed was accepted before, and comes from the log.
+    package var isReplaying = false
     /// What one store may spend in one action.
     package let storeBudget: Budget
 

@@ -30,6 +30,9 @@ package protocol StateType: AnyObject, Sendable {
     /// The action's schema, where `accept` looks at nothing else: a payload that is complete by it is accepted as it is.
     func payloadSchema(of action: Int) -> PayloadSchema?
 
+    /// The members of an action's payload of which only a digest leaves the bus.
+    func redactedMembers(of action: Int) -> [String]
+
     /// Commits an accepted action to one state: writes through `draft`, then brings computed values up to date.
     /// False when the action's `when` leaves this store alone. After a rejection the driver rolls the undo log back.
     func commit(
@@ -80,6 +83,7 @@ extension StateType {
     }
 
     package func payloadSchema(of action: Int) -> PayloadSchema? { nil }
+    package func redactedMembers(of action: Int) -> [String] { [] }
 
     /// The same, whatever it costs: for states that no client makes.
     package func state(

@@ -43,8 +43,28 @@ extension StateMachine {
             writer.append(",\"where\":", json: filter.source)
         }
         writer.append(",\"action\":", quoted: step.type.actionName(step.action))
-        writer.append(",\"payload\":", jsonObject: action.payloadForEveryType ?? step.payload)
+        writer.append(",\"payload\":", jsonObject: action.payloadForEveryType ?? told(step))
         if plan.hasReturned, isReturnedShown { appendReturned(of: action, to: writer) }
+    }
+
+    /// An action's payload as it leaves the bus.
+    @inline(__always)
+    private func told(_ step: DispatchPlan.Step) -> JSONObject {
+        let redacted = step.redacted
+        return redacted.isEmpty || context.isReplaying ? step.payload : redact(redacted, step)
+    }
+
+    /// Digests of the bus, the action, the member and the value: two of the same are equal on one bus only. Whoever can guess a
+    /// value can try it.
+    private func redact(_ members: [String], _ step: DispatchPlan.Step) -> JSONObject {
+        var payload = step.payload
+        for name in members {
+            guard let value = payload[name]?.string else { continue }
+            let text = [epoch, step.type.name, step.type.actionName(step.action), name, value]
+            payload[name] = .string(
+                "sha256:" + SHA256.hexadecimal(of: Array(text.joined(separator: "\n").utf8)))
+        }
+        return payload
     }
 
     /// `,"time":1795219985.072`: seconds since 1970 with three decimals, written once per turn.

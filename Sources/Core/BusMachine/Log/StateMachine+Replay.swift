@@ -20,14 +20,20 @@ extension StateMachine {
         knownTypes = known
     }
 
+    /// Whether actions were accepted before, so that what they require is not asked of what the log has only as a digest.
+    package var isReplaying: Bool {
+        get { context.isReplaying }
+        set { context.isReplaying = newValue }
+    }
+
     /// Replays the entries of a batch up to a revision. Those that this machine has applied already are skipped.
     package func replay(
         _ entries: UnsafeRawBufferPointer, through last: Int = .max
     ) throws(ReplayFailure) {
         // What is in the log was accepted.
         let takesUnnamedMembers = context.takesUnnamedMembers
-        context.takesUnnamedMembers = true
-        defer { context.takesUnnamedMembers = takesUnnamedMembers }
+        (context.takesUnnamedMembers, context.isReplaying) = (true, true)
+        defer { (context.takesUnnamedMembers, context.isReplaying) = (takesUnnamedMembers, false) }
         // The commit after which the line comes; at the beginning of a batch its first commit says so.
         var place: Int?
         var early: [JSONObject] = []

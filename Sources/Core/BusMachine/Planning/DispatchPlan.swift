@@ -30,6 +30,10 @@ public final class DispatchPlan {
         public let payload: JSONObject
         /// The store; -1 for all of the type.
         public let store: Int32
+
+        /// The members of the payload of which only a digest leaves the bus.
+        @inline(__always)
+        var redacted: [String] { type.redacted(of: action) }
     }
 
     public let actions = Stack<Action>()

@@ -260,7 +260,7 @@ extension StateMachine {
             return plan.actions.append(.init(steps: steps, payloadForEveryType: payload, index: place))
         }
         let told = plan.steps[first].payload
-        if steps.allSatisfy({ plan.steps[$0].payload == told }) {
+        if steps.allSatisfy({ plan.steps[$0].payload == told && plan.steps[$0].redacted.isEmpty }) {
             return plan.actions.append(.init(steps: steps, payloadForEveryType: told, index: place))
         }
         // Where types fill in different defaults, the action is one for each of them.
@@ -283,6 +283,8 @@ extension StateMachine {
         _ payload: JSONObject, for action: Int, of entry: TypeEntry
     ) throws(RequestError) -> JSONObject {
         if entry.takes(payload, for: action) { return payload }
+        // The log has digests where a schema may ask for something else.
+        if context.isReplaying, !entry.redacted(of: action).isEmpty { return payload }
         do throws(PayloadFailure) {
             return try entry.type.accept(payload, for: action)
         } catch {

@@ -66,16 +66,31 @@ extension StateMachine {
             if !element.isStore, target.count == 1, target[0] == UInt8(ascii: "*") {
                 plan.clear()
                 defer { plan.clear() }
-                return try planElement(element)
+                try planElement(element)
+                return try requireNothingRedacted()
             }
             let name = element.isStore ? try requireAddress(target).type : target
             let entry = try requireType(name)
             let index = try requireAction(action, of: entry)
             _ = try accept(element.payload, for: index, of: entry)
+            try requireNothingRedacted(in: index, of: entry)
         }
         return WillAction(
             store: element.isStore ? element.target : nil, type: element.isStore ? nil : element.target,
             action: element.action, payload: element.payload)
+    }
+
+    /// Throws where an action that is planned for later has members to redact, which would be kept until then.
+    package func requireNothingRedacted() throws(RequestError) {
+        for step in plan.steps.elements { try requireNothingRedacted(in: step.action, of: step.type) }
+    }
+
+    private func requireNothingRedacted(in action: Int, of entry: TypeEntry) throws(RequestError) {
+        guard let name = entry.redacted(of: action).first else { return }
+        throw .invalid(
+            "action",
+            "\(entry.actionName(action)) has payload.\(name), of which the bus keeps only a digest; dispatch it at once, without `in`, `at` or a will."
+        )
     }
 
     /// Plans a will. Throws where it can't be planned any more, with nothing planned.

@@ -18,6 +18,9 @@ public final class TypeEntry {
     /// What each action accepts, where its schema says all; kept here so that the type is not asked each time.
     @exclusivity(unchecked) private var schemas: [PayloadSchema?] = []
 
+    /// The members of each action's payload of which only a digest leaves the bus; empty where no action has such.
+    @exclusivity(unchecked) private var redacted: [[String]] = []
+
     /// The stores in order of creation; -1 where one was dropped. Compacted when half of it is holes.
     @exclusivity(unchecked) public private(set) var members: ContiguousArray<Int32> = []
     /// How far compacting has come: the stores up to `next` lie together in the first `end` places.
@@ -93,6 +96,8 @@ public final class TypeEntry {
         encoded = nil
         view = (type as? DeclaredType)?.view
         schemas = actionNames.indices.map { type.payloadSchema(of: $0) }
+        redacted = actionNames.indices.map { type.redactedMembers(of: $0) }
+        if redacted.allSatisfy(\.isEmpty) { redacted = [] }
         definitions += 1
     }
 
@@ -124,6 +129,10 @@ public final class TypeEntry {
         guard let schema = schemas[action].map(Unmanaged.passUnretained) else { return false }
         return schema._withUnsafeGuaranteedRef { $0.isComplete(payload) }
     }
+
+    /// The members of an action's payload of which only a digest leaves the bus.
+    @inline(__always)
+    func redacted(of action: Int) -> [String] { redacted.isEmpty ? [] : redacted[action] }
 
     package func actionName(_ index: Int) -> String { actionNames[index] }
 

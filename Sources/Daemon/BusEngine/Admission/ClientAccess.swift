@@ -3,11 +3,8 @@ import BusMachine
 
 /// Who a client is, and what it may therefore do. `AccessControl` decides it.
 struct ClientAccess {
-    /// What its client calls itself; nil before it has said so.
-    private(set) var clientName: String?
-    /// The address for which its client speaks, as a web server does for a browser; it can't be changed, so that who is
-    /// behind the client can't hide it.
-    private(set) var via: String?
+    /// What its client says of itself; most say nothing.
+    private var claims: Claims?
     /// Nil before a TCP client's hello.
     private(set) var principal: Principal?
     /// The same, lent for a request, during which it does not change: so no reference is counted.
@@ -18,9 +15,22 @@ struct ClientAccess {
     /// What of that needs no further look; nil where `grants` is.
     private(set) var permits: Permits?
 
+    private final class Claims: Sendable {
+        let name: String?
+        let via: String?
+
+        init(name: String?, via: String?) { (self.name, self.via) = (name, via) }
+    }
+
+    /// What its client calls itself; nil before it has said so.
+    var clientName: String? { claims?.name }
+    /// The address for which its client speaks, as a web server does for a browser; it can't be changed, so that who is
+    /// behind the client can't hide it.
+    var via: String? { claims?.via }
+
     mutating func introduce(as name: String?, via address: String?) {
-        clientName = name ?? clientName
-        via = via ?? address
+        guard name != nil || address != nil else { return }
+        claims = Claims(name: name ?? clientName, via: via ?? address)
     }
 
     mutating func identify(as principal: Principal?, _ grants: Grants?, _ permits: Permits?) {

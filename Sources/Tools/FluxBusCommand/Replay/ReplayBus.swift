@@ -29,6 +29,7 @@ final class ReplayBus {
     init(types: [any StateType], epoch: String) {
         self.types = types
         machine = StateMachine(types: types, epoch: epoch, limits: .none, hashSeed: Self.hashSeed)
+        machine.isReplaying = true
     }
 
     // MARK: - What is applied

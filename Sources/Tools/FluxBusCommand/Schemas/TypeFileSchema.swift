@@ -192,6 +192,9 @@ enum TypeFileSchema {
                 "Conditions; the first that does not hold rejects the dispatch.",
                 of: Part.reference("condition")),
             "timers": Part.map("Actions that follow by themselves.", of: Part.reference("timer")),
+            "redact": Part.list(
+                "Members of the payload that only require reads, and of which only a digest is kept and told: /pin.",
+                of: ["type": "string", "pattern": "^/[^/]*$"]),
             "returns": Part.value("What a dispatch is answered with: an expression over the state after it."),
         ])
     }
