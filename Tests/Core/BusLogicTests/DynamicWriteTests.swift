@@ -206,6 +206,15 @@ struct DynamicWriteTests {
                 "n must be at most 5, not 11"))
     }
 
+    /// A step of a migration reads the names of its `each` in both languages.
+    @Test(arguments: ["= x * state.n", "{ '*': [{ var: x }, { val: [state, n] }] }"])
+    func aMigrationRepeatsWrites(_ value: String) throws {
+        let bench = try StoreBench(
+            "type: t\nversion: 2\ninitial: { n: 0 }\nmigrate: { 1: { each: { in: [1, 2], as: x, increment: { n: \(value) } } } }"
+        )
+        #expect(try bench.type.migrate(["n": 5], from: 1) == ["n": 20])
+    }
+
     @Test func repetitionEndsAtTheBudget() throws {
         let bench = try bench(
             """

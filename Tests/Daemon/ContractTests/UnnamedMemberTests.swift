@@ -75,6 +75,21 @@ import Testing
         }
     }
 
+    /// A patch of the state makes no members, so a store does not begin with others than `initial` has, either.
+    @Test(arguments: [
+        "patch: { var: payload.with }", "each: { in: [1], as: x, patch: { var: payload.with } }",
+    ])
+    func aPatchOfTheStateLetsNoOthersIn(_ writes: String) throws {
+        let type =
+            "type: board\ninitial: { title: none }\nactions: { edit: { payload: { with: object }, \(writes) } }"
+        let client = try MemoryBus.logging("board/a") { $0.definitions = [type] }.connect(uid: 0)
+        let edit =
+            #"{"op":"dispatch","store":"board/a","action":"edit","payload":{"with":{"colour":"red"}}}"#
+        #expect(try message(edit, client).contains("colour is in neither initial nor state"))
+        let create = #"{"op":"create","store":"board/b","state":{"colour":"red"}}"#
+        #expect(try message(create, client).contains("board has no member colour"))
+    }
+
     @Test func anEditedFileDoesNotStopTheStart() throws {
         let (bus, client) = try bus()
         let before = try client.state(of: "board/a")

@@ -7,9 +7,9 @@ import Testing
 /// FLUXBUS_MODEL_REQUESTS sets how many requests are made, FLUXBUS_MODEL_SEED the first seed.
 @Suite struct ModelTests {
     private static let environment = ProcessInfo.processInfo.environment
-    private static let requests = Int(environment["FLUXBUS_MODEL_REQUESTS"] ?? "") ?? 6000
+    private static let requests = Int(environment["FLUXBUS_MODEL_REQUESTS"] ?? "") ?? 10_000
     private static let seed = UInt64(environment["FLUXBUS_MODEL_SEED"] ?? "") ?? 1
-    private static let requestsOfSeed = 1000
+    private static let requestsOfSeed = 500
 
     @Test func busAnswersAsTheModel() throws {
         let figures = try ModelRun.figures(
@@ -19,6 +19,7 @@ import Testing
             "change", "coalesced", "resumptions", "actions live", "actions resumed", "happened in time",
             "reloads", "refused reloads", "done revert", "done history", "done cancel", "done will",
             "refused conflict", "refused rejected", "refused forbidden", "refused exists",
+            "changed by each", "changed by patch", "changed by let",
         ] {
             #expect(figures[corner, default: 0] > 0, "Nothing of \(corner) happened: \(figures)")
         }

@@ -78,6 +78,11 @@ final class DeclaredAction: Sendable {
         isFollowed = isWatched || (dynamic?.steps ?? steps).contains { $0.check != nil }
     }
 
+    /// Whether it makes members of the state whose names only data tells.
+    var makesMembers: Bool {
+        dynamic?.makesMembers ?? steps.contains { $0.path.makesMembers($0.kind) }
+    }
+
     /// Every write that it may make.
     var writes: [WriteStep] { dynamic?.steps ?? steps }
 }

@@ -102,7 +102,7 @@ package final class DeclaredType: StateType {
         actions = parts.actions
         makesMembers =
             parts.schema == nil
-            && parts.actions.contains { $0.writes.contains { $0.path.makesMembers($0.kind) } }
+            && parts.actions.contains(where: \.makesMembers)
         migrations = parts.migrations
         actionNames = parts.actions.map(\.name)
         timeToLive = parts.timeToLive

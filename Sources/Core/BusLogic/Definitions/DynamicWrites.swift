@@ -60,6 +60,19 @@ final class DynamicWrites: Sendable {
         }
     }
 
+    /// Whether they make members of the state whose names only data tells. A patch of the state makes none.
+    var makesMembers: Bool { Self.makeMembers(parts) }
+
+    private static func makeMembers(_ parts: [Part]) -> Bool {
+        parts.contains { part in
+            switch part {
+            case .write(let step): step.path.makesMembers(step.kind)
+            case .patch: false
+            case .each(let repetition): makeMembers(repetition.parts)
+            }
+        }
+    }
+
     /// Works out the writes, in the order in which they are to be applied.
     func plan(_ evaluation: inout Evaluation) throws(Failure) -> [Planned] {
         var planned: [Planned] = []

@@ -57,6 +57,10 @@ extension ExpressionCompiler {
     mutating func read(
         _ keys: [String], _ fallback: ExpressionNode?, in scope: ExpressionScope, at place: Place
     ) throws(SourceError) -> ReadNode {
+        if let root = keys.first, let slot = scope.locals.lastIndex(where: { UTF8Order.equal($0.name, root) })
+        {
+            return LocalReadNode(slot, keys.dropFirst().map { ReadKey($0) }, fallback: fallback)
+        }
         switch scope.data {
         case .element:
             if scope.isStore { note(read: keys) }
@@ -118,9 +122,6 @@ extension ExpressionCompiler {
     ) throws(SourceError) -> ReadNode {
         guard let root = keys.first else { return DataReadNode([], in: scope.data, fallback: fallback) }
         let rest = Array(keys.dropFirst())
-        if let slot = scope.locals.lastIndex(where: { UTF8Order.equal($0.name, root) }) {
-            return LocalReadNode(slot, rest.map { ReadKey($0) }, fallback: fallback)
-        }
         switch root {
         case "state": return StateReadNode(Self.hinted(rest, in: .object(scope.shape)), fallback: fallback)
         case "payload":

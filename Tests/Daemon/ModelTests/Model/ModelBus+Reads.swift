@@ -194,7 +194,7 @@ struct Filter {
             if words[0] == "store" { return (words[1] == "==") == (words[2] == "'\(address)'") }
             let value = state[words[0].split(separator: ".").last.map(String.init) ?? ""]
             guard let value = value?.double, let bound = Double(words[2]) else { return false }
-            return words[1] == "<" ? value < bound : value >= bound
+            return words[1] == "<" ? value < bound : words[1] == "==" ? value == bound : value >= bound
         }
         var data = state.object ?? [:]
         if data["state"] == nil { data["state"] = state }

@@ -342,8 +342,6 @@ extension ModelType {
     func mayHave(_ member: String) -> Bool {
         initial[member] != nil || schemas?[member] != nil
             || schemas == nil
-                && (definition["actions"]?.object ?? [:]).contains { action in
-                    ModelType.steps(action.value["set"]).contains { $0.path.hasPrefix("{") }
-                }
+                && (definition["actions"]?.object ?? [:]).contains { ModelType.makesMembers($0.value) }
     }
 }

@@ -198,7 +198,7 @@ struct ModelBus {
             for (name, timer) in now where !before.contains(name) {
                 let action = timer["action"]?.string ?? ""
                 let given = (timer["payload"]?.object ?? [:]).reduce(into: JSONObject()) {
-                    $0[$1.key] = try? ModelExpression.evaluate($1.value, on: store.state)
+                    $0[$1.key] = try? type.value($1.value, of: store.state)
                 }
                 let payload = (try? type.accept(given, for: action)) ?? [:]
                 world.set(

@@ -18,11 +18,16 @@ struct ModelError: Error {
 struct ModelExpression {
     /// The data, innermost last. An iteration adds two: what is known about it, and the element.
     private var frames: [JSON]
+    private let names: Names
 
-    init(_ data: JSON) { frames = [data] }
+    /// `let` of a type, by name, and the data that its expressions see.
+    struct Names {
+        var rules: JSONObject = [:]
+        var data: JSON = .null
+    }
 
-    static func evaluate(_ rule: JSON, on data: JSON) throws -> JSON {
-        try ModelExpression(data).value(rule)
+    static func evaluate(_ rule: JSON, on data: JSON, _ names: Names = Names()) throws -> JSON {
+        try ModelExpression(frames: [data], names: names).value(rule)
     }
 
     static func isTrue(_ value: JSON) -> Bool {
@@ -63,7 +68,7 @@ struct ModelExpression {
         case "var":
             let path = list.first?.string ?? ""
             let parts = path.isEmpty ? [] : path.split(separator: ".").map(String.init)
-            if let found = Self.find(parts, in: frames.last!) { return found }
+            if let found = try find(parts, up: 0) { return found }
             return list.count > 1 ? try value(list[1]) : .null
         case "val": return try place(list) ?? .null
         case "exists": return .bool(try place(list) != nil)
@@ -128,7 +133,16 @@ struct ModelExpression {
             let part = try value(rule)
             return part.string ?? part.int.map(String.init) ?? ""
         }
-        return Self.find(path, in: frames[frames.count - 1 - up])
+        return try find(path, up: up)
+    }
+
+    /// What stands at a path of the data so many frames up. A name is worked out each time that it is read.
+    private func find(_ path: [String], up: Int) throws -> JSON? {
+        let frame = frames.count - 1 - up
+        guard frame == 0, let name = path.first, let rule = names.rules[name] else {
+            return Self.find(path, in: frames[frame])
+        }
+        return Self.find(Array(path.dropFirst()), in: try Self.evaluate(rule, on: names.data, names))
     }
 
     // MARK: Decisions

@@ -40,13 +40,23 @@ struct ModelType {
         return state
     }
 
+    /// `let`, on the data that its expressions see.
+    private func names(on data: JSON) -> ModelExpression.Names {
+        ModelExpression.Names(rules: definition["let"]?.object ?? [:], data: data)
+    }
+
+    /// The value of an expression on a state itself, whose names see it as `state`.
+    func value(_ rule: JSON, of state: JSON) throws -> JSON {
+        try ModelExpression.evaluate(rule, on: state, names(on: ["state": state]))
+    }
+
     /// A state as clients see it.
     func visible(_ plain: JSONObject) -> JSON {
         var state = plain
         // Computed members may read each other: each is worked out from what it reads, in as many rounds as there are.
         for _ in computed {
             for member in computed {
-                state[member.key] = (try? ModelExpression.evaluate(member.value, on: .object(state))) ?? .null
+                state[member.key] = (try? value(member.value, of: .object(state))) ?? .null
             }
         }
         return .object(state)
@@ -66,7 +76,7 @@ struct ModelType {
     /// Whether the type says that no state is like that.
     func breaksInvariant(_ plain: JSONObject) -> Bool {
         (definition["invariant"]?.array ?? []).contains { element in
-            let value = try? ModelExpression.evaluate(element["if"] ?? .null, on: visible(plain))
+            let value = try? value(element["if"] ?? .null, of: visible(plain))
             return !(value.map(ModelExpression.isTrue) ?? false)
         }
     }
@@ -74,7 +84,7 @@ struct ModelType {
     /// The timers of the type that have to be set on a state, by their names.
     func timers(on state: JSON) -> [(name: String, timer: JSON)] {
         (definition["timers"]?.object ?? [:]).compactMap { member in
-            let value = try? ModelExpression.evaluate(member.value["while"] ?? .null, on: state)
+            let value = try? value(member.value["while"] ?? .null, of: state)
             return value.map(ModelExpression.isTrue) == true ? (member.key, member.value) : nil
         }
     }
@@ -118,23 +128,23 @@ struct ModelType {
             members["path"] = path.map(JSON.string)
             return Refusal("rejected", members: members)
         }
-        func value(_ rule: JSON, _ path: String? = nil) throws -> JSON {
-            do { return try ModelExpression.evaluate(rule, on: data) } catch { throw refusal(path) }
+        func names() -> ModelExpression.Names {
+            var known = data.object ?? [:]
+            known["payload"] = nil
+            return self.names(on: .object(known))
+        }
+        func value(_ rule: JSON) throws -> JSON {
+            do { return try ModelExpression.evaluate(rule, on: data, names()) } catch { throw refusal() }
         }
         if let condition = definition["when"], !ModelExpression.isTrue(try value(condition)) {
             return (nil, [], nil)
         }
         for requirement in definition["require"]?.array ?? []
         where !ModelExpression.isTrue(try value(requirement["if"] ?? .null)) { throw refusal() }
-        var writes: [ModelWrite] = []
-        for kind in ModelWrite.kinds {
-            for (path, rule) in Self.steps(definition[kind]) {
-                let filled = Self.path(path, payload)
-                writes.append(
-                    ModelWrite(
-                        kind: kind, path: filled, value: try value(rule, path)))
-            }
-        }
+        let writes: [ModelWrite]
+        do {
+            writes = try Self.writes(of: definition, on: data, names())
+        } catch let found as ModelWrite.Failure { throw refusal(found.path) }
         let timers = try (definition["timers"]?.object ?? [:]).map { member in
             (
                 try Self.name(member.key, visible(plain), refusal()),
@@ -149,9 +159,11 @@ struct ModelType {
             return refusal
         }
         for write in writes {
-            if computed[write.path[0]] != nil { throw failure(at: [write.path[0]]) }
+            let member = write.path[0]
+            let isNew = write.isPatch && write.path.count == 1 && initial[member] == nil
+            if computed[member] != nil || isNew { throw failure(at: [member]) }
             do { state = try write.apply(to: state) } catch let found as ModelWrite.Failure {
-                throw failure(at: [found.path])
+                throw failure(at: [found.path ?? member])
             }
             broken.formUnion(violations(of: state))
         }
@@ -207,31 +219,6 @@ struct ModelType {
         return count * scale
     }
 
-    /// The writes of one kind in written order: paths with the rules of their values.
-    static func steps(_ json: JSON?) -> [(path: String, rule: JSON)] {
-        switch json {
-        case .array(let elements)?:
-            elements.flatMap { element in element.string.map { [($0, JSON.null)] } ?? steps(element) }
-        case .object(let members)?: members.map { ($0.key, $0.value) }
-        default: []
-        }
-    }
-
-    private static func path(_ path: String, _ payload: JSONObject) -> [String] {
-        path.split(separator: ".").flatMap { $0.split(separator: "{").isEmpty ? [] : [String($0)] }
-            .reduce(into: [String]()) { parts, part in
-                // A dot inside of braces is no divider: `{payload` and `k}` belong together.
-                if part.hasPrefix("{") {
-                    parts.append(part)
-                } else if part.hasSuffix("}"), parts.last == "{payload" {
-                    let value = payload[String(part.dropLast())]
-                    parts[parts.count - 1] = value?.string ?? value?.int.map(String.init) ?? ""
-                } else {
-                    parts.append(part)
-                }
-            }
-    }
-
     // MARK: Versions
 
     /// A state of an earlier version, as this one has it; nil where a step fails or what comes out does not fit.
@@ -239,15 +226,8 @@ struct ModelType {
         var state = plain
         for step in version..<max(version, self.version) {
             let data: JSON = ["state": .object(state)]
-            var writes: [ModelWrite] = []
-            for kind in ModelWrite.kinds {
-                for (path, rule) in Self.steps(definition["migrate"]?["\(step)"]?[kind]) {
-                    guard let value = try? ModelExpression.evaluate(rule, on: data) else { return nil }
-                    writes.append(
-                        ModelWrite(
-                            kind: kind, path: path.split(separator: ".").map(String.init), value: value))
-                }
-            }
+            let rules = definition["migrate"]?["\(step)"] ?? [:]
+            guard let writes = try? Self.writes(of: rules, on: data, names(on: data)) else { return nil }
             for write in writes {
                 guard let next = try? write.apply(to: state) else { return nil }
                 state = next

@@ -6,9 +6,12 @@ struct ModelWrite {
     /// With what the payload names filled in, one whole key each.
     let path: [String]
     let value: JSON
+    /// Whether it is that of one member of a patch.
+    var isPatch = false
 
+    /// What fails, and where; without a path where none is named.
     struct Failure: Error {
-        let path: String
+        let path: String?
     }
 
     static let kinds = ["set", "unset", "increment", "toggle", "append", "remove", "merge"]
@@ -20,10 +23,11 @@ struct ModelWrite {
 
     private var failure: Failure { Failure(path: path.joined(separator: ".")) }
 
-    /// What stands there afterwards; nil where nothing does.
+    /// What stands there afterwards; nil where nothing does. A failure names the path as far as it leads.
     private func apply(to place: JSON?, _ path: ArraySlice<String>) throws -> JSON? {
         guard let key = path.first else { return try changed(place) }
         let rest = path.dropFirst()
+        let failure = Failure(path: self.path.dropLast(rest.count).joined(separator: "."))
         switch place {
         case .object(var members)?:
             if members[key] == nil, !rest.isEmpty { throw failure }

@@ -26,13 +26,10 @@ enum RandomAction {
     ]
 
     static func definition(
-        _ members: [String: [String]], _ hasSchema: Bool, _ other: String?, _ isTimed: Bool,
-        _ random: inout SeededGenerator
+        _ given: RandomExpressions, hasSchema: Bool, _ random: inout SeededGenerator
     ) -> JSON {
-        var expressions = RandomExpressions(members: members)
+        var expressions = given
         expressions.payload = Dictionary(uniqueKeysWithValues: payload.map { ($0.name, $0.kind) })
-        expressions.other = other
-        expressions.isTimed = isTimed
         var action = JSONObject()
         if random.oneIn(4) { action["when"] = expressions.condition(2, &random) }
         if random.oneIn(4) {
@@ -43,17 +40,10 @@ enum RandomAction {
                 ]
             ]
         }
-        for _ in 0..<Int.random(in: 0...4, using: &random) {
-            let (kind, path, value) = write(members, hasSchema, expressions, &random)
-            if let value {
-                var steps = action[kind]?.object ?? [:]
-                steps[path] = value
-                action[kind] = .object(steps)
-            } else {
-                let steps = action[kind]?.array ?? []
-                if !steps.contains(.string(path)) { action[kind] = .array(steps + [.string(path)]) }
-            }
-        }
+        let writes = RandomWrites(expressions: expressions, hasSchema: hasSchema)
+        writes.add(Int.random(in: 0...4, using: &random), to: &action, &random)
+        if random.oneIn(5) { action["patch"] = writes.patch(&random) }
+        if random.oneIn(4) { action["each"] = writes.each(1, &random) }
         if random.oneIn(3) { action["returns"] = expressions.any(2, &random) }
         var schemas = JSONObject()
         let text = JSON.object(action).encoded
@@ -64,63 +54,6 @@ enum RandomAction {
         if random.oneIn(3) { schemas["note"] = "string?" }
         if !schemas.isEmpty { action["payload"] = .object(schemas) }
         return .object(action)
-    }
-
-    /// One write: its kind, its path, and the rule of its value where it has one.
-    private static func write(
-        _ members: [String: [String]], _ hasSchema: Bool, _ expressions: RandomExpressions,
-        _ random: inout SeededGenerator
-    ) -> (String, String, JSON?) {
-        let kind = members.keys.sorted().randomElement(using: &random)!
-        let member = members[kind]!.randomElement(using: &random)!
-        let depth = Int.random(in: 0...2, using: &random)
-        switch (kind, Int.random(in: 0..<6, using: &random)) {
-        case ("integer", 0...2): return ("increment", member, integer(expressions, depth, &random))
-        case ("integer", _): return ("set", member, integer(expressions, depth, &random))
-        case ("number", 0...1): return ("increment", member, expressions.number(depth, &random))
-        case ("number", _): return ("set", member, expressions.number(depth, &random))
-        case ("text", _): return ("set", member, expressions.text(depth, &random))
-        case ("boolean", 0...2): return ("toggle", member, nil)
-        case ("boolean", _): return ("set", member, ["!!": [expressions.integer(depth, &random)]])
-        case ("list", 0...1): return ("append", member, expressions.integer(depth, &random))
-        case ("list", 2): return ("remove", member, expressions.integer(depth, &random))
-        case ("list", 3):
-            return ("set", "\(member).{payload.x}", expressions.integer(depth, &random))
-        case ("list", 4):
-            return ("unset", "\(member).{payload.x}", nil)
-        case ("list", _): return ("set", member, expressions.list(depth, &random))
-        case ("map", 0...1):
-            return ("set", "\(member).{payload.k}", integer(expressions, depth, &random))
-        case ("map", 2):
-            return ("unset", "\(member).{payload.k}", nil)
-        case ("map", 3):
-            return ("increment", "\(member).{payload.k}", integer(expressions, depth, &random))
-        case ("map", _):
-            return ("merge", member, ["var": "payload.o"])
-        case ("record", 0): return ("set", "\(member).p", expressions.integer(depth, &random))
-        case ("record", 1): return ("set", "\(member).q", expressions.text(depth, &random))
-        case ("record", 2): return ("unset", "\(member).q", nil)
-        case ("record", _):
-            return (
-                "set", member, ["p": expressions.integer(depth, &random), "q": expressions.text(0, &random)]
-            )
-        case (_, 0) where !hasSchema: return ("unset", member, nil)
-        case (_, 1) where !hasSchema:
-            return ("set", "{payload.k}", expressions.any(depth, &random))
-        default: return ("set", member, expressions.any(depth, &random))
-        }
-    }
-
-    /// An integer to be written. One that is constant and outside of every schema is added to something that is read: definitions
-    /// that write what never fits are refused.
-    private static func integer(
-        _ expressions: RandomExpressions, _ depth: Int, _ random: inout SeededGenerator
-    ) -> JSON {
-        let rule = expressions.integer(depth, &random)
-        guard let whole = (try? ModelExpression.evaluate(rule, on: .null))?.int, !(-50...90 ~= whole) else {
-            return rule
-        }
-        return ["+": [rule, ["*": [["var": "state.n"], 0]]]]
     }
 
     /// Actions of which some set timers for others.
@@ -164,7 +97,11 @@ enum RandomAction {
         }
         var payload = JSONObject()
         for need in needs {
-            payload[need.key] = need.value == "any" ? 5 : RandomRequests.fitting(need.value, &random)
+            var value = need.value == "any" ? 5 : RandomRequests.fitting(need.value, &random)
+            // One that does not fit would keep stores from beginning.
+            if let least = need.value["minimum"]?.int { value = .int(max(least, value.int ?? least)) }
+            if let most = need.value["maximum"]?.int { value = .int(min(most, value.int ?? most)) }
+            payload[need.key] = value
         }
         var timer: JSONObject = ["action": .string(due.key)]
         if !payload.isEmpty { timer["payload"] = .object(payload.quoted) }

@@ -13,6 +13,12 @@ struct RandomExpressions {
     var other: String?
     /// Whether they read the time.
     var isTimed = true
+    /// Whether they read the state and nothing else.
+    var isOfState = false
+    /// What `let` and `each` give names, by kind.
+    var named: [String: [String]] = [:]
+    /// `let`, of which constants are read wherever a number may stand.
+    var names: JSONObject = [:]
 
     init(members: [String: [String]]) { self.members = members }
 
@@ -20,7 +26,7 @@ struct RandomExpressions {
     private func variable(_ kind: String, _ random: inout SeededGenerator) -> JSON? {
         let given = payload.filter { $0.value == kind }.map(\.key).sorted()
         var choices = (members[kind] ?? []).map { prefix + $0 }
-        choices += given.map { "payload." + $0 }
+        choices += given.map { "payload." + $0 } + (named[kind] ?? [])
         guard let path = choices.randomElement(using: &random) else { return nil }
         return ["var": .string(path)]
     }
@@ -62,8 +68,11 @@ struct RandomExpressions {
         default: break
         }
         if random.oneIn(3) { return .int(Int.random(in: -9...9, using: &random)) }
+        if random.oneIn(10), let constant = names.first(where: { $0.value.int != nil }) {
+            return ["var": .string(constant.key)]
+        }
         if random.oneIn(40) { return .int(random.oneIn(2) ? .max : .min) }
-        if prefix == "state.", random.oneIn(12) { return ["var": "meta.revision"] }
+        if prefix == "state.", !isOfState, random.oneIn(12) { return ["var": "meta.revision"] }
         return variable("integer", &random) ?? .int(Int.random(in: 0...5, using: &random))
     }
 
@@ -78,7 +87,7 @@ struct RandomExpressions {
         default: break
         }
         if random.oneIn(3) { return [0.5, -1.25, 2.0, 1e3].randomElement(using: &random).map(JSON.double)! }
-        if prefix == "state.", isTimed, random.oneIn(10) { return ["var": "meta.time"] }
+        if prefix == "state.", isTimed, !isOfState, random.oneIn(10) { return ["var": "meta.time"] }
         return variable("number", &random) ?? variable("integer", &random) ?? 1.5
     }
 
@@ -118,7 +127,8 @@ struct RandomExpressions {
 
     /// Something that is read, so that no condition is a constant.
     private func fact(_ kind: String, _ random: inout SeededGenerator) -> JSON {
-        variable(kind, &random) ?? (kind == "list" ? ["literal": [1, 2]] : ["var": .string(prefix + "n")])
+        let number: JSON = ["var": .string(prefix + "n")]
+        return variable(kind, &random) ?? (kind == "list" ? [number] : number)
     }
 
     func text(_ depth: Int, _ random: inout SeededGenerator) -> JSON {
@@ -145,7 +155,7 @@ struct RandomExpressions {
                 ]
             ]
         case 3: return ["substr": [["join": [list(depth - 1, &random), "-"]], 0, 12]]
-        case 4: return prefix == "state." ? ["var": "store"] : "x"
+        case 4: return prefix == "state." && !isOfState ? ["var": "store"] : "x"
         default: break
         }
         if random.oneIn(2), let found = variable("text", &random) { return found }
@@ -153,7 +163,7 @@ struct RandomExpressions {
     }
 
     func list(_ depth: Int, _ random: inout SeededGenerator) -> JSON {
-        switch depth > 0 ? Int.random(in: 0..<4, using: &random) : 20 {
+        switch depth > 0 ? Int.random(in: 0..<5, using: &random) : 20 {
         case 0:
             return [
                 "filter": [
@@ -170,6 +180,10 @@ struct RandomExpressions {
                     ["<": [["val": [[1], "index"]], 6]],
                 ]
             ]
+        case 4:
+            // A name is read from the data around the iteration, too.
+            guard let name = named["integer"]?.randomElement(using: &random) else { break }
+            return ["map": [list(depth - 1, &random), ["+": [["var": ""], ["val": [[2], .string(name)]]]]]]
         default: break
         }
         if random.oneIn(3) { return ["literal": [3, 1, 2]] }

@@ -203,7 +203,7 @@ struct RandomRequests {
                 state[member.key] = random.oneIn(6) ? .string("odd") : member.value
             }
             if random.oneIn(3) { state["n"] = .int(Int.random(in: -60...60, using: &random)) }
-            if random.oneIn(12) { state["colour"] = "red" }
+            if random.oneIn(6) { state["colour"] = "red" }
             // What `get` gave can be given back.
             if random.oneIn(4), let other = model.world.order.first(where: { ModelBus.type(of: $0) == type })
             {
@@ -259,8 +259,8 @@ struct RandomRequests {
     static func condition(_ random: inout SeededGenerator) -> JSON {
         let number = Int.random(in: -2...6, using: &random)
         switch Int.random(in: 0..<10, using: &random) {
-        case 0..<2: return .string("n \(random.oneIn(2) ? "<" : ">=") \(number)")
-        case 2: return .string("state.n >= \(number)")
+        case 0..<2: return .string("n \(["<", ">=", "=="].randomElement(using: &random)!) \(number)")
+        case 2: return .string("state.n \(random.oneIn(2) ? ">=" : "==") \(number)")
         case 3: return .string("c1 < \(number)")
         case 4: return .string("store \(random.oneIn(2) ? "==" : "!=") 't0/a'")
         case 5: return [random.oneIn(2) ? "<" : ">": [["var": "n"], .int(number)]]

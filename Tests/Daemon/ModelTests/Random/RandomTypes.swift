@@ -35,10 +35,7 @@ struct RandomTypes {
             let version = definition["version"]?.int ?? 1
             next["version"] = .int(version + 1)
             var steps = next["migrate"]?.object ?? [:]
-            steps["\(version)"] =
-                random.oneIn(2)
-                ? ["increment": ["n": 1], "toggle": ["n"]]
-                : ["set": ["n": ["%": [["+": [["var": "state.n"], 1]], 40]]]]
+            steps["\(version)"] = migration(definition["let"], &random)
             next["migrate"] = .object(steps)
         case 4 where definition["timers"] != nil && random.oneIn(2):
             var timers = next["timers"]?.object ?? [:]
@@ -47,11 +44,28 @@ struct RandomTypes {
             other?["while"] = ["<": [["var": "n"], .int(Int.random(in: 0...20, using: &random))]]
             timers["z"] = other.map(JSON.object)
             next["timers"] = timers.isEmpty ? nil : .object(timers)
+        case 4 where random.oneIn(2): next["index"] = next["index"] == nil ? "n" : nil
         case 4: next["version"] = .int((definition["version"]?.int ?? 1) - (random.oneIn(2) ? 1 : 0))
         default: break
         }
         if next["version"]?.int ?? 1 < 1 { next["version"] = nil }
         return .object(next)
+    }
+
+    /// A step from one version to the next.
+    private static func migration(_ names: JSON?, _ random: inout SeededGenerator) -> JSON {
+        switch Int.random(in: 0..<4, using: &random) {
+        case 0: return ["increment": ["n": 1], "toggle": ["n"]]
+        case 1:
+            let name = names?["w1"] == nil ? "state.n" : "w1"
+            return ["set": ["n": ["%": [["+": [["var": .string(name)], 1]], 40]]]]
+        case 2:
+            let range: JSON = [
+                "if": [["<": [["var": "state.n"], 5]], ["literal": [1, 2]], ["literal": [3]]]
+            ]
+            return ["each": ["in": range, "as": "e", "increment": ["n": ["var": "e"]]]]
+        default: return ["patch": ["object": ["n": ["%": [["var": "state.n"], 40]]]]]
+        }
     }
 
     private static func definition(
@@ -75,7 +89,11 @@ struct RandomTypes {
         var definition: JSONObject = ["type": .string(name), "initial": .object(initial)]
         if random.oneIn(2) { definition["state"] = .object(schemas) }
         let hasSchema = definition["state"] != nil
+        var own = RandomExpressions(members: members)
+        own.other = other.map { $0 + "/a" }
+        own.isTimed = isTimed
         var expressions = RandomExpressions(members: members)
+        if random.oneIn(2) { definition["let"] = .object(names(&own, &expressions, &random)) }
         expressions.prefix = ""
         if random.oneIn(2) {
             var computed: JSONObject = ["c1": expressions.integer(2, &random)]
@@ -88,13 +106,13 @@ struct RandomTypes {
             definition["computed"] = .object(computed)
         }
         if let other { definition["waitFor"] = [.string(other)] }
+        if random.oneIn(2) { definition["index"] = "n" }
         if random.oneIn(4), isTimed {
             definition["ttl"] = .string("\(Int.random(in: 20...600, using: &random))s")
         }
         var actions = JSONObject()
         for action in actionNames where !random.oneIn(3) {
-            actions[action] = RandomAction.definition(
-                members, hasSchema, other.map { $0 + "/a" }, isTimed, &random)
+            actions[action] = RandomAction.definition(own, hasSchema: hasSchema, &random)
         }
         if actions.isEmpty { actions["act"] = [:] }
         definition["actions"] = .object(isTimed ? RandomAction.withTimers(actions, &random) : actions)
@@ -107,6 +125,35 @@ struct RandomTypes {
         }
         if random.oneIn(2) { addInvariant(to: &definition, expressions, &random) }
         return .object(definition)
+    }
+
+    /// Names for `let`: a constant, what reads the state alone, and what only actions may read.
+    private static func names(
+        _ ofActions: inout RandomExpressions, _ ofState: inout RandomExpressions,
+        _ random: inout SeededGenerator
+    ) -> JSONObject {
+        var names: JSONObject = ["w0": .int(Int.random(in: -9...9, using: &random))]
+        var expressions = ofState
+        expressions.isOfState = true
+        expressions.names = names
+        // What is read makes none of them a constant.
+        names["w1"] = ["+": [["var": "state.n"], expressions.integer(2, &random)]]
+        expressions.named["integer"] = ["w1"]
+        if let list = expressions.members["list"]?.first {
+            names["w2"] = ["filter": [["var": .string("state.\(list)")], [">": [["var": ""], 0]]]]
+            expressions.named["list"] = ["w2"]
+        }
+        if random.oneIn(2) {
+            names["w3"] = ["substr": [["cat": [expressions.text(1, &random), ["var": "w1"]]], 0, 12]]
+            expressions.named["text"] = ["w3"]
+        }
+        (ofState.names, ofState.named) = (names, expressions.named)
+        (ofActions.names, ofActions.named) = (names, expressions.named)
+        if random.oneIn(2) {
+            names["w4"] = ["+": [["var": "meta.revision"], ofActions.integer(2, &random)]]
+            ofActions.named["integer"]?.append("w4")
+        }
+        return names
     }
 
     /// An invariant that a new store satisfies, if one is found at once.

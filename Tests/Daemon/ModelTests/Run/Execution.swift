@@ -179,8 +179,9 @@ final class Execution {
                     subject: "\(request["op"]!.encoded): members of \(code)", model: refusal.members.encoded,
                     bus: reply.encoded)
             }
-        case .done:
+        case .done(let members):
             count("done \(request["op"]?.string ?? "")")
+            if members["changed"]?.int ?? 0 > 0 { countWords(of: request) }
             let told = try Reply.normalized(reply, sent, before)
             let wanted = Reply.expected(expected, sent) ?? .null
             guard told == wanted else {
@@ -190,6 +191,15 @@ final class Execution {
                     bus: "\(told.encoded) (\(op))")
             }
         }
+    }
+
+    /// Counts what types say of an action that changed something.
+    private func countWords(of request: JSONObject) {
+        let type = model.world.types[ModelBus.type(of: (request["store"] ?? request["type"])?.string ?? "")]
+        guard let type, let action = type.action(request["action"]?.string ?? "") else { return }
+        for word in ["each", "patch"] where action[word] != nil { count("changed by \(word)") }
+        let names = type.definition["let"]?.object?.keys ?? []
+        if names.contains(where: { action.encoded.contains("\"\($0)\"") }) { count("changed by let") }
     }
 
     /// The members that differ.
