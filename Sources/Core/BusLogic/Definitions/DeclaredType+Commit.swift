@@ -374,5 +374,5 @@ extension DeclaredType {
 
 extension String {
     /// With what ends a sentence.
-    var asSentence: String { last.map { ".!?".contains($0) } == true ? self : self + "." }
+    package var asSentence: String { last.map { ".!?".contains($0) } == true ? self : self + "." }
 }

@@ -84,7 +84,8 @@ extension StateMachine {
                 forTimers: sizes.count, longest: sizes.max() ?? 0,
                 bytes: sizes.reduce(state.encodedSize, +))
         } catch {
-            throw RequestError(.rejected, "A new \(type.name) can't begin like this: \(error.reason).")
+            throw RequestError(
+                .rejected, "A new \(type.name) can't begin like this: \(error.reason.asSentence)")
         }
     }
 
