@@ -59,7 +59,7 @@ import Testing
         let payload = ["floor", "mode"].randomElement(using: &generator)!
         let state = #"{"\#(payload)":\#(value(&generator).encoded)}"#
         let condition = condition(&generator).encoded
-        switch Int.random(in: 0..<16, using: &generator) {
+        switch Int.random(in: 0..<18, using: &generator) {
         case 0...2: return #"{"op":"create","store":"\#(address)","state":\#(state)}"#
         case 3: return #"{"op":"drop","store":"\#(address)"}"#
         case 4...5: return #"{"op":"dispatch","store":"\#(address)","action":"put","payload":\#(state)}"#
@@ -78,6 +78,9 @@ import Testing
             return
                 #"{"op":"stores","match":"room/*","where":\#(condition),"after":"\#(address)","limit":\#(limit)}"#
         case 13 where generator.oneIn(8): return #"{"op":"drop","type":"room","where":\#(condition)}"#
+        case 14:
+            return
+                #"{"op":"revert","store":"\#(address)","revision":\#(Int.random(in: 1...200, using: &generator))}"#
         case 12:
             let pattern = generator.oneIn(2) ? "*/[a-k]" : "\(address)*"
             return #"{"op":"get","match":"\#(pattern)","where":\#(condition)}"#
@@ -112,19 +115,22 @@ import Testing
         #expect(found > 150)
     }
 
-    /// What is called `state` is a member of that name first.
-    @Test func aMemberCalledStateIsRead() throws {
+    /// What is called `state` is a member of that name first, also of one that an action makes.
+    @Test(arguments: [
+        "initial: { floor: ground, state: { floor: attic } }\nactions: { rest: {} }",
+        "initial: { floor: ground }\nactions: { put: { payload: { k: string }, set: { '{payload.k}': 1 } } }",
+    ])
+    func aMemberCalledStateIsRead(_ rest: String) throws {
         var setup = MemoryBus.Setup()
         setup.definitions = [
             """
             type: room
             index: floor
-            initial: { floor: ground, state: { floor: attic } }
-            actions: { rest: {} }
+            \(rest)
             """
         ]
         let client = try MemoryBus(setup).connect(uid: 0)
-        try client.ask(#"{"op":"create","store":"room/a"}"#)
+        try client.ask(#"{"op":"create","store":"room/a","state":{"state":{"floor":"attic"}}}"#)
         for (floor, count) in [("attic", 1), ("ground", 0)] {
             let reply = try client.ask(#"{"op":"get","type":"room","where":"state.floor == '\#(floor)'"}"#)
             #expect(reply.last?["states"]?.object?.count == count)
@@ -143,6 +149,13 @@ import Testing
         #expect(one == BusLimits.indexedStore + BusLimits.indexedValue)
         try client.ask(#"{"op":"dispatch","store":"room/a","action":"put","payload":{"floor":"cellar"}}"#)
         #expect(try memory() == one)
+        // The longest text that an index has is of 128 bytes.
+        for (length, memoryOfIt) in [(129, 0), (128, one)] {
+            let text = String(repeating: "x", count: length)
+            try client.ask(
+                #"{"op":"dispatch","store":"room/a","action":"put","payload":{"floor":"\#(text)"}}"#)
+            #expect(try memory() == memoryOfIt)
+        }
         try client.ask(#"{"op":"drop","store":"room/a"}"#)
         #expect(try memory() == 0)
     }
