@@ -49,7 +49,7 @@ extension TextCompiler {
     private mutating func member(
         _ name: String, of owner: Term, isOptional: Bool, at position: Term.Position
     ) throws(SourceError) -> Compiled {
-        switch try compile(owner) {
+        switch try compile(owner, of: name) {
         case .optional(let node, let schema):
             let inner = inside(schema, name, of: owner.brief, at: position)
             return .optional(OptionalNode(.member(.optional(node), name)), inner)
@@ -58,6 +58,17 @@ extension TextCompiler {
             if isOptional { return .optional(OptionalNode(.member(.value(node), name)), inner) }
             return folded(MemberNode(node, name), [node], inner)
         }
+    }
+
+    /// Compiles what a member is looked up in: where that is the whole state, only the member is read of it.
+    @inline(never)
+    private mutating func compile(_ owner: Term, of name: String) throws(SourceError) -> Compiled {
+        let before = base.reads
+        let compiled = try compile(owner)
+        if case .name("state") = owner.form, base.reads.everything, !before.everything {
+            base.narrow(to: name, since: before, in: scope)
+        }
+        return compiled
     }
 
     private mutating func element(
@@ -119,7 +130,7 @@ extension TextCompiler {
             throw failure(
                 "has takes a member, such as has(state.a.b), and not \(term.brief).", at: term.position)
         }
-        switch try compile(owner) {
+        switch try compile(owner, of: name) {
         case .optional(let node, let schema):
             _ = inside(schema, name, of: owner.brief, at: term.position)
             return PresenceNode(OptionalNode(.member(.optional(node), name)))

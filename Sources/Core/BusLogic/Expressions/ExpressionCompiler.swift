@@ -172,6 +172,12 @@ struct ExpressionCompiler {
         if let name { reads.insert(name) } else { reads.everything = true }
     }
 
+    /// Remembers a member instead of what was read since.
+    mutating func narrow(to name: String, since before: StateReads, in scope: ExpressionScope) {
+        reads = before
+        if scope.isStore { note(read: ["state", name]) } else { note(read: name) }
+    }
+
     /// The same of a client's expression about a store.
     mutating func note(read keys: [String]) { reads.insert(keys) }
 
