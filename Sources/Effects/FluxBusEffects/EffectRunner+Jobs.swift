@@ -99,8 +99,8 @@ extension EffectRunner {
         let request = PostRequest(
             task, body: task.body ?? job.event.json(for: effect), key: effect.key(job.event.id, epoch: epoch),
             timeout: effect.timeout, credentials: host.credentials)
-        deeds[job.event.id] = host.posts.send(request) { [self] failure in
-            host.queue.async { [self] in finish(job, failure.map { .failed($0) } ?? .succeeded) }
+        deeds[job.event.id] = host.posts.send(request) { [self] outcome in
+            host.queue.async { [self] in finish(job, outcome) }
         }
     }
 

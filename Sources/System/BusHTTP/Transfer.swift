@@ -4,8 +4,9 @@ import Glibc
 /// One request on its way, with what has come of its answer.
 package final class Transfer {
     package enum Outcome {
-        /// The whole answer, with the status of HTTP.
-        case answered(status: Int, body: [UInt8])
+        /// The whole answer, with the status of HTTP, and after how many seconds the server wants to be asked again; 0: it does
+        /// not say.
+        case answered(status: Int, body: [UInt8], retryAfter: Int)
         case failed(HTTPFailure)
     }
 
@@ -57,6 +58,9 @@ package final class Transfer {
     }
 
     var status: Int { curl_number(easy, CURLINFO_RESPONSE_CODE) }
+
+    /// After how many seconds the server wants to be asked again, where a header says that, or a date; else 0.
+    var retryAfter: Int { max(0, Int(curl_size(easy, CURLINFO_RETRY_AFTER))) }
 
     func take(_ bytes: UnsafeRawBufferPointer) -> Reception {
         if let receive, status == 200 {

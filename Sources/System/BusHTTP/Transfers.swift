@@ -115,7 +115,10 @@ package final class Transfers: @unchecked Sendable {
     }
 
     private func outcome(of transfer: Transfer, _ result: CURLcode) -> Transfer.Outcome {
-        if result == CURLE_OK { return .answered(status: transfer.status, body: transfer.body) }
+        if result == CURLE_OK {
+            return .answered(
+                status: transfer.status, body: transfer.body, retryAfter: transfer.retryAfter)
+        }
         return .failed(
             HTTPFailure(
                 code: result, words: transfer.description(of: result), status: transfer.status,

@@ -33,6 +33,11 @@ static inline long curl_number(CURL *easy, CURLINFO info) {
     curl_easy_getinfo(easy, info, &value);
     return value;
 }
+static inline curl_off_t curl_size(CURL *easy, CURLINFO info) {
+    curl_off_t value = 0;
+    curl_easy_getinfo(easy, info, &value);
+    return value;
+}
 
 /* What a receiver returns so as to get the same bytes later. */
 static const size_t curl_receive_later = CURL_WRITEFUNC_PAUSE;

@@ -105,6 +105,16 @@ import Testing
         #expect(counts.retried == 2 && counts.failed == 1 && counts.succeeded == 1)
     }
 
+    /// The wait is as long as the one who failed asks for, between the effect's own wait and its longest.
+    @Test(arguments: [(0, 2), (1, 2), (5, 5), (90, 90), (91, 90), (.max / Self.second, 90)])
+    func whoAsksForTimeIsGivenIt(_ asked: Int, _ wait: Int) throws {
+        var machine = EffectMachine(try effect("retry: { first: 2s, most: 90s }\n"), done: 0)
+        machine.take(event(1))
+        #expect(started(&machine) == [1])
+        finishes(&machine, event(1), .failed("no", after: .seconds(asked)), at: 0)
+        #expect(machine.nextDue(at: 0) == wait * Self.second)
+    }
+
     @Test func whatCanNotSucceedIsNotTriedAgain() throws {
         var machine = EffectMachine(try effect(), done: 0)
         machine.take(event(1))

@@ -144,6 +144,73 @@ struct PostTests {
         #expect(servers.map(\.requests.count) == [1, 0])
     }
 
+    /// A server that has too much to do says when it wants to be asked again, and is asked no sooner; but no later than the effect's
+    /// longest wait, and only where the status means that.
+    @Test func aServerIsGivenTheTimeThatItAsksFor() async throws {
+        let server = try HookServer()
+        let url = "http://127.0.0.1:\(server.port)"
+        let patient = "retry: { times: 1, first: 10ms, most: 1m }"
+        let fixture = try EffectsFixture([
+            "seconds": Self.effect("url: \(url)/busy-503-1", patient),
+            "date": Self.effect("url: \(url)/busydate-429-2", patient),
+            "bounded": Self.effect(
+                "url: \(url)/busy-429-3600", "retry: { times: 1, first: 10ms, most: 20ms }"),
+            "other": Self.effect("url: \(url)/busy-500-3600", patient),
+        ])
+        try fixture.start()
+        let bus = try await fixture.bus()
+        let start = ContinuousClock.now
+        try await bus.dispatch("echo", to: .store("log/a"))
+        // A date is a whole second: two of them from now on are more than one.
+        for (effect, least) in [("bounded", 0.0), ("other", 0), ("seconds", 1), ("date", 1)] {
+            try await fixture.waits(for: "effect/\(effect)", bus) {
+                $0["succeeded"] == 1 && $0["retried"] == 1
+            }
+            let time = ContinuousClock.now - start
+            #expect(time >= .seconds(least) && time < .seconds(60), "\(effect): \(time)")
+        }
+        #expect(server.requests.count == 8)
+    }
+
+    /// A server that demands it is shown a certificate of the client, from a file or a credential.
+    @Test func aServerIsShownTheCertificateThatItDemands() async throws {
+        let authority = try TestAuthority()
+        let issued = try authority.server()
+        let server = try HookServer(
+            certificate: issued.certificate, key: issued.key, clients: authority.certificate)
+        let client = try authority.client("bell")
+        let stranger = try TestAuthority("Stranger").client("bell")
+        let post = "url: 'https://localhost:\(server.port)/ok', ca: \(authority.certificate)"
+        let more = "timeout: 5s\nretry: { times: 0 }"
+        let fixture = try EffectsFixture([
+            "files": Self.effect("\(post), certificate: \(client.certificate), key: \(client.key)", more),
+            "credentials": Self.effect("\(post), certificate: bell.pem, key: bell.key", more),
+            "both": Self.effect("\(post), certificate: both.pem", more),
+            "none": Self.effect(post, more),
+            "other": Self.effect("\(post), certificate: \(stranger.certificate), key: \(stranger.key)", more),
+            "mixed": Self.effect("\(post), certificate: \(client.certificate), key: \(stranger.key)", more),
+        ])
+        let (certificate, key) = try (
+            String(contentsOfFile: client.certificate, encoding: .utf8),
+            String(contentsOfFile: client.key, encoding: .utf8)
+        )
+        try fixture.directory.write("bell.pem", certificate)
+        try fixture.directory.write("bell.key", key)
+        try fixture.directory.write("both.pem", certificate + key)
+        try fixture.start()
+        let bus = try await fixture.bus()
+        try await bus.dispatch("echo", to: .store("log/a"))
+        for effect in ["files", "credentials", "both"] {
+            try await fixture.waits(for: "effect/\(effect)", bus) { $0["succeeded"] == 1 }
+        }
+        for effect in ["none", "other", "mixed"] {
+            try await fixture.waits(for: "effect/\(effect)", bus) { $0["failures"] == 1 }
+            let reason = try await failures(effect, bus).first ?? ""
+            #expect(reason.contains("localhost"), "\(effect): \(reason)")
+        }
+        #expect(server.requests.count == 3)
+    }
+
     /// What clients send adds no header, ends none, and chooses no other place of the server.
     @Test func hostilePayloadsStayWhereTheFilePutsThem() async throws {
         let server = try HookServer()

@@ -13,8 +13,8 @@ package final class HookServer {
     }
 
     private static let program = """
-        import http.server, json, socket, ssl, struct, sys, time
-        record, certificate, key = sys.argv[1:4]
+        import email.utils, http.server, json, socket, ssl, struct, sys, time
+        record, certificate, key, clients = sys.argv[1:5]
         counts = {}
         class Handler(http.server.BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
@@ -35,9 +35,15 @@ package final class HookServer {
                     self.end_headers()
                     while True: self.wfile.write(b"x" * 65536)
                 status = {"fail": 500, "redirect": 302, "moved": 308, "gone": 410}.get(word, 200)
+                # busy-STATUS-SECONDS, or with a date in so many seconds: so it answers the first time.
+                busy = word.split("-") if word.startswith("busy") and counts[word] == 1 else None
+                if busy: status = int(busy[1])
                 words = b"it is\\nbroken" if word == "fail" else b""
                 self.send_response(status)
                 if 300 <= status < 400: self.send_header("Location", "/redirected")
+                if busy:
+                    date = email.utils.formatdate(time.time() + int(busy[2]), usegmt=True)
+                    self.send_header("Retry-After", date if busy[0] == "busydate" else busy[2])
                 self.send_header("Content-Length", str(len(words)))
                 self.end_headers()
                 self.wfile.write(words)
@@ -51,6 +57,9 @@ package final class HookServer {
         if certificate:
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
             context.load_cert_chain(certificate, key)
+            if clients:
+                context.verify_mode = ssl.CERT_REQUIRED
+                context.load_verify_locations(clients)
             server.socket = context.wrap_socket(server.socket, server_side=True)
         print("port", server.server_port, "is open", flush=True)
         server.serve_forever()
@@ -62,11 +71,15 @@ package final class HookServer {
 
     /// - Parameters:
     ///   - certificate: A PEM file, by which it speaks TLS; `key` has its key.
+    ///   - clients: A PEM file with the authority of the certificates that it demands of clients.
     ///   - through: A command that becomes the program, as of `RunningProgram`.
-    package init(certificate: String = "", key: String = "", through: [String] = []) throws {
+    package init(
+        certificate: String = "", key: String = "", clients: String = "", through: [String] = []
+    ) throws {
         program = try RunningProgram(
             through + [
                 "/usr/bin/python3", "-c", Self.program, "\(directory.path)/requests", certificate, key,
+                clients,
             ])
         let line = program.nextLine() ?? ""
         port = line.split(separator: " ").dropFirst().first.flatMap { Int($0) } ?? 0

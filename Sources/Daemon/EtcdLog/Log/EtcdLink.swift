@@ -94,7 +94,7 @@ final class EtcdLink {
             request.http(at: endpoint, token, settings, timeout: nil), receive: receive,
             finish: { outcome in
                 switch outcome {
-                case .answered(status: 200, _):
+                case .answered(status: 200, _, _):
                     finish(
                         EtcdFault(
                             .server, mayHappen: false, .unreachable,
@@ -130,7 +130,7 @@ final class EtcdLink {
             [weak self] outcome in
             self?.notePatience(after: outcome)
             do throws(EtcdFault) {
-                guard case .answered(status: 200, let body) = outcome else {
+                guard case .answered(status: 200, let body, _) = outcome else {
                     throw Self.fault(endpoint, outcome)
                 }
                 answer(.success(try EtcdReply(endpoint, body)))
@@ -255,7 +255,7 @@ final class EtcdLink {
 
     private static func fault(_ endpoint: String, _ outcome: Transfer.Outcome) -> EtcdFault {
         switch outcome {
-        case .answered(let status, let body): return EtcdFault(endpoint, status: status, body: body)
+        case .answered(let status, let body, _): return EtcdFault(endpoint, status: status, body: body)
         case .failed(let failure):
             let words = failure.words
             let (kind, advice): (OrderedLogFailure.Kind, String) =

@@ -23,9 +23,16 @@ package struct PostTemplate: Sendable {
     /// Nil: the event.
     private let body: EffectValue?
     private let authority: EffectFile?
+    /// What the server is shown, if it asks; without `key` the file of the certificate has the key, too.
+    private let certificate: EffectFile?
+    private let key: EffectFile?
     let readsState: Bool
 
-    package static let keys = ["url", "headers", "body", "ca"]
+    /// The keys that name files of TLS, and what `http://` does not do with them.
+    private static let keysOfTLS = [
+        "ca": "checks no certificate", "certificate": "shows no certificate", "key": "shows no certificate",
+    ]
+    package static let keys = ["url", "headers", "body", "ca", "certificate", "key"]
     /// What the service says itself, or what decides where a request ends.
     private static let reserved = [
         "connection", "content-length", "expect", "host", "idempotency-key", "keep-alive", "te", "trailer",
@@ -36,13 +43,16 @@ package struct PostTemplate: Sendable {
         try object.refuseMembers(besides: Self.keys, of: "post")
         let url = try object.required("url", of: "post")
         let (headers, isSecret) = try Self.headers(object["headers"]?.object("headers"))
-        authority = try object["ca"].map { source throws(SourceError) in
-            try EffectFile(source.string("ca"), source)
+        authority = try Self.file("ca", object)
+        certificate = try Self.file("certificate", object)
+        key = try Self.file("key", object)
+        if let key = object["key"], certificate == nil {
+            throw key.failure("key goes with certificate, whose key it is; add that.")
         }
         if case .object(let file) = url.content {
             address = .file(try EffectFile(file, of: "url", besides: []))
         } else {
-            address = .template(try Self.template(url, isSecret: isSecret, object["ca"]))
+            address = .template(try Self.template(url, isSecret: isSecret, object))
         }
         body = try object["body"].map { source throws(SourceError) in try EffectValue.compile(source) }
         self.headers = headers
@@ -54,8 +64,12 @@ package struct PostTemplate: Sendable {
 
     // MARK: The file
 
+    private static func file(_ key: String, _ object: LocatedObject) throws(SourceError) -> EffectFile? {
+        try object[key].map { source throws(SourceError) in try EffectFile(source.string(key), source) }
+    }
+
     private static func template(
-        _ source: LocatedValue, isSecret: Bool, _ authority: LocatedValue?
+        _ source: LocatedValue, isSecret: Bool, _ owner: LocatedObject
     ) throws(SourceError) -> TextTemplate {
         let text = try source.string("url")
         guard !text.hasPrefix("=") else {
@@ -73,8 +87,9 @@ package struct PostTemplate: Sendable {
                 "`\(text)` lets an event choose the server; put {…} behind the host, as in https://example.org/{store.name}."
             )
         }
-        if let authority, HTTPAddress.isPlain(text) {
-            throw authority.failure("http:// checks no certificate; write https://, or leave ca out.")
+        for member in owner.members where HTTPAddress.isPlain(text) {
+            guard let words = keysOfTLS[member.key] else { continue }
+            throw member.value.failure("http:// \(words); write https://, or leave \(member.key) out.")
         }
         if isSecret, HTTPAddress.isPlain(text), !HTTPAddress.isLocal(text) {
             throw source.failure(
@@ -144,7 +159,8 @@ package struct PostTemplate: Sendable {
             }
         }
         return PostTask(
-            address: try address(on: data), headers: lines, body: json, authority: authority)
+            address: try address(on: data), headers: lines, body: json, authority: authority,
+            certificate: certificate, key: key)
     }
 
     private func address(on data: JSON) throws(EffectRefusal) -> PostTask.Text {
@@ -184,10 +200,16 @@ package struct PostTask: Sendable, Equatable {
     /// Nil: the event.
     package let body: JSON?
     package let authority: EffectFile?
+    package let certificate: EffectFile?
+    package let key: EffectFile?
 
-    package init(address: Text, headers: [Header], body: JSON?, authority: EffectFile?) {
+    package init(
+        address: Text, headers: [Header], body: JSON?, authority: EffectFile?, certificate: EffectFile? = nil,
+        key: EffectFile? = nil
+    ) {
         (self.address, self.headers) = (address, headers)
         (self.body, self.authority) = (body, authority)
+        (self.certificate, self.key) = (certificate, key)
     }
 
     /// In one line, for people.

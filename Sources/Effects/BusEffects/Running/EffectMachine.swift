@@ -20,8 +20,9 @@ package struct EffectMachine {
         case succeeded
         /// The condition does not hold.
         case notMeant
-        /// To be tried again. The reason is a clause.
-        case failed(String)
+        /// To be tried again, not before this time has passed if that is no longer than the effect's longest wait. The reason
+        /// is a clause.
+        case failed(String, after: Duration = .zero)
         /// No other attempt helps.
         case refused(String)
     }
@@ -194,13 +195,13 @@ package struct EffectMachine {
             leave(name)
             if !entry.isAgain { settled(event.id) }
             return nil
-        case .failed where entry.tries <= retry.times:
+        case .failed(_, let pause) where entry.tries <= retry.times:
             counts.retried += 1
-            entry.due = now + retry.wait(before: entry.tries).nanoseconds
+            entry.due = now + max(retry.wait(before: entry.tries), min(pause, retry.most)).nanoseconds
             lanes[name]?[0] = entry
             sleeping[name] = entry.due
             return nil
-        case .failed(let reason), .refused(let reason):
+        case .failed(let reason, _), .refused(let reason):
             counts.failed += 1
             leave(name)
             return Failure(

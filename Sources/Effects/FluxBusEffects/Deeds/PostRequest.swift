@@ -44,9 +44,12 @@ struct PostRequest: Sendable {
             connecting: min(timeout, EffectLimits.connecting), timeout: timeout,
             longestAnswer: EffectLimits.answer,
             trust: HTTPTrust(
-                authority: try task.authority.map { file throws(EffectRefusal) in
-                    try file.location(credentials: credentials)
-                }))
+                authority: try path(of: task.authority), certificate: try path(of: task.certificate),
+                key: try path(of: task.key)))
+    }
+
+    private func path(of file: EffectFile?) throws(EffectRefusal) -> String? {
+        try file.map { file throws(EffectRefusal) in try file.location(credentials: credentials) }
     }
 
     private func text(_ text: PostTask.Text) throws(EffectRefusal) -> String {
@@ -74,23 +77,32 @@ struct PostRequest: Sendable {
 
     // MARK: - Answers
 
-    /// Why an attempt has failed, as a clause; nil: it has not. The address may be a secret, so only its host is told.
-    func failure(_ outcome: Transfer.Outcome, of request: HTTPRequest) -> String? {
+    /// What an attempt has come to. The address may be a secret, so of why it failed only the host is told.
+    func outcome(_ outcome: Transfer.Outcome, of request: HTTPRequest) -> EffectMachine.Outcome {
         let host = HTTPAddress.authority(of: request.url)
         switch outcome {
-        case .answered(let status, let body): return Self.failure(status, body, host)
+        case .answered(let status, let body, let retryAfter):
+            guard let failure = Self.failure(status, body, host) else { return .succeeded }
+            return .failed(
+                failure, after: Self.statusesOfHaste.contains(status) ? .seconds(retryAfter) : .zero)
         case .failed(let failure):
             switch failure.code {
             // What was read of it is enough.
-            case CURLE_WRITE_ERROR: return Self.failure(failure.status, [], host)
-            case CURLE_OPERATION_TIMEDOUT: return "\(host) does not answer in time (\(failure.words))"
+            case CURLE_WRITE_ERROR:
+                return Self.failure(failure.status, [], host).map { .failed($0) } ?? .succeeded
+            case CURLE_OPERATION_TIMEDOUT:
+                return .failed("\(host) does not answer in time (\(failure.words))")
             case CURLE_COULDNT_CONNECT, CURLE_COULDNT_RESOLVE_HOST:
-                return "\(host): \(failure.words)" + (Self.hasNetwork ? "" : Self.advice)
-            default: return "\(host): \(failure.words)"
+                return .failed("\(host): \(failure.words)" + (Self.hasNetwork ? "" : Self.advice))
+            default: return .failed("\(host): \(failure.words)")
             }
         }
     }
 
+    /// Too Many Requests and Service Unavailable: with these a server may say when it wants to be asked again.
+    private static let statusesOfHaste = [429, 503]
+
+    /// Why an answer is none, as a clause; nil: it is one.
     private static func failure(_ status: Int, _ body: [UInt8], _ host: Substring) -> String? {
         switch status {
         case 200..<300: return nil

@@ -14,8 +14,10 @@ final class PostSender: Sendable {
 
     deinit { mailbox.put(.close) }
 
-    /// Sends a request. `onEnd` is called once, on the thread: with nil after success, else with why not, as a clause.
-    func send(_ request: PostRequest, onEnd: @escaping @Sendable (String?) -> Void) -> any RunningDeed {
+    /// Sends a request. `onEnd` is called once, on the thread.
+    func send(
+        _ request: PostRequest, onEnd: @escaping @Sendable (EffectMachine.Outcome) -> Void
+    ) -> any RunningDeed {
         let deed = Deed(request, onEnd, mailbox)
         mailbox.put(.send(deed))
         return deed
@@ -27,10 +29,13 @@ final class PostSender: Sendable {
     /// A request on its way.
     private final class Deed: RunningDeed {
         let request: PostRequest
-        let onEnd: @Sendable (String?) -> Void
+        let onEnd: @Sendable (EffectMachine.Outcome) -> Void
         private let mailbox: Mailbox
 
-        init(_ request: PostRequest, _ onEnd: @escaping @Sendable (String?) -> Void, _ mailbox: Mailbox) {
+        init(
+            _ request: PostRequest, _ onEnd: @escaping @Sendable (EffectMachine.Outcome) -> Void,
+            _ mailbox: Mailbox
+        ) {
             (self.request, self.onEnd, self.mailbox) = (request, onEnd, mailbox)
         }
 
@@ -92,17 +97,17 @@ final class PostSender: Sendable {
                 let request = try deed.request.http()
                 running[ObjectIdentifier(deed)] = transfers.start(request) { [unowned self] outcome in
                     running[ObjectIdentifier(deed)] = nil
-                    deed.onEnd(deed.request.failure(outcome, of: request))
+                    deed.onEnd(deed.request.outcome(outcome, of: request))
                 }
             } catch {
-                deed.onEnd(error.reason)
+                deed.onEnd(.failed(error.reason))
             }
         }
 
         func end(_ deed: Deed) {
             guard let transfer = running.removeValue(forKey: ObjectIdentifier(deed)) else { return }
             transfers.cancel(transfer)
-            deed.onEnd("it was given up")
+            deed.onEnd(.failed("it was given up"))
         }
     }
 }

@@ -89,6 +89,10 @@ enum EffectSchema {
                     "ca": Part.text(
                         "A PEM file with the authorities of the server's certificate, or a credential (those that the system trusts)."
                     ),
+                    "certificate": Part.text(
+                        "A PEM file with the certificate that the server is shown, or a credential."),
+                    "key": Part.text(
+                        "A PEM file with its key, or a credential (the file of the certificate)."),
                 ], required: ["url"]),
             "dispatch": Part.object(
                 "An action, exactly once.",
