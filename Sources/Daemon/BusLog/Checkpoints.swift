@@ -43,11 +43,20 @@ final class Checkpoints {
         pages.deallocate()
     }
 
+    /// Pages in the write-ahead log.
+    var count: Int { Int(pages.pointee) }
+
     /// Whether the next `runIfDue` has something to do, about.
     var isDue: Bool {
         let count = pages.pointee
         guard let checkpointer else { return count >= due }
-        return count >= urgent && (count - checkpointer.moved <= Self.few || count >= 2 * urgent)
+        let first = checkpointer.isToCut ? due : urgent
+        return count >= first && count - checkpointer.moved <= Self.few || count >= 2 * urgent
+    }
+
+    /// Free pages at the file's end have been given back: it is cut when all of the write-ahead log is in it, which is tried soon.
+    func cutFile() {
+        if let checkpointer { checkpointer.wantCut() } else { _ = run(SQLITE_CHECKPOINT_PASSIVE) }
     }
 
     /// Whether the checkpointer has something to do.
@@ -55,7 +64,7 @@ final class Checkpoints {
         guard let checkpointer else { return false }
         let count = pages.pointee
         if count < checkpointer.moved { checkpointer.begin() }
-        return count >= due && count - checkpointer.moved >= min(step, Self.few)
+        return checkpointer.isToCut || count >= due && count - checkpointer.moved >= min(step, Self.few)
     }
 
     /// A failure here costs nothing yet, since all is in the write-ahead log; it is thrown
@@ -110,10 +119,15 @@ package final class Checkpointer: @unchecked Sendable {
     /// How many frames of the write-ahead log are in the file, and from how many on all of them are to be on disk, too.
     private let frames = Atomic<Int32>(0)
     private let urgent: Int32
+    /// Whether the file is longer than it need be.
+    private let isLong = Atomic(false)
     /// How many of them are on disk. Under `isRunning`.
     private var synced: Int32 = 0
-    /// Pages in the file that may wait for a sync: 16 MiB.
-    private static let mostUnsynced: Int32 = 4096
+    /// Pages in the file that may wait for a sync.
+    private let mostUnsynced = Atomic(Checkpointer.atOnce)
+    /// 16 MiB; and 1 MiB while the file shrinks, when so much has to be moved that commits would wait for each of these syncs.
+    private static let atOnce: Int32 = 4096
+    private static let gently: Int32 = 256
 
     /// - Parameters:
     ///   - place: The log's path without symbolic links; the log is open.
@@ -138,11 +152,31 @@ package final class Checkpointer: @unchecked Sendable {
                 database.handle, "main", SQLITE_CHECKPOINT_PASSIVE, &all, &moved)
             guard code == SQLITE_OK else { return }
             if moved < synced { synced = 0 }
-            let most = moved < urgent ? Self.mostUnsynced : 1
+            let most = moved < urgent && !isToCut ? mostUnsynced.load(ordering: .relaxed) : 1
             if moved - synced >= most, sqlite_sync_file(database.handle) == SQLITE_OK { synced = moved }
             frames.store(moved, ordering: .releasing)
+            if isToCut, !isLonger(than: database) { isLong.store(false, ordering: .releasing) }
         }
     }
+
+    /// Whether the file has pages behind its last one. If that can't be known, it has none.
+    private func isLonger(than database: Database) -> Bool {
+        guard let room = try? FileRoom(database), let (_, size) = FileIdentity.look(at: database.path) else {
+            return false
+        }
+        return size > room.pages * room.pageSize
+    }
+
+    /// Has the file cut as soon as all of the write-ahead log is in it.
+    func wantCut() { isLong.store(true, ordering: .releasing) }
+
+    /// Whether it syncs little at a time.
+    func setGentle(_ isGentle: Bool) {
+        mostUnsynced.store(isGentle ? Self.gently : Self.atOnce, ordering: .relaxed)
+    }
+
+    /// Whether the file is to be cut.
+    package var isToCut: Bool { isLong.load(ordering: .acquiring) }
 
     /// Closes its connection, before the log's owner closes the last one, which removes the write-ahead log.
     func close() { isRunning.withLock { _ in database = nil } }

@@ -1,5 +1,9 @@
 /// History is trimmed from the front, up to a snapshot, in small steps between groups: first the snapshots to be
 /// removed stop counting, then their parts and the groups before them are removed.
+///
+/// The pages that become free are given back to the file system in the same way, so that the file shrinks: SQLite moves the
+/// file's last page to a free one, and cuts the file. It happens as soon as they are too many, because SQLite looks for each of
+/// them in the list of all: with hundreds of thousands free at once, a step would take many times as long.
 extension LogFile {
     /// Of the snapshots between the oldest and the newest two, at least this many are kept, at about equal distances, and at most
     /// that many as long as all of them are a small part of the log: what a read of the past replays is between two.
@@ -9,6 +13,9 @@ extension LogFile {
     /// Bytes that one step removes at most, but for one row: what removes a long row reads all of it.
     static let bytesAtOnce = 256 << 10
 
+    /// Pages that one step gives back.
+    private static let pagesAtOnce = 64
+
     /// Takes a step towards the retention.
     ///
     /// - Parameters:
@@ -17,6 +24,7 @@ extension LogFile {
     /// - Returns: Whether there is more to do.
     package func trim(_ retention: Retention, now: Int, budget: Int) throws(LogFailure) -> Bool {
         try usable()
+        if try giveBack(within: retention) { return true }
         if try trimCopy(budget: budget) { return true }
         let snapshots = try contents.snapshots()
         let kept = try keep(snapshots, retention, now)
@@ -38,7 +46,60 @@ extension LogFile {
             if rest == 0 { orphans.removeLast() } else { orphans[orphans.count - 1].parts = rest }
         }
         guard budget > 0, bytes > 0 else { return true }
-        return try trimGroups(budget, bytes)
+        if try trimGroups(budget, bytes) { return true }
+        if try giveBack(within: retention) { return true }
+        if try cutFurther(snapshots, retention) { return true }
+        cutFile()
+        return false
+    }
+
+    /// Takes a step in giving all free pages back.
+    ///
+    /// - Returns: Whether there is more to do.
+    package func compact() throws(LogFailure) -> Bool {
+        try usable()
+        if try giveBack(from: FileRoom(database), keeping: 0) { return true }
+        cutFile()
+        return false
+    }
+
+    /// The size of the file and how much of it is free, in bytes, as of the newest transaction.
+    package func room() throws(LogFailure) -> (bytes: Int, free: Int) {
+        try usable()
+        let room = try FileRoom(database)
+        return (room.pages * room.pageSize, room.free * room.pageSize)
+    }
+
+    private func giveBack(within retention: Retention) throws(LogFailure) -> Bool {
+        let room = try FileRoom(database)
+        return try giveBack(from: room, keeping: room.spare(within: retention.bytes))
+    }
+
+    /// Gives pages back unless only so many bytes are free. The file is cut once the write-ahead log has been moved into it.
+    private func giveBack(from room: FileRoom, keeping spare: Int) throws(LogFailure) -> Bool {
+        let surplus = room.free - spare / room.pageSize
+        guard canShrink, surplus > 0 else { return false }
+        try write("PRAGMA incremental_vacuum(\(min(surplus, Self.pagesAtOnce)))")
+        hasGivenBack = true
+        checkpoints.checkpointer?.setGentle(true)
+        return true
+    }
+
+    /// Has the file cut by the pages that were given back.
+    private func cutFile() {
+        guard hasGivenBack else { return }
+        hasGivenBack = false
+        checkpoints.checkpointer?.setGentle(false)
+        checkpoints.cutFile()
+    }
+
+    /// Cuts history at the next snapshot, if all that had gone has been removed and what is left still takes too much.
+    private func cutFurther(_ snapshots: [SnapshotInfo], _ retention: Retention) throws(LogFailure) -> Bool {
+        guard try FileRoom(database).used > retention.bytes - retention.bytes / Retention.headroom,
+            let next = snapshots.last(where: { $0.revision > oldestRevision })
+        else { return false }
+        oldestRevision = next.revision
+        return true
     }
 
     private func trimGroups(_ budget: Int, _ bytes: Int) throws(LogFailure) -> Bool {
@@ -56,35 +117,23 @@ extension LogFile {
         return step < last
     }
 
-    /// The snapshots to keep. Sets `oldestRevision`.
+    /// The snapshots to keep. Moves `oldestRevision` to the oldest that is young enough.
     private func keep(_ snapshots: [SnapshotInfo], _ retention: Retention, _ now: Int) throws(LogFailure)
         -> [SnapshotInfo]
     {
         guard let newest = snapshots.first else { return [] }
-        var bytes = snapshots.reduce(0) { $0 + $1.bytes }
         var cuts = oldestRevision > 0
-        if !cuts { cuts = try !originHolds(retention, now, bytes) }
+        if !cuts { cuts = try !isOriginYoung(retention, now) }
         if cuts {
-            var oldest = newest
-            for snapshot in snapshots.reversed() {
-                let holds =
-                    now - snapshot.time <= retention.age
-                    && written - snapshot.start + bytes <= retention.bytes
-                if holds {
-                    oldest = snapshot
-                    break
-                }
-                bytes -= snapshot.bytes
-            }
-            oldestRevision = oldest.revision
+            let young = snapshots.last { now - $0.time <= retention.age } ?? newest
+            oldestRevision = max(oldestRevision, young.revision)
         }
         return thinned(snapshots.filter { $0.revision >= oldestRevision })
     }
 
-    /// Whether everything ever written is within the limits.
-    private func originHolds(_ retention: Retention, _ now: Int, _ bytes: Int) throws(LogFailure) -> Bool {
-        guard written + bytes <= retention.bytes else { return false }
-        return try now - database.integer("SELECT time FROM groups ORDER BY number LIMIT 1") <= retention.age
+    /// Whether the first group of all is young enough.
+    private func isOriginYoung(_ retention: Retention, _ now: Int) throws(LogFailure) -> Bool {
+        try now - database.integer("SELECT time FROM groups ORDER BY number LIMIT 1") <= retention.age
     }
 
     private func thinned(_ snapshots: [SnapshotInfo]) -> [SnapshotInfo] {
@@ -123,11 +172,36 @@ extension LogFile {
 package struct Retention: Sendable {
     /// The greatest age of the oldest snapshot, in milliseconds.
     package var age: Int
-    /// Most bytes of entries and snapshots.
+    /// The size of the file.
     package var bytes: Int
+
+    /// The part of `bytes` that is left free for what comes before the next trimming.
+    static let headroom = 16
 
     package init(age: Int, bytes: Int) {
         self.age = age
         self.bytes = bytes
     }
+}
+
+/// What the file's pages are used for, as of the newest transaction.
+struct FileRoom {
+    let pages: Int
+    let free: Int
+    let pageSize: Int
+
+    init(_ database: Database) throws(LogFailure) {
+        pages = try database.integer("PRAGMA page_count")
+        free = try database.integer("PRAGMA freelist_count")
+        pageSize = try database.integer("PRAGMA page_size")
+    }
+
+    /// Bytes in use.
+    var used: Int { (pages - free) * pageSize }
+
+    /// Bytes of free pages that stay, because what comes next takes them: as many as the file may still grow by, and no more
+    /// than a quarter of what is in use.
+    func spare(within bytes: Int) -> Int { max(Self.leastSpare, min(used / 4, bytes - used)) }
+
+    private static let leastSpare = 64 << 10
 }

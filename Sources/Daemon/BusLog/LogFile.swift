@@ -51,6 +51,10 @@ package final class LogFile {
     /// Snapshots that no longer count, how many of their parts are left to remove, and about how long these are.
     var orphans: [(revision: Int, parts: Int, partBytes: Int)] = []
     private var isSyncChosen = false
+    /// Whether free pages can be given back: a file of an earlier version is written anew first (`Compaction`).
+    package let canShrink: Bool
+    /// Whether pages were given back that the file has not been cut by.
+    var hasGivenBack = false
     /// The copy of the shared log that it holds; nil for a local bus.
     var copy: SharedCopy?
     /// The path without symbolic links; nil in another storage.
@@ -86,6 +90,7 @@ package final class LogFile {
         let isOpen = try Meta.mayHaveLost(in: database, bootID: bootID)
         mayHaveLost = opening.lostCommits || isOpen
         insertion = try Statement(database, Group.insertion)
+        canShrink = try database.integer("PRAGMA auto_vacuum") != 0
         checkpoints = Checkpoints(database)
         contents = try LogContents(database)
         if let survey = opening.survey.copy {
@@ -140,6 +145,9 @@ package final class LogFile {
 
     /// Whether the checkpointer has something to do.
     package var wantsCheckpoint: Bool { checkpoints.isWanted }
+
+    /// Pages in the write-ahead log; fewer than before when it has begun again.
+    package var pagesAhead: Int { checkpoints.count }
 
     /// The group that comes next.
     func nextGroup(_ entries: UnsafeRawBufferPointer, first: Int, last: Int, time: Int) -> Group {

@@ -11,7 +11,8 @@ struct LogOpening {
     /// The file, without symbolic links; nil in another storage.
     let place: String?
 
-    init(path: String, bootID: String, vfs: String?) throws(LogFailure) {
+    /// - Parameter compacts: Writes the file anew, however large it is.
+    init(path: String, bootID: String, vfs: String?, compacts: Bool = false) throws(LogFailure) {
         guard vfs == nil else {
             (lock, place) = (nil, nil)
             database = try Self.open(path, vfs: vfs)
@@ -25,7 +26,7 @@ struct LogOpening {
         let lock = try LogLock(beside: place)
         var findings = Findings(path: place, note: lock.note)
         do throws(LogFailure) {
-            (database, survey) = try Self.open(place, path, lock, bootID, &findings)
+            (database, survey) = try Self.open(place, path, lock, bootID, compacts, &findings)
         } catch {
             lock.withdraw()
             throw error
@@ -36,7 +37,8 @@ struct LogOpening {
     }
 
     private static func open(
-        _ place: String, _ path: String, _ lock: LogLock, _ bootID: String, _ findings: inout Findings
+        _ place: String, _ path: String, _ lock: LogLock, _ bootID: String, _ compacts: Bool,
+        _ findings: inout Findings
     ) throws(LogFailure) -> (Database, LogSurvey) {
         if LogPlace.exists(place) { try lock.own(place) }
         try Rescue.finish(place)
@@ -45,6 +47,7 @@ struct LogOpening {
         do throws(LogFailure) {
             try findings.checkWriteAheadLog(bootID)
             try findings.checkTables()
+            if compacts { try Compaction.compact(place, lock) } else { Compaction.convert(place, lock) }
             // Another file may be there now.
             try lock.own(place)
             let database = try Self.open(place, vfs: nil)
@@ -70,11 +73,12 @@ struct LogOpening {
     private static func open(_ path: String, vfs: String?) throws(LogFailure) -> Database {
         let database = try Database(path: path, .creating, vfs: vfs)
         try database.execute("PRAGMA page_size = 4096")
+        let isAbsent = try Schema.isAbsent(in: database)
+        if isAbsent { try database.execute("PRAGMA auto_vacuum = INCREMENTAL") }
         // It holds no other program's bytes, so deleted ones need not be overwritten; and a transaction is in
         // memory until it is committed.
         try database.execute(
             "PRAGMA secure_delete = OFF; PRAGMA cache_spill = OFF; PRAGMA cache_size = -8192")
-        let isAbsent = try Schema.isAbsent(in: database)
         if !isAbsent { try Schema.check(database) }
         guard try database.text("PRAGMA journal_mode = WAL") == "wal" else {
             throw LogFailure(

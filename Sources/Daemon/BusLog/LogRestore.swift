@@ -59,9 +59,7 @@ package enum LogRestore {
             let source = try Database(path: copy, isAlone ? .readingAlone : .reading)
             try Schema.check(source)
             try LogPlace.create(scratch)
-            try source.execute(
-                "VACUUM INTO '\(scratch.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "''"))'"
-            )
+            try Rescue.copyAll(source, into: scratch)
             let database = try Database(path: scratch, .writing)
             // A log of its own is no member's copy; the pages of one are free for what comes.
             try database.execute(SharedCopySchema.remove)
@@ -91,9 +89,8 @@ package enum LogRestore {
         }
     }
 
-    /// Gives the new log to the owner of the previous one, or else to the owner of the directory.
-    private static func giveAway(_ scratch: String, beside place: String, _ lock: LogLock) throws(LogFailure)
-    {
+    /// Gives the new log to the owner of the previous one, or else to the owner of the directory, and brings it to disk.
+    static func giveAway(_ scratch: String, beside place: String, _ lock: LogLock) throws(LogFailure) {
         var model = stat()
         var own = stat()
         let isThere = stat(place, &model) == 0

@@ -22,7 +22,8 @@ enum Rescue {
         remove(scratch)
         try LogPlace.create(scratch)
         let copy = try Database(path: scratch, .writing)
-        try copy.execute("PRAGMA page_size = 4096; PRAGMA synchronous = FULL")
+        try copy.execute(
+            "PRAGMA page_size = 4096; PRAGMA auto_vacuum = INCREMENTAL; PRAGMA synchronous = FULL")
         try copy.execute(Schema.create)
         try copy.execute("BEGIN")
         try Meta.set(meta, in: copy)
@@ -161,6 +162,18 @@ enum Rescue {
         var number = (last(path, reason) ?? 0) + 1
         while LogPlace.exists("\(path)-\(reason)-\(number)-wal") { number += 1 }
         return "\(path)-\(reason)-\(number)"
+    }
+
+    /// Makes a new file of what another holds, without free pages, that can shrink.
+    ///
+    /// - Parameter scratch: An empty file, or none.
+    static func copyAll(_ source: Database, into scratch: String) throws(LogFailure) {
+        if try source.integer("PRAGMA auto_vacuum") == 0 {
+            // For the new file: of one that holds tables it changes nothing.
+            try source.execute("PRAGMA auto_vacuum = INCREMENTAL")
+        }
+        let quoted = scratch.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "''")
+        try source.execute("VACUUM INTO '\(quoted)'")
     }
 
     static func remove(_ path: String) {

@@ -12,7 +12,7 @@ struct DaemonCommand: ParsableCommand {
         commandName: ProgramName.text,
         abstract: "Hosts stores of typed state and tells everybody what changed.",
         usage:
-            "\(ProgramName.text) [--config FILE] [--listen ADDRESS]... [--types DIR] [--check|--verify|--restore COPY]",
+            "\(ProgramName.text) [--config FILE] [--listen ADDRESS]... [--types DIR] [--check|--verify|--restore COPY|--compact]",
         discussion: """
             Without --config the configuration is read from /etc/fluxbus/fluxbusd.yaml, which may be absent \
             when an address to listen on is given by --listen or FLUXBUS_LISTEN.
@@ -120,12 +120,19 @@ struct DaemonCommand: ParsableCommand {
             valueName: "copy"))
     var restore: String?
 
-    /// Whether it starts a daemon, and does not only check the configuration, verify a log or restore one.
-    private var isDaemon: Bool { !check && !verify && restore == nil }
+    @Flag(
+        help:
+            "Write the log anew while no daemon has it, in as little room as it needs, and exit; a daemon that runs does so by `fluxbus compact`."
+    )
+    var compact = false
+
+    /// Whether it starts a daemon, and does not only check the configuration, or verify, restore or compact a log.
+    private var isDaemon: Bool { !check && !verify && restore == nil && !compact }
 
     func validate() throws {
-        if [check, verify, restore != nil].count(where: { $0 }) > 1 {
-            throw ValidationError("--check, --verify and --restore are done one at a time; choose one.")
+        if [check, verify, restore != nil, compact].count(where: { $0 }) > 1 {
+            throw ValidationError(
+                "--check, --verify, --restore and --compact are done one at a time; choose one.")
         }
         if noTests, !check { throw ValidationError("Only --check runs tests; leave --no-tests out.") }
     }
@@ -157,7 +164,7 @@ struct DaemonCommand: ParsableCommand {
                 log: log, sync: sync)
             let variables = ConfigurationOverrides(environment: environment)
             setup =
-                restore == nil
+                restore == nil && !compact
                 ? try ServerSetup.load(
                     flags: flags, environment: variables, natives: natives,
                     purpose: verify ? .verifying : .serving)
@@ -181,6 +188,7 @@ struct DaemonCommand: ParsableCommand {
             defer { meter.erase() }
             return try BusServer.restore(restore, setup, progress: meter.reached) { meter.write($0) }
         }
+        if compact { return try BusServer.compact(setup) { FileStream.stdout.write($0) } }
         try serve(setup, service, logger(level, service))
     }
 

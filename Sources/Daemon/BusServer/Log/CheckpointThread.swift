@@ -34,16 +34,25 @@ final class CheckpointThread: @unchecked Sendable {
         }
     }
 
+    /// How long it waits before it tries again to cut the file, in milliseconds.
+    private static let pause = 50
+
     private func work() {
+        var next = 0
         while true {
             var ends = false
             lock.locked {
-                while !isWanted, !isEnding { lock.wait() }
+                while !isWanted, !checkpointer.isToCut, !isEnding { lock.wait() }
+                while checkpointer.isToCut, !isEnding, MonotonicClock.milliseconds < next {
+                    lock.wait(milliseconds: next - MonotonicClock.milliseconds)
+                }
                 isWanted = false
                 ends = isEnding
             }
             if ends { break }
             checkpointer.run()
+            // While commits arrive without a pause, it takes several attempts.
+            next = MonotonicClock.milliseconds + Self.pause
         }
         lock.locked {
             hasEnded = true

@@ -44,6 +44,8 @@ final class LogCoordinator {
     private var bytesSince = 0
     /// What was written since the index was last told to go on.
     private var unindexed = (commits: 0, bytes: 0)
+    /// What was written since the log was last trimmed.
+    private var untrimmed = 0
     /// How many changes the engine counted when the last snapshot became due.
     private var changesBefore: Int
     private var isTakingSnapshot = false
@@ -55,8 +57,12 @@ final class LogCoordinator {
     /// are taken more often, as long as they add little to the log: from there on questions about the past replay.
     private static let commitsBetween = 16_384...100_000
     private static let snapshotBytesPerCommit = 16
-    private static let bytesBetween = 16 << 20
+    private static let bytesBetween = 1 << 20...16 << 20
     private static let changesBetween = 2_000_000
+    /// The log is trimmed when so many bytes have been written, so that the file is never much larger than it may be.
+    private static let bytesUntrimmed = 256 << 10...4 << 20
+    /// What a batch takes in the file besides its entries.
+    private static let bytesPerGroup = 128
     /// Writing this many bytes of a snapshot costs about as much as replaying a change.
     private static let bytesPerChange = 4
 
@@ -74,11 +80,13 @@ final class LogCoordinator {
         self.lastSnapshot = lastSnapshot
         self.hasCode = hasCode
         changesBefore = engine.changeCount
-        snapshots = Snapshots(writer, mailbox, settings.retain)
+        snapshots = Snapshots(writer, mailbox, settings.retain, recipe.ending)
         indexer = Indexer(writer, recipe.ending)
         past = PastReader(writer.file.path, recipe, mailbox, limits: limits)
         rewinder = Rewinder(writer.file.path, recipe.replayer, mailbox)
         indexer.catchUp()
+        // `retain:` may have become less.
+        snapshots.trim()
     }
 
     // MARK: - Turns
@@ -92,7 +100,8 @@ final class LogCoordinator {
         guard !isWriting, !hasGivenUp, let group = engine.sealBatch() else { return false }
         isWriting = true
         engine.statistics.timings.group.record(group.last - group.first + 1)
-        bytesSince += group.entries.count
+        bytesSince += group.entries.count + Self.bytesPerGroup
+        untrimmed += group.entries.count + Self.bytesPerGroup
         unindexed.commits += group.last - group.first + 1
         unindexed.bytes += group.entries.count
         sharedInFlight = group.shared
@@ -147,6 +156,7 @@ final class LogCoordinator {
             askWaiting()
             considerIndex()
             considerSnapshot()
+            considerTrimming()
         case .notWritten(let failure):
             isWriting = false
             beginRewinding(failure)
@@ -190,13 +200,28 @@ final class LogCoordinator {
         guard !isTakingSnapshot else { return }
         let commits = engine.durableRevision - lastSnapshot.revision
         guard
-            commits >= commitsBetween || bytesSince >= max(Self.bytesBetween, lastSnapshot.bytes)
+            commits >= commitsBetween || bytesSince >= max(bytesBetween, lastSnapshot.bytes)
                 || changesSince >= max(Self.changesBetween, lastSnapshot.bytes / Self.bytesPerChange)
         else { return }
         isTakingSnapshot = true
         bytesSince = 0
         changesBefore = engine.changeCount
         snapshots.take(at: engine.durableRevision, recipe)
+    }
+
+    private func considerTrimming() {
+        let range = Self.bytesUntrimmed
+        guard untrimmed >= min(range.upperBound, max(range.lowerBound, settings.retain.bytes / 64)) else {
+            return
+        }
+        untrimmed = 0
+        snapshots.trim()
+    }
+
+    /// History is cut at snapshots, so there are some within what is kept.
+    private var bytesBetween: Int {
+        let range = Self.bytesBetween
+        return min(range.upperBound, max(range.lowerBound, settings.retain.bytes / 16))
     }
 
     private var commitsBetween: Int {
@@ -287,7 +312,6 @@ final class LogCoordinator {
         do throws(LogFailure) {
             if isWritten, leavingSnapshot, isDue {
                 try snapshots.write(engine.snapshot(), at: engine.revision)
-                snapshots.forgetOld()
             }
             try writer.close()
         } catch {

@@ -90,6 +90,11 @@ struct LogStart {
         for notice in file.notices {
             logger.error("\(notice)", metadata: LogKind.logTrouble.metadata)
         }
+        if !file.canShrink {
+            logger.notice(
+                "the log \(path) does not shrink, because an earlier version made it; stop the daemon and run fluxbusd --compact once"
+            )
+        }
         // Clients could not distinguish this history from another, and would miss commits silently.
         if let epoch = file.epoch, !Epoch.isOne(epoch) {
             throw LogFailure(
@@ -157,7 +162,9 @@ struct LogStart {
         let writer = LogWriter(file, settings.sync, mailbox)
         var lastSnapshot = (revision: engine.revision, bytes: 0)
         if isNew {
-            lastSnapshot.bytes = try Snapshots(writer, mailbox, settings.retain).write(
+            lastSnapshot.bytes = try Snapshots(
+                writer, mailbox, settings.retain, start.recipe.ending
+            ).write(
                 engine.snapshot(), at: engine.revision)
         } else if let newest = try LogReader(path: file.path).snapshots().first {
             lastSnapshot = (newest.revision, newest.bytes)

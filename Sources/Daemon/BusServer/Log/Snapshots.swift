@@ -2,6 +2,8 @@ import BusEngine
 import BusHistory
 import BusJSON
 import BusLog
+import BusSystem
+import Glibc
 import Synchronization
 
 /// Takes snapshots beside the bus: a state machine of its own replays the log from the previous snapshot, so that
@@ -12,15 +14,22 @@ final class Snapshots: Sendable {
     private let writer: LogWriter
     private let mailbox: LogMailbox
     private let retention: Retention
+    private let ending: Ending
+    private let isTrimming = Atomic(false)
 
     /// Parts of a snapshot, and steps of trimming: short, because batches are written between them.
     private static let partSize = 256 << 10
-    private static let rowsAtOnce = 64
+    private static let rowsAtOnce = 256
+    /// Pages of the write-ahead log after which trimming waits for the disk: a batch that is synced waits for as many.
+    private static let pagesUnsynced = 64
+    /// Then it rests for as long as that took, and at most for so many microseconds, so that half of the disk is the batches'.
+    private static let longestRest = 50_000
 
-    init(_ writer: LogWriter, _ mailbox: LogMailbox, _ retention: Retention) {
+    init(_ writer: LogWriter, _ mailbox: LogMailbox, _ retention: Retention, _ ending: Ending) {
         self.writer = writer
         self.mailbox = mailbox
         self.retention = retention
+        self.ending = ending
     }
 
     /// How state machines of the past are made; it is used on one queue at a time.
@@ -37,6 +46,7 @@ final class Snapshots: Sendable {
                 let past = try LogPast(path: writer.file.path)
                 let machine = try recipe.replayer.machine(at: revision, from: past)
                 let bytes = machine.snapshot()
+                forgetOld(makingRoomFor: bytes.bytes.count)
                 let count = try write(bytes, at: revision)
                 forgetOld()
                 mailbox.put(.snapshotTaken(revision: revision, bytes: count))
@@ -95,14 +105,66 @@ final class Snapshots: Sendable {
         return next.map { $0 + 1 } ?? bytes.count
     }
 
-    /// Removes what need not be kept any more, in steps.
-    func forgetOld() {
+    /// Removes what need not be kept any more, beside the bus.
+    func trim() {
+        if isTrimming.exchange(true, ordering: .relaxed) { return }
+        worker.async { [self] in
+            // Before it looks: what is written from now on is left to the next call.
+            isTrimming.store(false, ordering: .relaxed)
+            forgetOld()
+        }
+    }
+
+    /// Gives all free pages back, beside the bus; `done` receives the size of the file before and after.
+    func compact(_ done: @escaping @Sendable (Result<(before: Int, after: Int), LogFailure>) -> Void) {
+        worker.async { [self] in
+            done(
+                Result { () throws(LogFailure) in
+                    let before = try writer.withFile { (file) throws(LogFailure) in try file.room() }
+                    forgetOld()
+                    try inSteps { (file) throws(LogFailure) in try file.compact() }
+                    let after = try writer.withFile { (file) throws(LogFailure) in try file.room() }
+                    return (before.bytes, after.bytes)
+                })
+        }
+    }
+
+    /// Removes what need not be kept any more, in steps, until the bus ends.
+    ///
+    /// - Parameter bytes: What is going to be written.
+    func forgetOld(makingRoomFor bytes: Int = 0) {
         let now = WallClock.now
-        while true {
-            let isMore = try? writer.withFile { (file) throws(LogFailure) in
-                try file.trim(retention, now: now, budget: Self.rowsAtOnce)
+        var retention = retention
+        retention.bytes = max(0, retention.bytes - bytes)
+        // The log's writer reports a failure.
+        try? inSteps { [retention] (file) throws(LogFailure) in
+            try file.trim(retention, now: now, budget: Self.rowsAtOnce)
+        }
+    }
+
+    /// Takes steps, between which batches are written, while `step` returns that there is more to do. It takes at most half of
+    /// the disk's time.
+    private func inSteps(_ step: (LogFile) throws(LogFailure) -> Bool) throws(LogFailure) {
+        var synced = 0
+        var began = MonotonicClock.nanoseconds
+        var isMore = true
+        while isMore, !ending.hasBegun {
+            var sync: LogSync?
+            isMore = try writer.withFile { (file) throws(LogFailure) in
+                let isMore = try step(file)
+                if file.pagesAhead < synced { synced = 0 }
+                if file.pagesAhead - synced >= Self.pagesUnsynced {
+                    sync = try file.beginSync()
+                    synced = file.pagesAhead
+                }
+                return isMore
             }
-            guard isMore == true else { return }
+            guard let sync else { continue }
+            let error = sync.run()
+            try writer.withFile { (file) throws(LogFailure) in try file.endSync(sync, error: error) }
+            let took = (MonotonicClock.nanoseconds - began) / 1000
+            usleep(UInt32(clamping: min(took, Self.longestRest)))
+            began = MonotonicClock.nanoseconds
         }
     }
 

@@ -1,0 +1,58 @@
+import Foundation
+import TestServer
+import Testing
+
+/// How large the log's file is, while the daemon uses it.
+@Suite(.timeLimit(.minutes(5))) struct LogSizeTests {
+    private let bus: DaemonBus
+    init() throws { bus = try DaemonBus.logged() }
+
+    private func start(bytes: String) throws -> RunningProgram {
+        try bus.directory.write(
+            "fluxbusd.yaml", "log: { path: bus.sqlite, sync: never, retain: { bytes: \(bytes) } }\n")
+        return try bus.start(["--config", "\(bus.directory.path)/fluxbusd.yaml"])
+    }
+
+    private var size: Int {
+        (try? FileManager.default.attributesOfItem(atPath: bus.log)[.size] as? Int) ?? 0
+    }
+
+    private let write =
+        #"{"op":"dispatch","store":"counter/main","action":"write","payload":{"text":""#
+        + String(repeating: "x", count: 8 << 10) + #""}}"#
+
+    @Test func fileShrinksWhileClientsCommit() throws {
+        let first = try start(bytes: "1GiB")
+        let client = try bus.client()
+        for _ in 0..<1000 { #expect(try client.ask(write).contains(#""ok":true"#)) }
+        #expect(try bus.stop(first) == 0)
+        #expect(size > 8 << 20)
+
+        let second = try start(bytes: "1MiB")
+        let other = try bus.client()
+        let end = ContinuousClock.now + .seconds(60)
+        while size > 11 * (1 << 20) / 10, .now < end {
+            #expect(
+                try other.ask(#"{"op":"dispatch","type":"counter","action":"increment"}"#).contains(
+                    "ok\":true"))
+        }
+        #expect(size <= 11 * (1 << 20) / 10)
+        #expect(try other.ask(#"{"op":"history","limit":1}"#).contains(#""oldest":1000"#))
+        #expect(try bus.stop(second) == 0)
+        #expect(try bus.verify().status == 0)
+    }
+
+    /// Writing more than is kept, the file stays as large as it may be.
+    @Test func fileDoesNotOutgrowItsLimit() throws {
+        let daemon = try start(bytes: "4MiB")
+        let client = try bus.client()
+        var largest = 0
+        for _ in 0..<3000 {
+            #expect(try client.ask(write).contains(#""ok":true"#))
+            largest = max(largest, size)
+        }
+        #expect(largest <= 11 * (4 << 20) / 10, "\(largest)")
+        #expect(largest >= 2 << 20)
+        #expect(try bus.stop(daemon) == 0)
+    }
+}
