@@ -154,7 +154,7 @@ let package = Package(
         .target(
             name: "FluxBusCommand",
             dependencies: [
-                "BusDefinitions", "BusEffects", "BusJSON", "BusLogic", "BusMachine", "BusMetrics",
+                "BusDefinitions", "BusEffects", "BusJSON", "BusLog", "BusLogic", "BusMachine", "BusMetrics",
                 "BusProtocol",
                 "BusSource", "BusState", "BusSystem", "FluxBus",
                 "TypeCode", "TypeTesting", arguments,

@@ -70,6 +70,10 @@ package final class PastAnswers<Source: PastSource> {
                 return try state(revision, store)
             case .entries(let after):
                 return try entries(after: after)
+            case .backup, .compact:
+                return .refused(
+                    code: "unavailable", message: "This bus keeps its log in memory, not in a file.",
+                    details: [:])
             }
         } catch {
             return refusal(error)

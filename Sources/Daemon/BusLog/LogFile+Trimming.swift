@@ -63,6 +63,14 @@ extension LogFile {
         return false
     }
 
+    /// Why nothing can be given back.
+    package var cannotShrink: LogFailure {
+        LogFailure(
+            .io, path: path,
+            "The log \(path) does not shrink, because an earlier version made it; stop the daemon and run fluxbusd --compact once."
+        )
+    }
+
     /// The size of the file and how much of it is free, in bytes, as of the newest transaction.
     package func room() throws(LogFailure) -> (bytes: Int, free: Int) {
         try usable()

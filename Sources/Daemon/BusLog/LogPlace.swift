@@ -79,6 +79,13 @@ enum LogPlace {
         }
     }
 
+    /// When a file was last changed, in nanoseconds since 1970; nil if there is none.
+    static func changeTime(of path: String) -> Int? {
+        var status = stat()
+        guard stat(path, &status) == 0 else { return nil }
+        return Int(status.st_mtim.tv_sec) * 1_000_000_000 + Int(status.st_mtim.tv_nsec)
+    }
+
     static func exists(_ path: String) -> Bool { access(path, F_OK) == 0 }
 
     static func failure(_ what: String, _ path: String, _ number: Int32) -> LogFailure {

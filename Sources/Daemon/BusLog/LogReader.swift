@@ -5,6 +5,8 @@
 package final class LogReader {
     /// The path as given, for failures.
     package let path: String
+    /// When the file was last changed, if it is read as it stands.
+    private var changed: Int?
     let database: Database
     let contents: LogContents
     /// Reads blocks of the index, once one was looked for.
@@ -20,8 +22,31 @@ package final class LogReader {
         contents = try LogContents(database)
     }
 
+    /// Reads a log that may be a copy. Where no write-ahead log belongs to it, nothing is written beside it: it is read as it
+    /// stands, and what a daemon that starts meanwhile does to it may look like damage; then `wasWritten`.
+    package init(standing path: String) throws(LogFailure) {
+        self.path = path
+        try LogPlace.checkPresence(of: path)
+        let place = LogPlace.resolved(path)
+        let isAlone = WALScan(place + "-wal").isEmpty
+        changed = isAlone ? LogPlace.changeTime(of: place) : nil
+        database = try Database(path: place, isAlone ? .readingAlone : .reading)
+        try Schema.check(database)
+        contents = try LogContents(database)
+    }
+
+    /// Whether somebody has written what is read as it stands.
+    package var wasWritten: Bool {
+        guard let changed else { return false }
+        let place = LogPlace.resolved(path)
+        return !WALScan(place + "-wal").isEmpty || LogPlace.changeTime(of: place) != changed
+    }
+
     /// The name of the history; nil before the writer has begun one.
     package func epoch() throws(LogFailure) -> String? { try Meta.text("epoch", in: database) }
+
+    /// Bytes of the file that are in use.
+    package func bytesInUse() throws(LogFailure) -> Int { try FileRoom(database).used }
 
     /// The snapshots, newest first.
     package func snapshots() throws(LogFailure) -> [SnapshotInfo] { try contents.snapshots() }

@@ -31,7 +31,12 @@ enum Rescue {
         for snapshot in try contents.snapshots() where snapshot.revision >= begin {
             try copySnapshot(snapshot, contents, into: copy)
         }
-        try copyGroups(after: begin, contents, survey, into: copy)
+        do throws(LogFailure) {
+            try copyGroups(from: contents.number(after: begin), contents, survey, into: copy)
+        } catch {
+            // The survey ended at the same damage.
+            guard error.kind == .damaged else { throw error }
+        }
         if let shared = survey.copy { try copyShared(path, contents, shared, into: copy) }
         try copy.execute("COMMIT")
         return scratch
@@ -113,7 +118,7 @@ enum Rescue {
         (try? contents.forEachPart(of: snapshot) { _ in }) != nil
     }
 
-    private static func copySnapshot(_ snapshot: SnapshotInfo, _ contents: LogContents, into copy: Database)
+    static func copySnapshot(_ snapshot: SnapshotInfo, _ contents: LogContents, into copy: Database)
         throws(LogFailure)
     {
         guard isWhole(snapshot, contents) else { return }
@@ -131,23 +136,17 @@ enum Rescue {
         try copy.execute(snapshot.insertion)
     }
 
-    private static func copyGroups(
-        after revision: Int, _ contents: LogContents, _ survey: LogSurvey, into copy: Database
+    static func copyGroups(
+        from number: Int, _ contents: LogContents, _ survey: LogSurvey, into copy: Database,
+        while isWanted: () -> Bool = { true }
     ) throws(LogFailure) {
         if survey.number == 0 { return }
         let insertion = try Statement(copy, Group.insertion)
-        var failure: LogFailure?
-        do throws(LogFailure) {
-            try contents.forEachGroup(from: contents.number(after: revision)) { group throws(LogFailure) in
-                guard group.number <= survey.number else { return false }
-                do throws(LogFailure) { try group.insert(with: insertion) } catch { failure = error }
-                return failure == nil && group.number < survey.number
-            }
-        } catch {
-            // The survey ended at the same damage.
-            guard error.kind == .damaged else { throw error }
+        try contents.forEachGroup(from: number) { group throws(LogFailure) in
+            guard group.number <= survey.number, isWanted() else { return false }
+            try group.insert(with: insertion)
+            return group.number < survey.number
         }
-        if let failure { throw failure }
     }
 
     // MARK: - Names

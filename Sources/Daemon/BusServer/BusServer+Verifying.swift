@@ -22,19 +22,33 @@ extension BusServer {
                 .configuration,
                 "There is no log at \(path.value); check the path, or start the daemon, which makes it.")
         }
+        let past: LogPast
+        var isRight: Bool?
         do throws(PastFailure) {
-            let past = try LogPast(path: path.value)
-            var isRight: Bool?
+            past = try LogPast(standing: path.value)
+        } catch {
+            throw failure(error)
+        }
+        do throws(PastFailure) {
             while isRight == nil {
                 isRight = try verify(
                     past, Replayer(knowing: setup.natives, hashSeed: .random(in: .min ... .max)), progress,
                     tell)
             }
-            if isRight == true { tell("log OK: \(path.value)") }
-            return isRight == true
         } catch {
-            throw StartFailure(error.kind == .unreadable ? .log : .damaged, error.message)
+            guard past.wasWritten else { throw failure(error) }
         }
+        if isRight == true {
+            tell("log OK: \(path.value)")
+            return true
+        }
+        guard past.wasWritten else { return false }
+        tell("a daemon has begun to write the log while it was read; starting over")
+        return try verify(setup, progress: progress, tell: tell)
+    }
+
+    private static func failure(_ failure: PastFailure) -> StartFailure {
+        StartFailure(failure.kind == .unreadable ? .log : .damaged, failure.message)
     }
 
     /// Nil when the daemon that writes the log has trimmed its beginning meanwhile.

@@ -109,6 +109,7 @@ struct History {
                 let newest = file.lastRevision
                 retention.bytes = Int.random(in: 0...max(1, 5000 * newest), using: &generator)
                 while try file.trim(retention, now: 0, budget: 5) {}
+                if generator.oneIn(3) { while try file.compact() {} }
             case 3:
                 try file.probe()
                 sure = groups.count

@@ -78,8 +78,8 @@ import Testing
         "TypeCode": ["BusJSON"],
         "BusMetrics": ["BusJSON"],
         "FluxBusCommand": [
-            "BusDefinitions", "BusEffects", "BusJSON", "BusLogic", "BusMachine", "BusMetrics", "BusProtocol",
-            "BusSource",
+            "BusDefinitions", "BusEffects", "BusJSON", "BusLog", "BusLogic", "BusMachine", "BusMetrics",
+            "BusProtocol", "BusSource",
             "BusState",
             "BusSystem", "FluxBus",
             "TypeCode", "TypeTesting",

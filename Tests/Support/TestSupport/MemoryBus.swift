@@ -161,7 +161,7 @@ package final class MemoryBus {
         for query in queries where answersPast && query.needed <= engine.durableRevision {
             queries.removeAll { $0.number == query.number }
             let answers = PastAnswers(written, replayer, longestLine: setup.limits.daemon.line)
-            engine.answer(query, with: answers.answer(query))
+            engine.answer(query, with: written.answer(asFile: query) ?? answers.answer(query))
             isBusy = true
         }
         return isBusy

@@ -48,6 +48,31 @@ package final class MemoryLog: PastSource {
         groups.flatMap { String(decoding: $0.entries, as: UTF8.self).split(separator: "\n").map(String.init) }
     }
 
+    /// What a log in a file is asked about that: here it is the entries.
+    func answer(asFile query: LogQuery) -> LogAnswer? {
+        let file = Array(lines.joined(separator: "\n").utf8) + [10]
+        switch query.subject {
+        case .compact: return .members(Array(",\"before\":\(file.count),\"bytes\":\(file.count)".utf8))
+        case .backup(let offset):
+            guard offset < file.count else {
+                return .refused(
+                    code: "conflict", message: "There is no such part; begin again with offset 0.",
+                    details: [:])
+            }
+            let writer = ByteWriter()
+            writer.append(",\"revision\":", decimal: lastRevision)
+            writer.append(",\"bytes\":", decimal: file.count)
+            writer.append(",\"data\":\"")
+            file.withUnsafeBytes {
+                Base64.append(
+                    UnsafeRawBufferPointer(rebasing: $0[offset...].prefix(query.room / 2)), to: writer)
+            }
+            writer.append(UInt8(ascii: "\""))
+            return .members(Array(writer.bytes))
+        default: return nil
+        }
+    }
+
     package func append(_ group: SealedBatch) {
         precondition(group.first == lastRevision + 1, "A group follows the one before.")
         groups.append(Group(first: group.first, last: group.last, entries: Array(group.entries.bytes)))

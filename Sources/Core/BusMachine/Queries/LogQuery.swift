@@ -18,6 +18,10 @@ package struct LogQuery: Sendable {
         case state(revision: Int, store: String)
         /// The entries after a revision, whatever they are.
         case entries(after: Int)
+        /// A part of a copy of the log, from so many bytes on; with the first one the copy is made.
+        case backup(offset: Int)
+        /// The size of the log, once its free pages are given back.
+        case compact
     }
 
     /// The number of the connection that waits.

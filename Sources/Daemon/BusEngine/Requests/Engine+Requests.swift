@@ -65,6 +65,8 @@ extension Engine {
         case .revert: try revert(connection)
         case .timers: try listTimers(connection)
         case .cluster: try askCluster(connection)
+        case .backup: try backUp(connection)
+        case .compact: try compact(connection)
         }
     }
 }

@@ -16,6 +16,7 @@ final class LogCoordinator {
     private let snapshots: Snapshots
     private let indexer: Indexer
     private let past: PastReader
+    private let backups: Backups
     private let rewinder: Rewinder
     private let recipe: Snapshots.Recipe
     private let settings: LogSettings
@@ -84,6 +85,7 @@ final class LogCoordinator {
         indexer = Indexer(writer, recipe.ending)
         past = PastReader(writer.file.path, recipe, mailbox, limits: limits)
         rewinder = Rewinder(writer.file.path, recipe.replayer, mailbox)
+        backups = Backups(writer.file.path, snapshots, mailbox, recipe.ending)
         indexer.catchUp()
         // `retain:` may have become less.
         snapshots.trim()
@@ -121,13 +123,32 @@ final class LogCoordinator {
 
     /// The engine sends a query.
     func ask(_ question: LogQuery) {
-        if question.needed <= engine.durableRevision { past.ask(question) } else { waiting.append(question) }
+        guard question.needed <= engine.durableRevision else { return waiting.append(question) }
+        switch question.subject {
+        case .backup(let offset): backups.ask(question, offset: offset)
+        case .compact: compact(for: question)
+        default: past.ask(question)
+        }
+    }
+
+    private func compact(for question: LogQuery) {
+        snapshots.compact { [mailbox] outcome in
+            let answer: LogAnswer
+            switch outcome {
+            case .success(let sizes):
+                answer = .members(Array(",\"before\":\(sizes.before),\"bytes\":\(sizes.after)".utf8))
+            case .failure(let failure):
+                answer = .refused(code: "unavailable", message: failure.message, details: [:])
+            }
+            mailbox.put(.answered(question, answer))
+        }
     }
 
     /// Drops the queries of a connection that no longer waits.
     func forget(questionsOf connection: ConnectionID) {
         waiting.removeAll { $0.connection == connection }
         past.forget(questionsOf: connection)
+        backups.forget(connection)
     }
 
     /// What `stats` tells of the log.
@@ -185,7 +206,7 @@ final class LogCoordinator {
     private func askWaiting() {
         let ready = waiting.filter { $0.needed <= engine.durableRevision }
         waiting.removeAll { $0.needed <= engine.durableRevision }
-        for question in ready { past.ask(question) }
+        for question in ready { ask(question) }
     }
 
     private func considerIndex() {
@@ -306,6 +327,7 @@ final class LogCoordinator {
         snapshots.drain()
         indexer.drain()
         past.drain()
+        backups.drain()
         let isDue =
             engine.revision - lastSnapshot.revision > (hasCode ? 0 : 1000) || bytesSince > 1 << 20
             || changesSince > 100_000

@@ -15,6 +15,18 @@ package struct LogPast: PastSource {
         }
     }
 
+    /// A log that may be a copy that stands alone: then nothing is written beside it.
+    init(standing path: String) throws(PastFailure) {
+        do throws(LogFailure) {
+            reader = try LogReader(standing: path)
+        } catch {
+            throw PastFailure(error)
+        }
+    }
+
+    /// Whether somebody has written it meanwhile, so that what was read may be wrong.
+    var wasWritten: Bool { reader.wasWritten }
+
     package func snapshots() throws(PastFailure) -> [Int] {
         try read { (reader) throws(LogFailure) in try reader.snapshots().map(\.revision).sorted() }
     }

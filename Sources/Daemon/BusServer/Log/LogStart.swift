@@ -91,9 +91,7 @@ struct LogStart {
             logger.error("\(notice)", metadata: LogKind.logTrouble.metadata)
         }
         if !file.canShrink {
-            logger.notice(
-                "the log \(path) does not shrink, because an earlier version made it; stop the daemon and run fluxbusd --compact once"
-            )
+            logger.notice("\(file.cannotShrink.message)")
         }
         // Clients could not distinguish this history from another, and would miss commits silently.
         if let epoch = file.epoch, !Epoch.isOne(epoch) {

@@ -156,6 +156,8 @@ final class PastReader: Sendable {
         switch question.subject {
         case .history, .entries: pages.ask(question)
         case .stores, .types, .state, .blame, .samples: states.ask(question)
+        // The log's own, which the coordinator knows.
+        case .backup, .compact: preconditionFailure("No question about the past.")
         }
     }
 

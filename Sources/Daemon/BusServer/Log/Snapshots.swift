@@ -115,12 +115,18 @@ final class Snapshots: Sendable {
         }
     }
 
+    /// Does something between snapshots and trimming, beside the bus.
+    func aside(_ body: @escaping @Sendable () -> Void) { worker.async(body) }
+
     /// Gives all free pages back, beside the bus; `done` receives the size of the file before and after.
     func compact(_ done: @escaping @Sendable (Result<(before: Int, after: Int), LogFailure>) -> Void) {
         worker.async { [self] in
             done(
                 Result { () throws(LogFailure) in
-                    let before = try writer.withFile { (file) throws(LogFailure) in try file.room() }
+                    let before = try writer.withFile { (file) throws(LogFailure) in
+                        guard file.canShrink else { throw file.cannotShrink }
+                        return try file.room()
+                    }
                     forgetOld()
                     try inSteps { (file) throws(LogFailure) in try file.compact() }
                     let after = try writer.withFile { (file) throws(LogFailure) in try file.room() }

@@ -9,8 +9,8 @@ import Glibc
 struct NewFile: ~Copyable {
     let descriptor: Int32
     private let path: String
-    /// Nil when it is written in place.
-    private let draft: String?
+    /// Its place until it is complete; nil when it is written in place.
+    let draft: String?
     private var isFinished = false
 
     /// Begins a file that only its owner may read, because states may be confidential.
@@ -48,6 +48,20 @@ struct NewFile: ~Copyable {
     deinit {
         close(descriptor)
         if let draft, !isFinished { unlink(draft) }
+    }
+
+    /// Writes bytes at its end, and returns how many.
+    borrowing func write(_ bytes: [UInt8]) throws -> Int {
+        var done = 0
+        while done < bytes.count {
+            let count = bytes.withUnsafeBytes {
+                Glibc.write(descriptor, $0.baseAddress! + done, bytes.count - done)
+            }
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else { throw Self.failure(path) }
+            done += count
+        }
+        return done
     }
 
     /// Moves the file to its place, once all of it is on disk.

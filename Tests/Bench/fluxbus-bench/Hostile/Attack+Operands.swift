@@ -104,7 +104,7 @@ extension Attack {
             #"{"op":"subscribe","type":"counter","since":1,"epoch":"~"}"#,
             #"{"op":"history","type":"~"}"#, #"{"op":"history","since":~}"#, #"{"op":"history","until":~}"#,
             #"{"op":"cluster","leave":"~"}"#, #"{"op":"cluster","offset":"~"}"#,
-            #"{"op":"unsubscribe","sub":~}"#,
+            #"{"op":"backup","offset":~}"#, #"{"op":"unsubscribe","sub":~}"#,
             #"{"op":"will","actions":[{"store":"~","action":"increment"}]}"#,
             #"{"op":"cancel","store":"counter/s0","timer":"~"}"#, #"{"op":"kick","client":1,"reason":"~"}"#,
         ]

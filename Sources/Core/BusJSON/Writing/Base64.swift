@@ -1,6 +1,4 @@
-import BusJSON
-
-/// Base64 with padding, as etcd's gateway writes bytes.
+/// Base64 with padding: bytes as the text of a JSON value.
 package enum Base64 {
     private static let letters = Array(
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)

@@ -1,0 +1,112 @@
+import BusJSON
+import BusLog
+import FluxBusCommand
+import Foundation
+import Synchronization
+import TestFiles
+import TestServer
+import Testing
+
+/// A copy of a log has its name only when it is whole, and belongs to its owner.
+@Suite("Copying a bus's log", .timeLimit(.minutes(10)))
+struct BackupCommandTests {
+    private let directory = TemporaryDirectory()
+    private var file: String { "\(directory.path)/copy.sqlite" }
+    private var names: [String] {
+        ((try? FileManager.default.contentsOfDirectory(atPath: directory.path)) ?? []).sorted()
+    }
+
+    private func bus() throws -> LiveBus {
+        var setup = LiveBus.Setup()
+        setup.hasLog = true
+        return try LiveBus(setup)
+    }
+
+    @Test func aCopyIsWholeAndItsOwnersAlone() throws {
+        let bus = try bus()
+        let client = try bus.client()
+        // Larger than some parts.
+        let text = String(repeating: "x", count: 4000)
+        for _ in 0..<200 {
+            try client.send(
+                #"{"op":"dispatch","store":"counter/main","action":"write","payload":{"text":"\#(text)"}}"#)
+        }
+        for _ in 0..<200 { #expect(try client.line()?.contains(#""ok":true"#) == true) }
+        try directory.write("copy.sqlite", "what was there")
+        let run = try CommandRun(["backup", file, "--human"], bus: bus.address)
+        #expect(run.status == .success, "\(run.messages)")
+        #expect(run.output.hasPrefix("copied ") && run.output.hasSuffix(", up to revision 201, to \(file)\n"))
+        #expect(names == ["copy.sqlite"])
+        var status = stat()
+        #expect(stat(file, &status) == 0 && status.st_mode & 0o777 == 0o600 && status.st_size > 800_000)
+        #expect(try LogCopy(verifying: file).revision == 201)
+        let verification = try RunningProgram.run("fluxbusd", ["--log", file, "--verify"])
+        #expect(verification.status == 0, "\(verification.errors)")
+        #expect(verification.output.contains("revision 201"))
+        #expect(names == ["copy.sqlite"])
+
+        let other = try CommandRun(["backup", file], bus: bus.address)
+        #expect(try JSON(parsing: other.output)["revision"] == 201)
+        let beside = try FileManager.default.contentsOfDirectory(atPath: bus.directory.path)
+        #expect(!beside.contains { $0.contains("backup") })
+    }
+
+    /// As many copies as there are moments: each holds a beginning of the history.
+    @Test func aCopyIsOfOneMoment() throws {
+        let bus = try bus()
+        let isOver = Mutex(false)
+        let done = DispatchSemaphore(value: 0)
+        let client = try bus.client()
+        Thread.detachNewThread {
+            while !isOver.withLock({ $0 }) {
+                _ = try? client.ask(#"{"op":"dispatch","type":"counter","action":"increment"}"#)
+            }
+            done.signal()
+        }
+        var before = 0
+        for _ in 0..<5 {
+            let run = try CommandRun(["backup", file], bus: bus.address)
+            let revision = try #require(try JSON(parsing: run.output)["revision"]?.int)
+            #expect(revision >= before && (try LogCopy(verifying: file).revision) == revision)
+            before = revision
+        }
+        isOver.withLock { $0 = true }
+        done.wait()
+        #expect(before > 0)
+    }
+
+    @Test func withoutACopyNothingIsLeft() throws {
+        let run = try CommandRun(["backup", file], bus: try LiveBus().address)
+        #expect(run.status == .temporary && run.messages.contains("keeps no action log"), "\(run.messages)")
+        #expect(names.isEmpty)
+        let pipe = try CommandRun(["backup", "/dev/null"], bus: try bus().address)
+        #expect(pipe.status == .usage)
+    }
+
+    /// One that ends too early, and one whose bytes are not a log's.
+    @Test(arguments: [true, false]) func halfACopyNeverHasTheName(isCut: Bool) throws {
+        let bus = try ScriptedBus { line in
+            guard ScriptedBus.op(of: line) == "backup" else { return [ScriptedBus.reply(to: line)] }
+            let offset = (try? JSON(parsing: line))?["offset"]?.int ?? 0
+            if isCut, offset > 0 { return nil }
+            return [ScriptedBus.reply(to: line, ["revision": 7, "bytes": 8, "data": "U1FMaQ=="])]
+        }
+        defer { bus.stop() }
+        try directory.write("copy.sqlite", "what was there")
+        let run = try CommandRun(["backup", file], bus: bus.address)
+        #expect(run.status != .success)
+        #expect(names == ["copy.sqlite"])
+        #expect(FileManager.default.contents(atPath: file) == Data("what was there".utf8))
+    }
+
+    @Test func aCompactFileHasNoRoomToSpare() throws {
+        let bus = try bus()
+        let run = try CommandRun(["compact", "--human"], bus: bus.address)
+        #expect(run.status == .success, "\(run.messages)")
+        #expect(run.output.hasSuffix(" before\n"), "\(run.output)")
+        let other = try CommandRun(["compact"], bus: bus.address)
+        let sizes = try JSON(parsing: other.output)
+        #expect(sizes["bytes"] == sizes["before"] && sizes["bytes"]?.int ?? 0 > 4096)
+        #expect(try CommandRun(["compact"], bus: try LiveBus().address).status == .temporary)
+    }
+}
