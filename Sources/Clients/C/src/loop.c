@@ -1,0 +1,586 @@
+/*
+ * Keeps a client connected, without blocking: begins again when a connection is lost or silent. One epoll descriptor, which the
+ * program watches, has the socket, a timer, and a name that is being looked up.
+ */
+#define _GNU_SOURCE
+#include "loop.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/random.h>
+#include <sys/timerfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#define CHUNK ((size_t)1 << 16)
+
+typedef enum stage { STARTING, RESTING, LOOKING_UP, CONNECTING, SECURING, TALKING, STOPPED } stage;
+
+struct loop {
+    fluxbus *bus;
+    stage stage;
+    int epoll, timer, socket;
+    uint32_t interest;
+    /* The program watches the descriptor itself, and is told when there is something to send. */
+    bool is_attached, is_processing;
+    /* Why it never begins. */
+    char *mistake;
+
+    addresses addresses;
+    size_t address;
+    /* How many addresses are left in this attempt. */
+    size_t untried;
+    lookup *lookup;
+    struct addrinfo *candidates, *candidate;
+    tls_files files;
+    tls *tls;
+
+    int64_t connect_timeout, keep_alive, back_off[2];
+    int64_t patience_until, attempt_until, retry_at, pulse_at, armed;
+    unsigned attempts, silence;
+    bool has_heard, was_live;
+    char *input;
+};
+
+static void begin_attempt(struct loop *loop);
+
+static int64_t clock_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static const address *current(const struct loop *loop) { return &loop->addresses.items[loop->address]; }
+
+/* -- The timer -- */
+
+static void arm(struct loop *loop, int64_t when)
+{
+    if (when < 0 || (loop->armed > loop->bus->now && loop->armed <= when)) return;
+    loop->armed = when;
+    struct itimerspec at = {.it_value = {.tv_sec = (time_t)(when / 1000), .tv_nsec = (long)(when % 1000) * 1000000 + 1}};
+    timerfd_settime(loop->timer, TFD_TIMER_ABSTIME, &at, NULL);
+}
+
+static void schedule(struct loop *loop)
+{
+    fluxbus *bus = loop->bus;
+    arm(loop, fluxbus_tick(bus, clock_now()));
+    if (loop->stage == STOPPED) return;
+    if (loop->stage == RESTING) arm(loop, loop->retry_at);
+    else if (bus->is_open) arm(loop, loop->pulse_at);
+    else arm(loop, loop->attempt_until);
+}
+
+/* -- The socket -- */
+
+static void watch(struct loop *loop, uint32_t events)
+{
+    if (loop->socket < 0 || events == loop->interest) return;
+    struct epoll_event event = {.events = events, .data.fd = loop->socket};
+    epoll_ctl(loop->epoll, loop->interest ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, loop->socket, &event);
+    loop->interest = events;
+}
+
+static void disconnect(struct loop *loop)
+{
+    if (loop->socket >= 0) close(loop->socket);
+    loop->socket = -1;
+    loop->interest = 0;
+    tls_free(loop->tls);
+    loop->tls = NULL;
+    if (loop->candidates) freeaddrinfo(loop->candidates);
+    loop->candidates = loop->candidate = NULL;
+    if (loop->lookup) {
+        epoll_ctl(loop->epoll, EPOLL_CTL_DEL, lookup_fd(loop->lookup), NULL);
+        lookup_drop(loop->lookup);
+        loop->lookup = NULL;
+    }
+}
+
+static bool may_pass(const char *code)
+{
+    const char *passing[] = {"unreachable", "untrusted", "timed_out", "limit", "unavailable", "closed"};
+    for (size_t index = 0; index < sizeof passing / sizeof *passing; index++) {
+        if (!strcmp(code, passing[index])) return true;
+    }
+    return false;
+}
+
+static void rest(struct loop *loop)
+{
+    uint32_t random = 0;
+    if (getrandom(&random, sizeof random, GRND_NONBLOCK) < 0) random = (uint32_t)loop->bus->now * 2654435761u;
+    int64_t longest = loop->back_off[0];
+    for (unsigned each = 0; each < loop->attempts && longest < loop->back_off[1]; each++) longest *= 2;
+    if (longest > loop->back_off[1]) longest = loop->back_off[1];
+    loop->attempts++;
+    /* At random, so that a bus's clients do not come back in step. */
+    loop->retry_at = clock_now() + longest / 2 + (int64_t)((double)(longest - longest / 2) * random / UINT32_MAX);
+    loop->stage = RESTING;
+}
+
+/* The connection, or the attempt to make one, has failed. Takes the message. */
+static void failed(struct loop *loop, const char *code, char *message)
+{
+    fluxbus *bus = loop->bus;
+    bool was_talking = loop->stage == TALKING, was_open = bus->is_open;
+    disconnect(loop);
+    loop->stage = RESTING;
+    if (was_talking) fluxbus_lost(bus, message);
+    else failure_set(&bus->error, code, message, NULL);
+    free(message);
+    if (bus->phase == FLUXBUS_CLOSED) return;
+    fluxbus_error error = bus->error;
+    bool is_first = !loop->was_live, goes_on = may_pass(error.code);
+    if (goes_on && !was_open && loop->untried) {
+        loop->address = (loop->address + 1) % loop->addresses.count;
+        loop->untried--;
+        begin_attempt(loop);
+        return;
+    }
+    if (!goes_on || (is_first && clock_now() >= loop->patience_until)) {
+        end_bus(bus, &error);
+        return;
+    }
+    if (was_open) loop->attempts = 0;
+    else if (!is_first) say(bus, FLUXBUS_LOST, &error);
+    /* Where it was, or at the next one. */
+    if (!was_open) loop->address = (loop->address + 1) % loop->addresses.count;
+    loop->untried = loop->addresses.count - 1;
+    rest(loop);
+}
+
+static void unreachable(struct loop *loop, const char *why)
+{
+    failed(loop, "unreachable", sentence("Nothing answers at %s: %s.", current(loop)->text, why ? why : "what came does not follow the protocol"));
+}
+
+static void cut(struct loop *loop, const char *why)
+{
+    if (loop->stage == TALKING) failed(loop, "closed", copy_text(why));
+    else unreachable(loop, why);
+}
+
+static void talk(struct loop *loop)
+{
+    loop->stage = TALKING;
+    fluxbus_connected(loop->bus, !current(loop)->is_unix);
+}
+
+static void secure(struct loop *loop)
+{
+    char *message = NULL;
+    bool is_untrusted = false;
+    int result = tls_handshake(loop->tls, &message, &is_untrusted);
+    if (result > 0) talk(loop);
+    if (result >= 0) return;
+    if (is_untrusted) failed(loop, "untrusted", sentence("The bus can't prove that it is the one: %s.", message));
+    else unreachable(loop, message);
+    free(message);
+}
+
+static void opened(struct loop *loop)
+{
+    if (current(loop)->is_unix) {
+        talk(loop);
+        return;
+    }
+    int yes = 1;
+    setsockopt(loop->socket, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+    if (!current(loop)->is_tls) {
+        talk(loop);
+        return;
+    }
+    char *message = NULL;
+    loop->stage = SECURING;
+    loop->tls = tls_start(&loop->files, current(loop)->host, &message);
+    if (loop->tls) {
+        secure(loop);
+        return;
+    }
+    failed(loop, "invalid_options", sentence("There can be no connection to %s: %s.", current(loop)->text, message));
+    free(message);
+}
+
+/* False and errno if nothing can come of it. */
+static bool open_socket(struct loop *loop, const struct sockaddr *place, socklen_t size)
+{
+    loop->socket = socket(place->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (loop->socket < 0) return false;
+    if (connect(loop->socket, place, size) == 0) {
+        watch(loop, EPOLLIN);
+        opened(loop);
+        return true;
+    }
+    if (errno == EINPROGRESS || errno == EINTR) {
+        loop->stage = CONNECTING;
+        watch(loop, EPOLLIN | EPOLLOUT);
+        return true;
+    }
+    int failure = errno;
+    close(loop->socket);
+    loop->socket = -1;
+    errno = failure;
+    return false;
+}
+
+/* Tries the places of a host, one after the other. */
+static void try_candidates(struct loop *loop)
+{
+    while (loop->candidate) {
+        struct addrinfo *candidate = loop->candidate;
+        loop->candidate = candidate->ai_next;
+        if (open_socket(loop, candidate->ai_addr, candidate->ai_addrlen)) return;
+    }
+    unreachable(loop, strerror(errno));
+}
+
+static void finish_connecting(struct loop *loop)
+{
+    struct pollfd ready = {.fd = loop->socket, .events = POLLOUT};
+    if (poll(&ready, 1, 0) != 1) return;
+    int failure = 0;
+    socklen_t size = sizeof failure;
+    getsockopt(loop->socket, SOL_SOCKET, SO_ERROR, &failure, &size);
+    if (!failure) {
+        watch(loop, EPOLLIN);
+        opened(loop);
+        return;
+    }
+    close(loop->socket);
+    loop->socket = -1;
+    loop->interest = 0;
+    errno = failure;
+    try_candidates(loop);
+}
+
+static void begin_attempt(struct loop *loop)
+{
+    const address *address = current(loop);
+    loop->attempt_until = clock_now() + loop->connect_timeout / (int64_t)loop->addresses.count;
+    if (address->is_unix) {
+        struct sockaddr_un place = unix_address(address);
+        if (!open_socket(loop, (struct sockaddr *)&place, sizeof place)) unreachable(loop, strerror(errno));
+        return;
+    }
+    struct addrinfo wanted = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_NUMERICHOST | AI_NUMERICSERV};
+    if (!getaddrinfo(address->host, address->port, &wanted, &loop->candidates)) {
+        loop->candidate = loop->candidates;
+        try_candidates(loop);
+        return;
+    }
+    loop->lookup = lookup_start(address);
+    if (!loop->lookup) {
+        unreachable(loop, strerror(errno));
+        return;
+    }
+    struct epoll_event event = {.events = EPOLLIN};
+    epoll_ctl(loop->epoll, EPOLL_CTL_ADD, lookup_fd(loop->lookup), &event);
+    loop->stage = LOOKING_UP;
+}
+
+static void finish_lookup(struct loop *loop)
+{
+    struct addrinfo *found = NULL;
+    int error = 0;
+    if (!lookup_done(loop->lookup, &found, &error)) return;
+    disconnect(loop);
+    if (error) {
+        unreachable(loop, gai_strerror(error));
+        return;
+    }
+    loop->candidates = loop->candidate = found;
+    try_candidates(loop);
+}
+
+/* -- Bytes -- */
+
+static void hear(struct loop *loop, size_t length)
+{
+    if (!loop->tls) {
+        if (!fluxbus_received(loop->bus, loop->input, length)) cut(loop, NULL);
+        return;
+    }
+    tls_take(loop->tls, loop->input, length);
+    if (loop->stage == SECURING) secure(loop);
+    while (loop->stage == TALKING) {
+        long plain = tls_read(loop->tls, loop->input, CHUNK);
+        if (plain == 0) return;
+        if (plain < 0) cut(loop, "the connection was lost");
+        else if (!fluxbus_received(loop->bus, loop->input, (size_t)plain)) cut(loop, NULL);
+    }
+}
+
+static void read_socket(struct loop *loop)
+{
+    /* So often at most, before the program has its turn again. */
+    for (int turn = 0; turn < 16 && (loop->stage == TALKING || loop->stage == SECURING); turn++) {
+        ssize_t length = recv(loop->socket, loop->input, CHUNK, 0);
+        if (length > 0) {
+            loop->has_heard = true;
+            hear(loop, (size_t)length);
+            if ((size_t)length < CHUNK) return;
+        } else if (length == 0) {
+            cut(loop, "the connection was lost");
+        } else if (errno != EINTR) {
+            if (errno != EAGAIN) cut(loop, strerror(errno));
+            return;
+        }
+    }
+}
+
+/* What goes over the socket next. */
+static const void *outgoing(struct loop *loop, size_t *length)
+{
+    if (!loop->tls) return fluxbus_outgoing(loop->bus, length);
+    const void *secured = tls_outgoing(loop->tls, length);
+    if (*length || loop->stage != TALKING) return secured;
+    const void *plain = fluxbus_outgoing(loop->bus, length);
+    if (*length > CHUNK) *length = CHUNK;
+    if (*length && tls_write(loop->tls, plain, *length)) fluxbus_sent(loop->bus, *length);
+    return tls_outgoing(loop->tls, length);
+}
+
+static void flush(struct loop *loop)
+{
+    size_t length = 0;
+    while (loop->stage == TALKING || loop->stage == SECURING) {
+        const void *bytes = outgoing(loop, &length);
+        if (!length) {
+            watch(loop, EPOLLIN);
+            return;
+        }
+        ssize_t sent = send(loop->socket, bytes, length, MSG_NOSIGNAL);
+        if (sent >= 0) {
+            if (loop->tls) tls_sent(loop->tls, (size_t)sent);
+            else fluxbus_sent(loop->bus, (size_t)sent);
+        } else if (errno == EAGAIN) {
+            watch(loop, EPOLLIN | EPOLLOUT);
+            return;
+        } else if (errno != EINTR) {
+            /* What the bus said before it went is still to be read. */
+            read_socket(loop);
+            if (loop->stage == TALKING || loop->stage == SECURING) cut(loop, "the connection was lost");
+        }
+    }
+}
+
+/* Asks a bus that is silent whether it is there, and gives up a connection that stays silent. */
+static void beat(struct loop *loop)
+{
+    if (!loop->bus->is_open || loop->bus->now < loop->pulse_at) return;
+    loop->silence = loop->has_heard ? 0 : loop->silence + 1;
+    loop->has_heard = false;
+    loop->pulse_at = loop->bus->now + loop->keep_alive;
+    if (loop->silence == 1) submit_own(loop->bus, ",\"op\":\"ping\"", NULL, NULL);
+    if (loop->silence >= 2) cut(loop, "the bus has said nothing for a long time");
+}
+
+static void step(struct loop *loop)
+{
+    fluxbus *bus = loop->bus;
+    switch (loop->stage) {
+    case STARTING:
+        loop->untried = loop->addresses.count - 1;
+        if (loop->mistake) end_bus(bus, &(fluxbus_error){"invalid_address", loop->mistake, NULL});
+        else begin_attempt(loop);
+        break;
+    case RESTING:
+        if (bus->now >= loop->retry_at) begin_attempt(loop);
+        break;
+    case LOOKING_UP: finish_lookup(loop); break;
+    case CONNECTING: finish_connecting(loop); break;
+    case SECURING:
+    case TALKING: read_socket(loop); break;
+    case STOPPED: return;
+    }
+    if (loop->stage >= LOOKING_UP && loop->stage <= TALKING && !bus->is_open && clock_now() >= loop->attempt_until) {
+        static const char late[] = "The bus did not answer in the time allowed; see whether it is busy.";
+        /* It is no answer to a request, which may wait for another connection. */
+        if (loop->stage == TALKING) fluxbus_lost(bus, late);
+        if (loop->stage == TALKING) loop->stage = CONNECTING;
+        failed(loop, "timed_out", copy_text(late));
+    }
+}
+
+bool fluxbus_process(fluxbus *bus)
+{
+    struct loop *loop = bus->loop;
+    if (!loop) return false;
+    enter(bus);
+    loop->is_processing = true;
+    bool was_open = bus->is_open;
+    fluxbus_tick(bus, clock_now());
+    if (loop->armed && bus->now >= loop->armed && loop->stage != STOPPED) {
+        uint64_t count;
+        ssize_t ignored = read(loop->timer, &count, sizeof count);
+        (void)ignored;
+        loop->armed = 0;
+    }
+    step(loop);
+    if (bus->is_open && !was_open) {
+        loop->was_live = true;
+        loop->attempts = loop->silence = 0;
+        loop->untried = loop->addresses.count - 1;
+        loop->pulse_at = clock_now() + loop->keep_alive;
+    }
+    beat(loop);
+    check_leaving(bus);
+    flush(loop);
+    if (loop->stage != STOPPED) schedule(loop);
+    loop->is_processing = false;
+    bool goes_on = !bus->is_freed && bus->phase != FLUXBUS_CLOSED;
+    leave(bus);
+    return goes_on;
+}
+
+void loop_outgoing(struct loop *loop)
+{
+    if (!loop->is_attached || loop->is_processing) return;
+    if (loop->stage == TALKING) watch(loop, EPOLLIN | EPOLLOUT);
+}
+
+void loop_stop(struct loop *loop)
+{
+    disconnect(loop);
+    loop->stage = STOPPED;
+    /* The descriptor stays ready, so that whoever watches it is told. */
+    struct itimerspec at = {.it_value = {.tv_nsec = 1}};
+    timerfd_settime(loop->timer, 0, &at, NULL);
+}
+
+void loop_free(struct loop *loop)
+{
+    disconnect(loop);
+    close(loop->epoll);
+    close(loop->timer);
+    addresses_free(&loop->addresses);
+    char *texts[] = {loop->mistake, loop->files.ca, loop->files.cert, loop->files.key, loop->input};
+    for (size_t index = 0; index < sizeof texts / sizeof *texts; index++) free(texts[index]);
+    free(loop);
+}
+
+/* -- For the program -- */
+
+static char *option_or(const char *given, const char *variable)
+{
+    const char *value = given ? given : variable ? getenv(variable) : NULL;
+    return value && *value ? copy_text(value) : NULL;
+}
+
+static int64_t duration(double seconds, double fallback)
+{
+    double chosen = seconds > 0 ? seconds : fallback;
+    return chosen > 1e9 ? (int64_t)1e12 : (int64_t)(chosen * 1000 + 0.999);
+}
+
+fluxbus *fluxbus_connect(const char *address, const fluxbus_options *given)
+{
+    fluxbus_options options = given ? *given : (fluxbus_options){0};
+    fluxbus *bus = fluxbus_new(&options);
+    struct loop *loop = allocate(sizeof *loop);
+    *loop = (struct loop){.bus = bus, .socket = -1, .input = allocate(CHUNK)};
+    loop->mistake = addresses_read(&loop->addresses, address);
+    loop->epoll = epoll_create1(EPOLL_CLOEXEC);
+    loop->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+    struct epoll_event event = {.events = EPOLLIN};
+    if (!loop->mistake && (loop->epoll < 0 || loop->timer < 0)) loop->mistake = sentence("There is no descriptor left: %s.", strerror(errno));
+    epoll_ctl(loop->epoll, EPOLL_CTL_ADD, loop->timer, &event);
+    /* A certificate that is given is not paired with the environment's key. */
+    bool is_given = options.cert || options.key;
+    loop->files.ca = option_or(options.ca, "FLUXBUS_CA");
+    loop->files.cert = option_or(options.cert, is_given ? NULL : "FLUXBUS_CERTIFICATE");
+    loop->files.key = option_or(options.key, is_given ? NULL : "FLUXBUS_KEY");
+    loop->connect_timeout = duration(options.connect_timeout, 5);
+    loop->keep_alive = duration(options.keep_alive, 30);
+    loop->back_off[0] = duration(options.back_off[0], 0.05);
+    loop->back_off[1] = duration(options.back_off[1], 10);
+    bus->loop = loop;
+    bus->clock = clock_now;
+    loop->patience_until = time_of(bus) + (options.patience > 0 ? duration(options.patience, 0) : 0);
+    arm(loop, bus->now);
+    return bus;
+}
+
+int fluxbus_get_fd(fluxbus *bus)
+{
+    if (!bus->loop) return -1;
+    bus->loop->is_attached = true;
+    loop_outgoing(bus->loop);
+    return bus->loop->epoll;
+}
+
+int fluxbus_get_events(const fluxbus *bus)
+{
+    (void)bus;
+    return POLLIN;
+}
+
+bool fluxbus_wait(fluxbus *bus, double seconds)
+{
+    struct loop *loop = bus->loop;
+    if (!loop) return false;
+    enter(bus);
+    flush(loop);
+    if (loop->stage != STOPPED) schedule(loop);
+    bool was_freed = bus->is_freed;
+    int descriptor = loop->epoll;
+    leave(bus);
+    if (was_freed) return false;
+    struct pollfd ready = {.fd = descriptor, .events = POLLIN};
+    poll(&ready, 1, seconds < 0 || seconds > 2e6 ? -1 : (int)(seconds * 1000 + 0.999));
+    return fluxbus_process(bus);
+}
+
+void fluxbus_run(fluxbus *bus)
+{
+    while (fluxbus_wait(bus, -1)) continue;
+}
+
+void fluxbus_reconnect(fluxbus *bus)
+{
+    if (!bus->loop || bus->loop->stage != RESTING) return;
+    bus->loop->retry_at = time_of(bus);
+    arm(bus->loop, bus->now);
+}
+
+void fluxbus_close(fluxbus *bus, double timeout)
+{
+    fluxbus_leave(bus, timeout);
+    fluxbus_run(bus);
+}
+
+void fluxbus_keep(fluxbus *bus, const fluxbus_json *reply, const fluxbus_error *error, void *context)
+{
+    (void)bus;
+    fluxbus_pending *pending = context;
+    fluxbus_pending_clear(pending);
+    pending->is_done = true;
+    pending->reply = fluxbus_json_retain(reply);
+    if (!error) return;
+    pending->code = copy_text(error->code);
+    pending->message = copy_text(error->message);
+    pending->details = fluxbus_json_retain(error->details);
+}
+
+bool fluxbus_await(fluxbus *bus, fluxbus_pending *pending)
+{
+    while (!pending->is_done && fluxbus_wait(bus, -1)) continue;
+    return pending->reply;
+}
+
+void fluxbus_pending_clear(fluxbus_pending *pending)
+{
+    fluxbus_json_release(pending->reply);
+    fluxbus_json_release(pending->details);
+    free(pending->code);
+    free(pending->message);
+    *pending = (fluxbus_pending){0};
+}

@@ -1,0 +1,161 @@
+/* The client as a state machine: what its parts share. */
+#ifndef FLUXBUS_MACHINE_H
+#define FLUXBUS_MACHINE_H
+
+#include "json.h"
+
+/* A line from the bus may have this many bytes; a longer one ends the connection. */
+#define LONGEST_LINE ((size_t)64 << 20)
+/* So many requests are unanswered on a connection at most; further ones wait. */
+#define WINDOW 10000
+/* The bytes of an epoch: it is a UUID. */
+#define LONGEST_EPOCH 128
+
+/* Who waits for a request, and how it is treated. */
+typedef struct call {
+    fluxbus_done *done;
+    void *context;
+    bool is_keyed, repeats;
+    /* The program gave it a key. */
+    bool has_key;
+    /* Of one connection, and not repeated on another. */
+    bool is_own;
+    /* Its answer is the one state in the reply. */
+    bool gives_state;
+} call;
+
+/* A request that is not answered yet. */
+typedef struct request {
+    struct request *next;
+    uint64_t number;
+    call call;
+    /* When it is given up, in milliseconds; 0 is never. */
+    int64_t deadline;
+    bool is_forgotten;
+    /* How often it was written. */
+    unsigned written;
+    /* The line; what it had seen is added when it is first written, and stays the same. */
+    size_t length;
+    char line[];
+} request;
+
+typedef struct queue {
+    request *first, **last;
+    size_t count;
+} queue;
+
+/* An error whose parts are its own. */
+typedef fluxbus_error failure;
+
+typedef struct subscription subscription;
+
+/* Addresses and what stands for them: a state, or NULL for one that is gone. */
+typedef struct table {
+    struct slot {
+        fluxbus_json *name, *value;
+        size_t hash;
+    } *slots;
+    size_t count, room;
+} table;
+
+fluxbus_json *table_get(const table *table, const char *name, size_t length);
+/* Takes the value, and retains the name. */
+void table_set(table *table, const fluxbus_json *name, fluxbus_json *value);
+void table_remove(table *table, const fluxbus_json *name);
+void table_clear(table *table);
+bool table_has(const table *table, const fluxbus_json *name);
+/* What has a value, or else the names of what has none, in the order of names. */
+fluxbus_json *table_object(const table *table);
+fluxbus_json *table_missing(const table *table);
+
+struct loop;
+
+struct fluxbus {
+    /* Of the options: the members of hello, and the token's. */
+    char *hello, *linger, *token;
+    bool has_session;
+    int64_t timeout;
+    fluxbus_status *on_status;
+    void *context;
+
+    fluxbus_phase phase;
+    fluxbus_json *greeting;
+    failure error;
+    /* Whether the bus has greeted on this connection. */
+    bool is_open;
+    bool is_leaving, has_asked_to_leave;
+    int64_t leave_at;
+    int64_t now;
+
+    int64_t revision;
+    char epoch[LONGEST_EPOCH + 1];
+    char prefix[17];
+    uint64_t numbers;
+    queue unanswered, waiting;
+    char *will;
+
+    names names;
+    /* The part of a line that has come, and where the connection stands: why it must end, and what the bus said before it did. */
+    buffer rest;
+    char *fault;
+    failure refusal, goodbye;
+    buffer out;
+    size_t out_start;
+
+    /* In the order in which they were opened. */
+    subscription *subscriptions;
+    bool has_closed;
+
+    /* How many functions that call the program are under way: as long, nothing is freed. */
+    unsigned depth;
+    bool is_freed;
+
+    struct loop *loop;
+    /* The clock of the loop. */
+    int64_t (*clock)(void);
+};
+
+int64_t time_of(fluxbus *bus);
+void enter(fluxbus *bus);
+void leave(fluxbus *bus);
+
+void failure_set(failure *failure, const char *code, const char *message, const fluxbus_json *details);
+void failure_clear(failure *failure);
+
+extern const fluxbus_error outcome_unknown;
+/* A message that names something. */
+char *sentence(const char *format, ...) FLUXBUS_FORMAT(1);
+
+/* Sends what stands in `line` behind `{"id":N,`, without its last brace. Takes the line. */
+uint64_t submit(fluxbus *bus, buffer *line, call call);
+/* A request of this connection alone. */
+void submit_own(fluxbus *bus, const char *body, fluxbus_done *done, void *context);
+/* Adds members of an object. */
+bool append_members(buffer *line, const fluxbus_json *members);
+void append_target(buffer *line, const char *target, bool is_pattern);
+
+/* No connection after this one. Whoever waits hears why; no error means that this program is done. */
+void end_bus(fluxbus *bus, const fluxbus_error *error);
+/* Tells whoever waits for it, and frees it. */
+void settle(fluxbus *bus, request *request, const fluxbus_json *reply, const fluxbus_error *error);
+void write_waiting(fluxbus *bus);
+void put(queue *queue, request *request);
+request *take(queue *queue);
+void say(fluxbus *bus, fluxbus_phase phase, const fluxbus_error *error);
+void check_leaving(fluxbus *bus);
+
+/* Subscriptions. */
+void resume_subscriptions(fluxbus *bus);
+void cut_subscriptions(fluxbus *bus);
+void end_subscriptions(fluxbus *bus, const fluxbus_error *error);
+/* Frees those that are closed, or all. */
+void sweep_subscriptions(fluxbus *bus, bool all);
+/* Takes an event. False and a fault where it does not follow. */
+bool take_event(fluxbus *bus, const fluxbus_json *event);
+
+/* The loop, if there is one. */
+void loop_outgoing(struct loop *loop);
+void loop_stop(struct loop *loop);
+void loop_free(struct loop *loop);
+
+#endif
