@@ -92,7 +92,7 @@ static bool take_line(fluxbus *bus, const char *line, size_t length)
     if (length && line[length - 1] == '\r') length--;
     if (!length) return true;
     const char *mistake;
-    fluxbus_json *message = json_read(&bus->names, line, length, &mistake);
+    fluxbus_json *message = json_read(&bus->readings, line, length, &mistake);
     if (!message) return fault(bus, mistake);
     bool follows = is_object(message) || fault(bus, "a line is no object");
     if (follows) {

@@ -170,8 +170,11 @@ const fluxbus_json *fluxbus_json_member(const fluxbus_json *object, const char *
 void push(values *to, fluxbus_json *value)
 {
     if (to->count == to->room) {
+        fluxbus_json **before = to->items;
         to->room = to->room ? 2 * to->room : 64;
-        to->items = reallocate(to->items, to->room, sizeof *to->items);
+        to->items = reallocate(to->is_borrowed ? NULL : before, to->room, sizeof *to->items);
+        if (to->is_borrowed) memcpy(to->items, before, to->count * sizeof *before);
+        to->is_borrowed = false;
     }
     to->items[to->count++] = value;
 }
@@ -241,14 +244,18 @@ fluxbus_json *fluxbus_json_merge(const fluxbus_json *state, const fluxbus_json *
 
 /* -- Text -- */
 
+void make_room(buffer *to, size_t length)
+{
+    if (to->room - to->length >= length) return;
+    size_t needed = to->length + length;
+    to->room = needed > 2 * to->room ? needed : 2 * to->room;
+    if (to->room < 128) to->room = 128;
+    to->bytes = reallocate(to->bytes, to->room, 1);
+}
+
 void append(buffer *to, const void *bytes, size_t length)
 {
-    if (to->room - to->length < length) {
-        size_t needed = to->length + length;
-        to->room = needed > 2 * to->room ? needed : 2 * to->room;
-        if (to->room < 128) to->room = 128;
-        to->bytes = reallocate(to->bytes, to->room, 1);
-    }
+    make_room(to, length);
     if (length) memcpy(to->bytes + to->length, bytes, length);
     to->length += length;
 }

@@ -39,6 +39,7 @@ void append(buffer *to, const void *bytes, size_t length);
 void append_text(buffer *to, const char *text);
 void append_quoted(buffer *to, const char *bytes, size_t length);
 void append_integer(buffer *to, int64_t integer);
+void make_room(buffer *to, size_t length);
 void append_number(buffer *to, double number);
 /* False of an invalid value, or one that is nested too deeply. */
 bool append_json(buffer *to, const fluxbus_json *value);
@@ -61,17 +62,21 @@ fluxbus_json *json_object(fluxbus_json *const *parts, size_t count);
 typedef struct values {
     fluxbus_json **items;
     size_t count, room;
+    /* The items stand in memory of somebody else, until there are more. */
+    bool is_borrowed;
 } values;
 
 void push(values *to, fluxbus_json *value);
 
-/* Names that were read before: states of one type share theirs. */
-typedef struct names {
-    fluxbus_json *slots[256];
-} names;
+/* What one reading leaves for the next: memory, and names, because states of one type share theirs. */
+typedef struct readings {
+    fluxbus_json *names[256];
+    values values;
+    buffer scratch;
+} readings;
 
-void names_clear(names *names);
+void readings_clear(readings *readings);
 /* The value that the text is. NULL and a reason if it is none. */
-fluxbus_json *json_read(names *names, const char *text, size_t length, const char **mistake);
+fluxbus_json *json_read(readings *readings, const char *text, size_t length, const char **mistake);
 
 #endif

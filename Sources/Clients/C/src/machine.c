@@ -12,6 +12,9 @@
 #include <stdlib.h>
 #include <sys/random.h>
 
+/* The bytes of what a request has seen, at most. */
+#define SEEN (LONGEST_EPOCH + 64)
+
 const char *fluxbus_version(void) { return FLUXBUS_VERSION; }
 
 int64_t time_of(fluxbus *bus) { return bus->clock ? bus->now = bus->clock() : bus->now; }
@@ -100,13 +103,18 @@ void settle(fluxbus *bus, request *request, const fluxbus_json *reply, const flu
 
 static void write_out(fluxbus *bus, request *request)
 {
-    if (!request->written++ && request->call.is_keyed) {
-        request->length += (size_t)sprintf(request->line + request->length, ",\"after\":%lld,\"epoch\":\"%s\"",
-                                           (long long)bus->revision, bus->epoch);
-    }
-    if (request->written == 1) {
-        memcpy(request->line + request->length, "}\n", 2);
-        request->length += 2;
+    if (!request->written++) {
+        /* There is room for it. */
+        buffer seen = {request->line + request->length, 0, SEEN};
+        if (request->call.is_keyed) {
+            append_text(&seen, ",\"after\":");
+            append_integer(&seen, bus->revision);
+            append_text(&seen, ",\"epoch\":\"");
+            append_text(&seen, bus->epoch);
+            append_text(&seen, "\"");
+        }
+        append_text(&seen, "}\n");
+        request->length += seen.length;
     }
     put(&bus->unanswered, request);
     append(&bus->out, request->line, request->length);
@@ -134,64 +142,60 @@ static bool is_one_of(const char *name, const char *list)
     return false;
 }
 
-static bool is_keyed(const char *op) { return is_one_of(op, "dispatch create drop cancel"); }
-
-static bool is_repeatable(const char *op)
+static uint64_t refuse(draft *draft, const fluxbus_error *error)
 {
-    return is_one_of(op, "get stores types history blame samples sync ping stats timers will clients unsubscribe dispatch");
-}
-
-static uint64_t refuse(fluxbus *bus, buffer *line, const call *call, const fluxbus_error *error)
-{
-    free(line->bytes);
+    fluxbus *bus = draft->bus;
+    uint64_t number = draft->number;
+    free(draft->line.bytes);
     enter(bus);
-    if (call->done) call->done(bus, NULL, error, call->context);
+    if (draft->call.done) draft->call.done(bus, NULL, error, draft->call.context);
     leave(bus);
-    return bus->numbers;
+    return number;
 }
 
-uint64_t submit(fluxbus *bus, buffer *line, call call)
+draft begin_request(fluxbus *bus, const char *op, call call)
+{
+    draft draft = {.bus = bus, .call = call, .number = ++bus->numbers, .is_valid = true};
+    make_room(&draft.line, sizeof(request) + SEEN + 256);
+    draft.line.length = sizeof(request);
+    append_text(&draft.line, "{\"id\":");
+    append_integer(&draft.line, (int64_t)draft.number);
+    if (call.is_keyed && !call.has_key) {
+        append_text(&draft.line, ",\"key\":\"");
+        append_text(&draft.line, bus->prefix);
+        append_text(&draft.line, "-");
+        append_integer(&draft.line, (int64_t)draft.number);
+        append_text(&draft.line, "\"");
+    }
+    if (op) append_text(&draft.line, ",\"op\":");
+    if (op) append_quoted(&draft.line, op, strlen(op));
+    return draft;
+}
+
+uint64_t submit(draft *draft)
 {
     static const fluxbus_error leaving = {"closed", "This program is closing the bus.", NULL};
-    bus->numbers++;
-    if (bus->phase == FLUXBUS_CLOSED) {
-        return refuse(bus, line, &call, bus->error.code ? &bus->error : &closed);
-    }
-    if (bus->is_leaving && !call.is_own) return refuse(bus, line, &call, &leaving);
-    buffer head = {0};
-    append_text(&head, "{\"id\":");
-    append_integer(&head, (int64_t)bus->numbers);
-    if (call.is_keyed && !call.has_key) {
-        append_text(&head, ",\"key\":\"");
-        append_text(&head, bus->prefix);
-        append_text(&head, "-");
-        append_integer(&head, (int64_t)bus->numbers);
-        append_text(&head, "\"");
-    }
-    /* Room for what it will have seen. */
-    request *request = allocate(sizeof *request + head.length + line->length + LONGEST_EPOCH + 64);
-    *request = (struct request){.call = call};
-    request->number = bus->numbers;
-    request->length = head.length + line->length;
-    if (bus->timeout && !call.is_own) request->deadline = time_of(bus) + bus->timeout;
-    memcpy(request->line, head.bytes, head.length);
-    memcpy(request->line + head.length, line->bytes, line->length);
-    free(head.bytes);
-    free(line->bytes);
-    if (call.is_own) {
+    fluxbus *bus = draft->bus;
+    if (bus->phase == FLUXBUS_CLOSED) return refuse(draft, bus->error.code ? &bus->error : &closed);
+    if (bus->is_leaving && !draft->call.is_own) return refuse(draft, &leaving);
+    make_room(&draft->line, SEEN);
+    request *request = (struct request *)(void *)draft->line.bytes;
+    *request = (struct request){.call = draft->call, .number = draft->number, .length = draft->line.length - sizeof *request};
+    if (bus->timeout && !draft->call.is_own) request->deadline = time_of(bus) + bus->timeout;
+    if (draft->call.is_own) {
         write_out(bus, request);
     } else {
         put(&bus->waiting, request);
         write_waiting(bus);
     }
-    return bus->numbers;
+    return draft->number;
 }
 
 void submit_own(fluxbus *bus, const char *body, fluxbus_done *done, void *context)
 {
-    buffer line = {0};
-    append_text(&line, body);
-    submit(bus, &line, (struct call){.done = done, .context = context, .is_own = true});
+    draft draft = begin_request(bus, NULL, (call){.done = done, .context = context, .is_own = true});
+    append_text(&draft.line, body);
+    submit(&draft);
 }
 
 bool append_members(buffer *line, const fluxbus_json *members)
@@ -214,22 +218,17 @@ void append_target(buffer *line, const char *target, bool is_pattern)
     append_quoted(line, target, strlen(target));
 }
 
-/* A request that is begun: members are added to its line. */
-typedef struct draft {
-    fluxbus *bus;
-    buffer line;
-    call call;
-    bool is_valid;
-} draft;
-
-static draft begin(fluxbus *bus, const char *op, fluxbus_done *done, void *context)
+static draft begin(fluxbus *bus, const char *op, const fluxbus_json *options, fluxbus_done *done, void *context)
 {
-    bool keyed = is_keyed(op);
-    draft draft = {.bus = bus, .is_valid = true};
-    draft.call = (struct call){.done = done, .context = context, .is_keyed = keyed, .repeats = keyed || is_repeatable(op)};
-    append_text(&draft.line, ",\"op\":");
-    append_quoted(&draft.line, op, strlen(op));
-    return draft;
+    bool is_read = !strcmp(op, "get") || !strcmp(op, "will");
+    bool is_keyed = !is_read && is_one_of(op, "dispatch create drop cancel");
+    bool repeats = is_read || is_keyed || is_one_of(op, "stores types history blame samples sync ping stats timers clients unsubscribe");
+    call call = {.done = done, .context = context, .is_keyed = is_keyed, .repeats = repeats};
+    if (options && is_keyed) {
+        call.is_keyed = !fluxbus_json_boolean(fluxbus_json_member(options, "dryRun"));
+        call.has_key = fluxbus_json_member(options, "key");
+    }
+    return begin_request(bus, op, call);
 }
 
 static void add(draft *draft, const char *name, fluxbus_json *value)
@@ -253,19 +252,13 @@ static uint64_t finish(draft *draft, fluxbus_json *members)
     static const fluxbus_error invalid = {
         "invalid_request", "This can't be written as JSON: options are an object, and texts are UTF-8.", NULL};
     draft->is_valid &= append_members(&draft->line, members);
-    if (fluxbus_json_boolean(fluxbus_json_member(members, "dryRun"))) draft->call.is_keyed = false;
-    draft->call.has_key = fluxbus_json_member(members, "key");
     fluxbus_json_release(members);
-    if (!draft->is_valid) {
-        draft->bus->numbers++;
-        return refuse(draft->bus, &draft->line, &draft->call, &invalid);
-    }
-    return submit(draft->bus, &draft->line, draft->call);
+    return draft->is_valid ? submit(draft) : refuse(draft, &invalid);
 }
 
 uint64_t fluxbus_request(fluxbus *bus, const char *op, fluxbus_json *members, fluxbus_done *done, void *context)
 {
-    draft draft = begin(bus, op, done, context);
+    draft draft = begin(bus, op, members, done, context);
     draft.is_valid &= is_utf8(op, strlen(op));
     return finish(&draft, members);
 }
@@ -273,7 +266,7 @@ uint64_t fluxbus_request(fluxbus *bus, const char *op, fluxbus_json *members, fl
 uint64_t fluxbus_dispatch(fluxbus *bus, const char *target, const char *action, fluxbus_json *payload, fluxbus_json *options,
                           fluxbus_done *done, void *context)
 {
-    draft draft = begin(bus, "dispatch", done, context);
+    draft draft = begin(bus, "dispatch", options, done, context);
     add_target(&draft, target, false);
     draft.is_valid &= action && is_utf8(action, strlen(action));
     if (draft.is_valid) {
@@ -313,7 +306,7 @@ static bool append_actions(buffer *line, const fluxbus_json *actions)
 
 uint64_t fluxbus_batch(fluxbus *bus, fluxbus_json *actions, fluxbus_json *options, fluxbus_done *done, void *context)
 {
-    draft draft = begin(bus, "dispatch", done, context);
+    draft draft = begin(bus, "dispatch", options, done, context);
     draft.is_valid = append_actions(&draft.line, actions);
     fluxbus_json_release(actions);
     return finish(&draft, options);
@@ -321,7 +314,7 @@ uint64_t fluxbus_batch(fluxbus *bus, fluxbus_json *actions, fluxbus_json *option
 
 uint64_t fluxbus_create(fluxbus *bus, const char *address, fluxbus_json *state, fluxbus_json *options, fluxbus_done *done, void *context)
 {
-    draft draft = begin(bus, "create", done, context);
+    draft draft = begin(bus, "create", options, done, context);
     append_text(&draft.line, ",\"store\":");
     draft.is_valid &= is_utf8(address, strlen(address));
     append_quoted(&draft.line, address, strlen(address));
@@ -331,14 +324,14 @@ uint64_t fluxbus_create(fluxbus *bus, const char *address, fluxbus_json *state, 
 
 uint64_t fluxbus_drop(fluxbus *bus, const char *target, fluxbus_json *options, fluxbus_done *done, void *context)
 {
-    draft draft = begin(bus, "drop", done, context);
+    draft draft = begin(bus, "drop", options, done, context);
     add_target(&draft, target, false);
     return finish(&draft, options);
 }
 
 uint64_t fluxbus_get(fluxbus *bus, const char *address, fluxbus_json *options, fluxbus_done *done, void *context)
 {
-    draft draft = begin(bus, "get", done, context);
+    draft draft = begin(bus, "get", options, done, context);
     draft.call.gives_state = true;
     add_target(&draft, address, false);
     return finish(&draft, options);
@@ -346,12 +339,13 @@ uint64_t fluxbus_get(fluxbus *bus, const char *address, fluxbus_json *options, f
 
 uint64_t fluxbus_will(fluxbus *bus, fluxbus_json *actions, fluxbus_done *done, void *context)
 {
-    draft draft = begin(bus, "will", done, context);
+    draft draft = begin(bus, "will", NULL, done, context);
+    size_t start = draft.line.length;
     draft.is_valid = append_actions(&draft.line, actions);
     fluxbus_json_release(actions);
     if (draft.is_valid) {
         free(bus->will);
-        bus->will = sentence("%.*s", (int)draft.line.length, draft.line.bytes);
+        bus->will = sentence(",\"op\":\"will\"%.*s", (int)(draft.line.length - start), draft.line.bytes + start);
     }
     return finish(&draft, NULL);
 }
@@ -379,7 +373,7 @@ static void take_page(fluxbus *bus, const fluxbus_json *reply, const fluxbus_err
 
 static uint64_t ask_for_page(fluxbus *bus, paging *paging, const fluxbus_json *after)
 {
-    draft draft = begin(bus, "get", take_page, paging);
+    draft draft = begin(bus, "get", NULL, take_page, paging);
     add_target(&draft, paging->target, true);
     if (after) add(&draft, "after", fluxbus_json_retain(after));
     return finish(&draft, fluxbus_json_retain(paging->options));
@@ -478,7 +472,7 @@ static void destroy(fluxbus *bus)
     if (bus->loop) loop_free(bus->loop);
     sweep_subscriptions(bus, true);
     fluxbus_json_release(bus->greeting);
-    names_clear(&bus->names);
+    readings_clear(&bus->readings);
     failure_clear(&bus->error);
     failure_clear(&bus->refusal);
     failure_clear(&bus->goodbye);

@@ -94,7 +94,7 @@ struct fluxbus {
     queue unanswered, waiting;
     char *will;
 
-    names names;
+    readings readings;
     /* The part of a line that has come, and where the connection stands: why it must end, and what the bus said before it did. */
     buffer rest;
     char *fault;
@@ -126,8 +126,17 @@ extern const fluxbus_error outcome_unknown;
 /* A message that names something. */
 char *sentence(const char *format, ...) FLUXBUS_FORMAT(1);
 
-/* Sends what stands in `line` behind `{"id":N,`, without its last brace. Takes the line. */
-uint64_t submit(fluxbus *bus, buffer *line, call call);
+/* A request that is begun: its line stands behind the room for the request itself. */
+typedef struct draft {
+    fluxbus *bus;
+    buffer line;
+    call call;
+    uint64_t number;
+    bool is_valid;
+} draft;
+
+draft begin_request(fluxbus *bus, const char *op, call call);
+uint64_t submit(draft *draft);
 /* A request of this connection alone. */
 void submit_own(fluxbus *bus, const char *body, fluxbus_done *done, void *context);
 /* Adds members of an object. */

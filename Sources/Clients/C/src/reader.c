@@ -18,15 +18,15 @@ static fluxbus_json words[] = {
 
 typedef struct reader {
     const char *at, *end, *mistake;
-    names *names;
+    readings *readings;
     /* Of a template. */
     va_list *arguments;
     values values;
     buffer scratch;
+    size_t depth;
     /* For each array or object that is open: where its parts begin, and which of both it is. */
     size_t starts[DEEPEST];
     bool objects[DEEPEST];
-    size_t depth;
 } reader;
 
 static fluxbus_json *fail(reader *reader, const char *mistake)
@@ -177,10 +177,10 @@ static fluxbus_json *read_name(reader *reader)
     if (quote != '"' && !(quote == '\'' && reader->arguments)) return fail(reader, "a member has no name");
     reader->at++;
     if (!read_bytes(reader, quote, &bytes, &length)) return NULL;
-    if (!reader->names || length == 0 || length > 64) return json_string(bytes, length);
+    if (!reader->readings || length == 0 || length > 64) return json_string(bytes, length);
     size_t hash = length;
     for (size_t index = 0; index < length; index++) hash = hash * 31 + (unsigned char)bytes[index];
-    fluxbus_json **slot = &reader->names->slots[(hash ^ hash >> 8) % 256];
+    fluxbus_json **slot = &reader->readings->names[(hash ^ hash >> 8) % 256];
     if (!*slot || (*slot)->count != length || memcmp(text_of(*slot), bytes, length) != 0) {
         fluxbus_json_release(*slot);
         *slot = json_string(bytes, length);
@@ -188,10 +188,12 @@ static fluxbus_json *read_name(reader *reader)
     return fluxbus_json_retain(*slot);
 }
 
-void names_clear(names *names)
+void readings_clear(readings *readings)
 {
-    for (size_t index = 0; index < 256; index++) fluxbus_json_release(names->slots[index]);
-    memset(names, 0, sizeof *names);
+    for (size_t index = 0; index < 256; index++) fluxbus_json_release(readings->names[index]);
+    free(readings->values.items);
+    free(readings->scratch.bytes);
+    memset(readings, 0, sizeof *readings);
 }
 
 /* -- Numbers -- */
@@ -333,12 +335,20 @@ static int compare_members(const void *one, const void *other)
 /* Puts members into the order of their names; of those with the same name the last one stays. Gives how many there are. */
 static size_t sort_members(fluxbus_json **parts, size_t count)
 {
-    size_t sorted = 1;
-    while (sorted < count && compare_names(parts[2 * sorted - 2], parts[2 * sorted]) < 0) sorted++;
-    if (sorted >= count) return count;
     member few[16], *members = count <= 16 ? few : reallocate(NULL, count, sizeof *members);
-    for (size_t index = 0; index < count; index++) members[index] = (member){parts[2 * index], parts[2 * index + 1], index};
-    qsort(members, count, sizeof *members, compare_members);
+    bool is_sorted = true;
+    for (size_t index = 0; index < count; index++) {
+        member next = {parts[2 * index], parts[2 * index + 1], index};
+        size_t place = index;
+        if (index && compare_members(&members[index - 1], &next) > 0) is_sorted = false;
+        /* A few are put where they belong at once. */
+        while (count <= 16 && place && compare_members(&members[place - 1], &next) > 0) {
+            members[place] = members[place - 1];
+            place--;
+        }
+        members[place] = next;
+    }
+    if (!is_sorted && count > 16) qsort(members, count, sizeof *members, compare_members);
     size_t kept = 0;
     for (size_t index = 0; index < count; index++) {
         if (index + 1 < count && compare_names(members[index].name, members[index + 1].name) == 0) {
@@ -403,6 +413,15 @@ static fluxbus_json *read_value(reader *reader)
     }
 }
 
+static void begin(reader *reader, const char *text, size_t length, va_list *arguments)
+{
+    /* The stack of what is open is left as it is: it is large, and nothing in it is read before it is written. */
+    memset(reader, 0, offsetof(struct reader, starts));
+    reader->at = text;
+    reader->end = text + length;
+    reader->arguments = arguments;
+}
+
 static fluxbus_json *read_all(reader *reader)
 {
     fluxbus_json *value = read_value(reader);
@@ -414,34 +433,46 @@ static fluxbus_json *read_all(reader *reader)
         }
     }
     for (size_t index = 0; index < reader->values.count; index++) fluxbus_json_release(reader->values.items[index]);
-    free(reader->values.items);
-    free(reader->scratch.bytes);
+    reader->values.count = 0;
     return value;
 }
 
-fluxbus_json *json_read(names *names, const char *text, size_t length, const char **mistake)
+fluxbus_json *json_read(readings *readings, const char *text, size_t length, const char **mistake)
 {
-    reader reader = {.at = text, .end = text + length, .names = names};
+    reader reader;
+    begin(&reader, text, length, NULL);
+    reader.readings = readings;
+    reader.values = readings->values;
+    reader.scratch = readings->scratch;
     fluxbus_json *value = read_all(&reader);
+    readings->values = reader.values;
+    readings->scratch = reader.scratch;
     *mistake = reader.mistake;
     return value;
 }
 
-fluxbus_json *fluxbus_json_parse(const char *text, size_t length)
+/* Without anything from before. */
+static fluxbus_json *read_once(const char *text, size_t length, va_list *arguments)
 {
-    const char *mistake;
-    fluxbus_json *value = json_read(NULL, text, length, &mistake);
+    reader reader;
+    fluxbus_json *few[32];
+    begin(&reader, text, length, arguments);
+    reader.values = (values){few, 0, 32, true};
+    fluxbus_json *value = read_all(&reader);
+    if (!reader.values.is_borrowed) free(reader.values.items);
+    free(reader.scratch.bytes);
     return value ? value : &words[3];
 }
+
+fluxbus_json *fluxbus_json_parse(const char *text, size_t length) { return read_once(text, length, NULL); }
 
 fluxbus_json *fluxbus_json_format_va(const char *template, va_list arguments)
 {
     va_list copy;
     va_copy(copy, arguments);
-    reader reader = {.at = template, .end = template + strlen(template), .arguments = &copy};
-    fluxbus_json *value = read_all(&reader);
+    fluxbus_json *value = read_once(template, strlen(template), &copy);
     va_end(copy);
-    return value ? value : &words[3];
+    return value;
 }
 
 fluxbus_json *fluxbus_json_format(const char *template, ...)

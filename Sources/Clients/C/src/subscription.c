@@ -63,17 +63,17 @@ static void granted(fluxbus *bus, const fluxbus_json *reply, const fluxbus_error
 
 static void follow(subscription *subscription)
 {
-    buffer line = {0};
-    append_text(&line, subscription->body);
+    draft draft = begin_request(subscription->bus, NULL, (call){.done = granted, .context = subscription, .is_own = true});
+    append_text(&draft.line, subscription->body);
     if (subscription->epoch[0]) {
-        append_text(&line, ",\"since\":");
-        append_integer(&line, subscription->revision);
-        append_text(&line, ",\"epoch\":");
-        append_quoted(&line, subscription->epoch, strlen(subscription->epoch));
+        append_text(&draft.line, ",\"since\":");
+        append_integer(&draft.line, subscription->revision);
+        append_text(&draft.line, ",\"epoch\":");
+        append_quoted(&draft.line, subscription->epoch, strlen(subscription->epoch));
     }
     if (subscription->is_mirror) forget_parts(mirror_of(subscription));
     subscription->asked++;
-    submit(subscription->bus, &line, (call){.done = granted, .context = subscription, .is_own = true});
+    submit(&draft);
 }
 
 void open_subscription(fluxbus *bus, subscription *subscription, const char *target, fluxbus_json *options, const char *kind, void *context)
