@@ -143,7 +143,9 @@ const char *fluxbus_json_name(const fluxbus_json *object, size_t index)
 
 static int compare_bytes(const char *one, size_t length, const char *other, size_t other_length)
 {
-    int order = memcmp(one, other, length < other_length ? length : other_length);
+    size_t shared = length < other_length ? length : other_length;
+    int order = shared ? (unsigned char)*one - (unsigned char)*other : 0;
+    if (!order) order = memcmp(one, other, shared);
     return order ? order : (length > other_length) - (length < other_length);
 }
 
@@ -253,15 +255,6 @@ void make_room(buffer *to, size_t length)
     to->bytes = reallocate(to->bytes, to->room, 1);
 }
 
-void append(buffer *to, const void *bytes, size_t length)
-{
-    make_room(to, length);
-    if (length) memcpy(to->bytes + to->length, bytes, length);
-    to->length += length;
-}
-
-void append_text(buffer *to, const char *text) { append(to, text, strlen(text)); }
-
 void append_integer(buffer *to, int64_t integer)
 {
     char digits[20];
@@ -298,11 +291,13 @@ void append_number(buffer *to, double number)
 void append_quoted(buffer *to, const char *bytes, size_t length)
 {
     static const char hexadecimal[] = "0123456789abcdef";
+    make_room(to, length + 2);
     append(to, "\"", 1);
     size_t start = 0;
-    for (size_t at = 0; at < length; at++) {
+    for (size_t at = 0;; at++) {
+        while (at < length && (unsigned char)bytes[at] >= 0x20 && bytes[at] != '"' && bytes[at] != '\\') at++;
+        if (at == length) break;
         unsigned char byte = (unsigned char)bytes[at];
-        if (byte >= 0x20 && byte != '"' && byte != '\\') continue;
         append(to, bytes + start, at - start);
         start = at + 1;
         const char *named = strchr("\"\"\\\\\bb\ff\nn\rr\tt", byte);

@@ -35,11 +35,19 @@ typedef struct buffer {
     size_t length, room;
 } buffer;
 
-void append(buffer *to, const void *bytes, size_t length);
-void append_text(buffer *to, const char *text);
 void append_quoted(buffer *to, const char *bytes, size_t length);
 void append_integer(buffer *to, int64_t integer);
 void make_room(buffer *to, size_t length);
+
+static inline void append(buffer *to, const void *bytes, size_t length)
+{
+    if (to->room - to->length < length) make_room(to, length);
+    if (length) memcpy(to->bytes + to->length, bytes, length);
+    to->length += length;
+}
+
+static inline void append_text(buffer *to, const char *text) { append(to, text, strlen(text)); }
+
 void append_number(buffer *to, double number);
 /* False of an invalid value, or one that is nested too deeply. */
 bool append_json(buffer *to, const fluxbus_json *value);

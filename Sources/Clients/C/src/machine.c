@@ -167,8 +167,9 @@ draft begin_request(fluxbus *bus, const char *op, call call)
         append_integer(&draft.line, (int64_t)draft.number);
         append_text(&draft.line, "\"");
     }
-    if (op) append_text(&draft.line, ",\"op\":");
-    if (op) append_quoted(&draft.line, op, strlen(op));
+    if (!op) return draft;
+    append_text(&draft.line, ",\"op\":");
+    append_quoted(&draft.line, op, strlen(op));
     return draft;
 }
 
@@ -211,18 +212,16 @@ bool append_members(buffer *line, const fluxbus_json *members)
 
 void append_target(buffer *line, const char *target, bool is_pattern)
 {
-    const char *kind = is_pattern && strpbrk(target, "*?") ? "match" : strchr(target, '/') ? "store" : "type";
-    append_text(line, ",\"");
-    append_text(line, kind);
-    append_text(line, "\":");
+    if (is_pattern && strpbrk(target, "*?")) append_text(line, ",\"match\":");
+    else if (strchr(target, '/')) append_text(line, ",\"store\":");
+    else append_text(line, ",\"type\":");
     append_quoted(line, target, strlen(target));
 }
 
 static draft begin(fluxbus *bus, const char *op, const fluxbus_json *options, fluxbus_done *done, void *context)
 {
-    bool is_read = !strcmp(op, "get") || !strcmp(op, "will");
-    bool is_keyed = !is_read && is_one_of(op, "dispatch create drop cancel");
-    bool repeats = is_read || is_keyed || is_one_of(op, "stores types history blame samples sync ping stats timers clients unsubscribe");
+    bool is_keyed = !strcmp(op, "dispatch") || is_one_of(op, "create drop cancel");
+    bool repeats = is_keyed || is_one_of(op, "get will stores types history blame samples sync ping stats timers clients unsubscribe");
     call call = {.done = done, .context = context, .is_keyed = is_keyed, .repeats = repeats};
     if (options && is_keyed) {
         call.is_keyed = !fluxbus_json_boolean(fluxbus_json_member(options, "dryRun"));

@@ -44,7 +44,7 @@ static void skip_space(reader *reader)
 
 static bool takes(reader *reader, char byte)
 {
-    skip_space(reader);
+    if (reader->at < reader->end && *reader->at <= ' ') skip_space(reader);
     if (reader->at == reader->end || *reader->at != byte) return false;
     reader->at++;
     return true;
@@ -67,10 +67,20 @@ static size_t character(const unsigned char *at, size_t left)
     return is_short || is_beyond ? 0 : size;
 }
 
+/* How many bytes of ASCII follow that stand for themselves in a string. */
+static size_t plain_bytes(const char *at, const char *end, char quote)
+{
+    const char *start = at;
+    while (at < end && (signed char)*at >= 0x20 && *at != quote && *at != '\\') at++;
+    return (size_t)(at - start);
+}
+
 bool is_utf8(const char *bytes, size_t length)
 {
     const unsigned char *text = (const unsigned char *)bytes;
     for (size_t at = 0; at < length;) {
+        while (at < length && text[at] < 0x80) at++;
+        if (at == length) break;
         size_t size = character(text + at, length - at);
         if (!size) return false;
         at += size;
@@ -135,6 +145,7 @@ static bool read_bytes(reader *reader, char quote, const char **bytes, size_t *l
     bool is_plain = true;
     reader->scratch.length = 0;
     for (;;) {
+        reader->at += plain_bytes(reader->at, reader->end, quote);
         if (reader->at == reader->end) return fail(reader, "a string does not end"), false;
         unsigned char byte = (unsigned char)*reader->at;
         if (byte == (unsigned char)quote || byte == '\\') {
@@ -178,9 +189,8 @@ static fluxbus_json *read_name(reader *reader)
     reader->at++;
     if (!read_bytes(reader, quote, &bytes, &length)) return NULL;
     if (!reader->readings || length == 0 || length > 64) return json_string(bytes, length);
-    size_t hash = length;
-    for (size_t index = 0; index < length; index++) hash = hash * 31 + (unsigned char)bytes[index];
-    fluxbus_json **slot = &reader->readings->names[(hash ^ hash >> 8) % 256];
+    size_t hash = length * 7 + (unsigned char)bytes[0] * 31 + (unsigned char)bytes[length / 2] * 5 + (unsigned char)bytes[length - 1];
+    fluxbus_json **slot = &reader->readings->names[hash % 256];
     if (!*slot || (*slot)->count != length || memcmp(text_of(*slot), bytes, length) != 0) {
         fluxbus_json_release(*slot);
         *slot = json_string(bytes, length);

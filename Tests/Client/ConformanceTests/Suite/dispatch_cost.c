@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 /* So many requests are unanswered at once, in both. */
-#define DEPTH 512
+#define DEPTH 2000
 
 static double now(clockid_t clock)
 {
@@ -39,7 +39,7 @@ static void run_bare(const char *path, long count, int round)
 	int bus = socket(AF_UNIX, SOCK_STREAM, 0);
 	strncpy(place.sun_path, path, sizeof place.sun_path - 1);
 	if (connect(bus, (struct sockaddr *)&place, sizeof place)) fail("nothing answers");
-	static char out[DEPTH * 256], in[1 << 16];
+	static char out[DEPTH * 300], in[1 << 16];
 	long sent = 0, answered = 0, first = revision;
 	while (answered < count) {
 		size_t length = 0;
