@@ -70,6 +70,12 @@ size_t fluxbus_json_count(const fluxbus_json *value);
 const fluxbus_json *fluxbus_json_at(const fluxbus_json *value, size_t index);
 const char *fluxbus_json_name(const fluxbus_json *object, size_t index);
 const fluxbus_json *fluxbus_json_member(const fluxbus_json *object, const char *name);
+/* Whether the value is of this kind, or a null or an absent one where that is allowed. An integer is a number, too. */
+bool fluxbus_json_is(const fluxbus_json *value, fluxbus_kind kind, bool may_be_absent, bool may_be_null);
+/* The object with one member more, or with another value of it; without a value the object itself. */
+fluxbus_json *fluxbus_json_with(fluxbus_json *object, const char *name, fluxbus_json *value);
+/* The array with one element more. */
+fluxbus_json *fluxbus_json_append(fluxbus_json *array, fluxbus_json *value);
 /* The state that a merge patch (RFC 7396) makes of another one, which stays as it is. */
 fluxbus_json *fluxbus_json_merge(const fluxbus_json *state, const fluxbus_json *patch);
 

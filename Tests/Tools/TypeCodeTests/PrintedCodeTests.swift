@@ -67,7 +67,7 @@ struct PrintedCodeTests {
     private static let page = "Sources/Core/BusLogic/BusLogic.docc/Types.md"
 
     /// The page's one example in a language.
-    private static func example(_ language: String) throws -> String {
+    static func example(_ language: String) throws -> String {
         try #require(MarkdownPage(page).blocks(language).first, "\(language)").text
     }
 

@@ -181,6 +181,58 @@ void push(values *to, fluxbus_json *value)
     to->items[to->count++] = value;
 }
 
+bool fluxbus_json_is(const fluxbus_json *value, fluxbus_kind kind, bool may_be_absent, bool may_be_null)
+{
+    if (!value) return may_be_absent;
+    if (value->kind == FLUXBUS_NULL) return may_be_null || kind == FLUXBUS_NULL;
+    return value->kind == kind || (kind == FLUXBUS_NUMBER && value->kind == FLUXBUS_INTEGER);
+}
+
+/* Takes both, and gives what is no value. */
+static fluxbus_json *neither(fluxbus_json *one, fluxbus_json *other)
+{
+    fluxbus_json_release(one);
+    fluxbus_json_release(other);
+    return fluxbus_json_parse("", 0);
+}
+
+fluxbus_json *fluxbus_json_with(fluxbus_json *object, const char *name, fluxbus_json *value)
+{
+    if (!value) return object;
+    bool is_valid = is_object(object) && value->kind != FLUXBUS_INVALID && is_utf8(name, strlen(name));
+    if (!is_valid) return neither(object, value);
+    values parts = {0};
+    fluxbus_json *added = json_string(name, strlen(name));
+    bool is_there = false;
+    for (size_t index = 0; index <= object->count; index++) {
+        int order = index < object->count ? compare_names(name_at(object, index), added) : 1;
+        if (order >= 0 && !is_there) {
+            push(&parts, added);
+            push(&parts, value);
+            is_there = true;
+        }
+        if (order == 0 || index == object->count) continue;
+        push(&parts, fluxbus_json_retain(name_at(object, index)));
+        push(&parts, fluxbus_json_retain(value_at(object, index)));
+    }
+    fluxbus_json *larger = json_object(parts.items, parts.count / 2);
+    free(parts.items);
+    fluxbus_json_release(object);
+    return larger;
+}
+
+fluxbus_json *fluxbus_json_append(fluxbus_json *array, fluxbus_json *value)
+{
+    bool is_valid = array && array->kind == FLUXBUS_ARRAY && value && value->kind != FLUXBUS_INVALID;
+    if (!is_valid) return neither(array, value);
+    fluxbus_json *larger = container(FLUXBUS_ARRAY, parts_of(array), array->count, 1);
+    larger = reallocate(larger, 1, sizeof *larger + (array->count + 1) * sizeof *parts_of(larger));
+    for (size_t index = 0; index < array->count; index++) fluxbus_json_retain(parts_of(larger)[index]);
+    parts_of(larger)[larger->count++] = value;
+    fluxbus_json_release(array);
+    return larger;
+}
+
 /* -- Merge patches -- */
 
 /* An object that is being merged: where it is in the state and in the patch, both in the order of names. */

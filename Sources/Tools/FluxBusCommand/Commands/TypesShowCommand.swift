@@ -149,13 +149,14 @@ package struct TypesShowCommand: BusCommand {
 
 /// The languages of `fluxbus types`, as flags of which one may be given.
 package enum CodeLanguage: String, EnumerableFlag {
-    case swift, typescript, python, jsonSchema
+    case swift, typescript, python, c, jsonSchema
 
     var language: TypeLanguage {
         switch self {
         case .swift: .swift
         case .typescript: .typescript
         case .python: .python
+        case .c: .c
         case .jsonSchema: .jsonSchema
         }
     }
@@ -165,6 +166,7 @@ package enum CodeLanguage: String, EnumerableFlag {
         case .swift: "Print the type as Swift, for the client library."
         case .typescript: "Print the type as TypeScript."
         case .python: "Print the type as Python, 3.11 or later."
+        case .c: "Print the type as a header of C11, for libfluxbus."
         case .jsonSchema: "Print the type as JSON Schema, 2020-12."
         }
     }

@@ -211,23 +211,15 @@ static void check_takes(stream *stream)
 		int64_t count = 0, wanted = stream->takes.first->number;
 		for (item *each = stream->taken.first; each; each = each->next) count++;
 		if (count < wanted) return;
-		char *text = strdup("[");
+		fluxbus_json *all = fluxbus_json_format("[]");
 		for (int64_t index = 0; index < wanted; index++) {
 			item *next = take(&stream->taken);
-			char *part = fluxbus_json_text(next->value), *longer = malloc(strlen(text) + strlen(part) + 3);
-			sprintf(longer, "%s%s%s", text, index ? "," : "", part);
-			free(text);
-			free(part);
-			text = longer;
-			fluxbus_json_release(next->value);
+			all = fluxbus_json_append(all, next->value);
 			free(next);
 		}
-		text = strcat(realloc(text, strlen(text) + 2), "]");
-		fluxbus_json *all = fluxbus_json_parse(text, strlen(text));
 		item *taking = take(&stream->takes);
 		give(taking->call, all);
 		fluxbus_json_release(all);
-		free(text);
 		free(taking);
 	}
 }
@@ -280,22 +272,12 @@ static fluxbus_json *where(const fluxbus_json *command)
 static fluxbus_json *tuples(const fluxbus_json *command)
 {
 	const fluxbus_json *actions = fluxbus_json_member(command, "actions");
-	char *whole = strdup("[");
+	fluxbus_json *list = fluxbus_json_format("[]");
 	for (size_t index = 0; index < fluxbus_json_count(actions); index++) {
 		const fluxbus_json *part = fluxbus_json_at(actions, index), *payload = fluxbus_json_member(part, "payload");
-		fluxbus_json *tuple = payload
-			? fluxbus_json_format("[%s, %s, %p]", text(part, "target"), text(part, "action"), (const void *)payload)
-			: fluxbus_json_format("[%s, %s]", text(part, "target"), text(part, "action"));
-		char *one = fluxbus_json_text(tuple), *longer = malloc(strlen(whole) + strlen(one) + 3);
-		sprintf(longer, "%s%s%s", whole, index ? "," : "", one);
-		free(whole);
-		free(one);
-		fluxbus_json_release(tuple);
-		whole = longer;
+		fluxbus_json *tuple = fluxbus_json_format("[%s, %s]", text(part, "target"), text(part, "action"));
+		list = fluxbus_json_append(list, payload ? fluxbus_json_append(tuple, fluxbus_json_retain(payload)) : tuple);
 	}
-	whole = strcat(realloc(whole, strlen(whole) + 2), "]");
-	fluxbus_json *list = fluxbus_json_parse(whole, strlen(whole));
-	free(whole);
 	return list;
 }
 
