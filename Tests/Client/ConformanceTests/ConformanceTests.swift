@@ -60,6 +60,16 @@ struct ConformanceTests {
         try conforms(["/usr/bin/node", Self.path("driver.mjs")])
     }
 
+    /// In one thread, on `poll`; and with threads that hand values to each other.
+    @Test(
+        .enabled(if: CLibrary.canBuild, "cc, make or pkg-config is missing; deploy/prepare installs them."),
+        arguments: [[], ["--threads"]])
+    func cClientConforms(_ mode: [String]) throws {
+        let library = try CLibrary()
+        let driver = try library.build([Self.path("driver.c")], as: "driver")
+        try conforms([driver] + mode)
+    }
+
     /// The page lists every scenario, with what it proves.
     @Test func pageSaysWhatEachScenarioProves() throws {
         let page = try String(

@@ -3,14 +3,14 @@ import TestFiles
 import TestServer
 import Testing
 
-private func isThere(_ tool: String) -> Bool { FileManager.default.isExecutableFile(atPath: tool) }
+func isThere(_ tool: String) -> Bool { FileManager.default.isExecutableFile(atPath: tool) }
 
 /// The packages in other languages as their users find them: typed, and with examples that run.
 @Suite("Client packages", .timeLimit(.minutes(10))) struct PackageTests {
-    private static let clients = Repository.root.appendingPathComponent("Sources/Clients").path
-    private let place = TemporaryDirectory()
+    static let clients = Repository.root.appendingPathComponent("Sources/Clients").path
+    let place = TemporaryDirectory()
 
-    private var environment: [String: String] {
+    var environment: [String: String] {
         [
             "PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1",
             "HOME": place.path, "TMPDIR": place.path, "MYPYPATH": "\(Self.clients)/Python",
@@ -18,7 +18,7 @@ private func isThere(_ tool: String) -> Bool { FileManager.default.isExecutableF
         ]
     }
 
-    private func check(_ words: [String]) throws {
+    func check(_ words: [String]) throws {
         let outcome = try RunningProgram(words, environment: environment).wait(atMost: 120)
         #expect(outcome.status == 0, "\(outcome.output)\n\(outcome.errors)")
     }
@@ -73,7 +73,7 @@ private func isThere(_ tool: String) -> Bool { FileManager.default.isExecutableF
         try check(["/usr/bin/python3", suite.appendingPathComponent("mirror_cost.py").path])
     }
 
-    private func startDaemon() throws -> RunningProgram {
+    func startDaemon() throws -> RunningProgram {
         let daemon = try RunningProgram(
             "fluxbusd", ["--listen", "unix:\(place.path)/s", "--types", Repository.sampleTypes])
         let message = try #require(daemon.nextMessage())
@@ -81,7 +81,7 @@ private func isThere(_ tool: String) -> Bool { FileManager.default.isExecutableF
         return daemon
     }
 
-    private func counts(_ first: [String], _ second: [String]) throws {
+    func counts(_ first: [String], _ second: [String]) throws {
         let daemon = try startDaemon()
         defer { daemon.kill() }
         let one = try RunningProgram(first, environment: environment, hasInput: true)

@@ -12,8 +12,9 @@ struct ContributorCommandTests {
     static let contributing = ".github/CONTRIBUTING.md"
     static let python = "Sources/Clients/Python/README.md"
     static let javaScript = "Sources/Clients/JavaScript/README.md"
+    static let c = "Sources/Clients/C/README.md"
     static let flux = "Sources/Client/Flux/Flux.docc/Flux.md"
-    static let pages = [performance, writeAClient, contributing, python, javaScript, flux]
+    static let pages = [performance, writeAClient, contributing, python, javaScript, c, flux]
 
     private static let documents: [Document] =
         pages.compactMap { try? Document.page($0) }
@@ -44,7 +45,7 @@ struct ContributorCommandTests {
             mkdir -p .build Sources/Clients
             ln -s '\(Repository.programs.path)' .build/release && ln -s '\(Repository.programs.path)' .build/debug
             ln -s '\(root)/Tests' Tests && ln -s '\(root)/config' config
-            cp -r '\(root)/Sources/Clients/Python' '\(root)/Sources/Clients/JavaScript' Sources/Clients
+            cp -r '\(root)/Sources/Clients/Python' '\(root)/Sources/Clients/JavaScript' '\(root)/Sources/Clients/C' Sources/Clients
             """)
     }
 
@@ -61,7 +62,10 @@ struct ContributorCommandTests {
 
     /// What a command needs that a machine for tests may lack.
     private static func isRunnable(_ command: String) -> Bool {
-        let needs = ["pip ": "/usr/bin/pip", "npm ": "/usr/bin/npm", "Tests/": "/usr/bin/python3"]
+        let needs = [
+            "pip ": "/usr/bin/pip", "npm ": "/usr/bin/npm", "make ": "/usr/bin/make",
+            "Tests/": "/usr/bin/python3",
+        ]
         return needs.allSatisfy {
             !command.hasPrefix($0.key) || FileManager.default.isExecutableFile(atPath: $0.value)
         }
@@ -97,6 +101,18 @@ struct ContributorCommandTests {
         if command.hasPrefix("npm ") {
             try runExample(of: Self.javaScript, "js", in: bus, environment) {
                 "node --input-type=module - <<'EOF'\n\($0)\nEOF\n"
+            }
+        }
+        if command.hasPrefix("make ") {
+            // It never ends by itself: what it says first is what there is, and then what changes.
+            try runExample(of: Self.c, "c", in: bus, environment) {
+                """
+                cat > mirror.c <<'EOF'\n\($0)\nEOF
+                export PKG_CONFIG_PATH=root/usr/lib/pkgconfig PKG_CONFIG_SYSROOT_DIR=root LD_LIBRARY_PATH=root/usr/lib
+                cc mirror.c $(pkg-config --cflags --libs fluxbus) -o mirror && fluxbus create counter/kitchen && mkfifo said || exit 1
+                stdbuf -oL ./mirror > said & exec 3< said
+                read -r first <&3 && fluxbus dispatch counter/kitchen increment && read -r second <&3 && kill $! && echo "$second"
+                """
             }
         }
     }

@@ -8,7 +8,8 @@ extension PrintedCodeTests {
     private static let sources = Repository.root.appendingPathComponent("Sources/Clients/C").path
 
     private static let strict = [
-        "/usr/bin/cc", "-std=c11", "-D_POSIX_C_SOURCE=200809L", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-g",
+        "/usr/bin/cc", "-std=c11", "-D_POSIX_C_SOURCE=200809L", "-Wall", "-Wextra", "-Wpedantic", "-Werror",
+        "-g",
         "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined", "-I", sources,
     ]
 
@@ -19,9 +20,12 @@ extension PrintedCodeTests {
         try workshop.copy("use.c")
         try workshop.write(
             "article.c",
-            "#include \"thermostat.h\"\nvoid article(fluxbus *bus);\nvoid article(fluxbus *bus)\n{\n\(Self.example("c"))}\n")
+            "#include \"thermostat.h\"\nvoid article(fluxbus *bus);\nvoid article(fluxbus *bus)\n{\n\(Self.example("c"))}\n"
+        )
         try workshop.write("all.c", Workshop.files.map { "#include \"\($0).h\"\n" }.joined() + "int all;\n")
-        let made = try workshop.run(["/usr/bin/make", "-s", "-C", Self.sources, "TLS=no", "BUILD=\(workshop.path)/built"])
+        let made = try workshop.run([
+            "/usr/bin/make", "-s", "-C", Self.sources, "TLS=no", "BUILD=\(workshop.path)/built",
+        ])
         try #require(made.status == 0, "\(made.errors)")
         let compiled = try workshop.run(
             Self.strict + ["use.c", "article.c", "all.c", "built/libfluxbus.a", "-pthread", "-o", "use"])
