@@ -7,8 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void show(fluxbus_mirror *counters, const fluxbus_change *change, const fluxbus_error *error, void *context)
-{
+static void show(fluxbus_mirror *counters, const fluxbus_change *change, const fluxbus_error *error, void *context) {
     (void)context;
     if (error) fprintf(stderr, "%s\n", error->message);
     if (!change) return;
@@ -17,8 +16,7 @@ static void show(fluxbus_mirror *counters, const fluxbus_change *change, const f
     fflush(stdout);
 }
 
-int main(void)
-{
+int main(void) {
     fluxbus *bus = fluxbus_connect(NULL, NULL);
     fluxbus_pending created = {0};
     fluxbus_create(bus, "counter/example", NULL, fluxbus_json_format("{'ifMissing': true}"), fluxbus_keep, &created);

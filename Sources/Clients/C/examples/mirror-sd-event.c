@@ -8,8 +8,7 @@
 #include <systemd/sd-daemon.h>
 #include <systemd/sd-event.h>
 
-static void show(fluxbus_mirror *mirror, const fluxbus_change *change, const fluxbus_error *error, void *context)
-{
+static void show(fluxbus_mirror *mirror, const fluxbus_change *change, const fluxbus_error *error, void *context) {
     (void)mirror, (void)context;
     if (error) fprintf(stderr, "%s\n", error->message);
     if (!change) return;
@@ -20,8 +19,7 @@ static void show(fluxbus_mirror *mirror, const fluxbus_change *change, const flu
     free(dropped);
 }
 
-static void tell(fluxbus *bus, fluxbus_phase phase, const fluxbus_error *error, void *loop)
-{
+static void tell(fluxbus *bus, fluxbus_phase phase, const fluxbus_error *error, void *loop) {
     (void)bus;
     if (phase == FLUXBUS_LIVE) sd_notify(0, "READY=1\nSTATUS=Connected.");
     if (phase == FLUXBUS_LOST) sd_notifyf(0, "STATUS=%s", error->message);
@@ -29,23 +27,20 @@ static void tell(fluxbus *bus, fluxbus_phase phase, const fluxbus_error *error, 
     if (phase == FLUXBUS_CLOSED) sd_event_exit(loop, error ? 1 : 0);
 }
 
-static int process(sd_event_source *source, int descriptor, uint32_t events, void *bus)
-{
+static int process(sd_event_source *source, int descriptor, uint32_t events, void *bus) {
     (void)source, (void)descriptor, (void)events;
     fluxbus_process(bus);
     return 0;
 }
 
-static int stop(sd_event_source *source, const struct signalfd_siginfo *info, void *bus)
-{
+static int stop(sd_event_source *source, const struct signalfd_siginfo *info, void *bus) {
     (void)source, (void)info;
     sd_notify(0, "STOPPING=1");
     fluxbus_leave(bus, 2);
     return 0;
 }
 
-int main(int count, char **words)
-{
+int main(int count, char **words) {
     sd_event *loop;
     sigset_t signals;
     sigemptyset(&signals);

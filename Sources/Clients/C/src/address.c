@@ -13,13 +13,11 @@
 
 static const char separators[] = ", \t\r\n";
 
-static char *malformed(const char *text)
-{
+static char *malformed(const char *text) {
     return sentence("`%s` is not an address of a bus: write unix:/path/to/socket, tcp:HOST:PORT or tls:HOST:PORT.", text);
 }
 
-static char *read_host(address *address, char *rest)
-{
+static char *read_host(address *address, char *rest) {
     char *colon = strrchr(rest, ':'), *end = NULL;
     long port = colon && colon[1] >= '0' && colon[1] <= '9' ? strtol(colon + 1, &end, 10) : 0;
     if (port < 1 || port > 65535 || *end) return malformed(address->text);
@@ -37,8 +35,7 @@ static char *read_host(address *address, char *rest)
     return NULL;
 }
 
-static char *read_address(address *address, const char *text)
-{
+static char *read_address(address *address, const char *text) {
     char copy[LONGEST_ADDRESS];
     address->text = copy_text(text);
     if (strlen(text) >= sizeof copy) return malformed(text);
@@ -54,8 +51,7 @@ static char *read_address(address *address, const char *text)
     return read_host(address, copy + 4);
 }
 
-static char *usual(void)
-{
+static char *usual(void) {
     const char *named = getenv("FLUXBUS_ADDRESS"), *directory = getenv("XDG_RUNTIME_DIR");
     if (named && named[strspn(named, separators)]) return copy_text(named);
     char *own = sentence("unix:%s/fluxbus/bus.sock", directory ? directory : "");
@@ -66,8 +62,7 @@ static char *usual(void)
     return copy_text("unix:/run/fluxbus/bus.sock");
 }
 
-char *addresses_read(addresses *addresses, const char *given)
-{
+char *addresses_read(addresses *addresses, const char *given) {
     char *text = given ? copy_text(given) : usual(), *mistake = NULL, *state = NULL;
     for (char *word = strtok_r(text, separators, &state); word && !mistake; word = strtok_r(NULL, separators, &state)) {
         addresses->items = reallocate(addresses->items, addresses->count + 1, sizeof *addresses->items);
@@ -79,8 +74,7 @@ char *addresses_read(addresses *addresses, const char *given)
     return mistake;
 }
 
-void addresses_free(addresses *addresses)
-{
+void addresses_free(addresses *addresses) {
     for (size_t index = 0; index < addresses->count; index++) {
         free(addresses->items[index].text);
         free(addresses->items[index].host);
@@ -89,8 +83,7 @@ void addresses_free(addresses *addresses)
     *addresses = (struct addresses){0};
 }
 
-struct sockaddr_un unix_address(const address *address)
-{
+struct sockaddr_un unix_address(const address *address) {
     struct sockaddr_un place = {.sun_family = AF_UNIX};
     strcpy(place.sun_path, address->host);
     return place;
@@ -107,8 +100,7 @@ struct lookup {
     char *host, port[6];
 };
 
-void lookup_drop(lookup *lookup)
-{
+void lookup_drop(lookup *lookup) {
     if (atomic_fetch_sub(&lookup->owners, 1) != 1) return;
     if (lookup->found) freeaddrinfo(lookup->found);
     close(lookup->event);
@@ -116,8 +108,7 @@ void lookup_drop(lookup *lookup)
     free(lookup);
 }
 
-static void *look_up(void *context)
-{
+static void *look_up(void *context) {
     lookup *lookup = context;
     struct addrinfo wanted = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM, .ai_flags = AI_ADDRCONFIG};
     lookup->error = getaddrinfo(lookup->host, lookup->port, &wanted, &lookup->found);
@@ -127,8 +118,7 @@ static void *look_up(void *context)
     return NULL;
 }
 
-lookup *lookup_start(const address *address)
-{
+lookup *lookup_start(const address *address) {
     lookup *lookup = allocate(sizeof *lookup);
     memset(lookup, 0, sizeof *lookup);
     lookup->host = copy_text(address->host);
@@ -155,8 +145,7 @@ lookup *lookup_start(const address *address)
 
 int lookup_fd(const lookup *lookup) { return lookup->event; }
 
-bool lookup_done(lookup *lookup, struct addrinfo **found, int *error)
-{
+bool lookup_done(lookup *lookup, struct addrinfo **found, int *error) {
     if (!atomic_load(&lookup->is_done)) return false;
     *found = lookup->found;
     *error = lookup->error;

@@ -6,16 +6,14 @@
 
 #include <stdlib.h>
 
-static bool fault(fluxbus *bus, const char *what)
-{
+static bool fault(fluxbus *bus, const char *what) {
     if (!bus->fault) bus->fault = sentence("what came does not follow the protocol: %s", what);
     return false;
 }
 
 /* -- Greeting -- */
 
-static void greeted(fluxbus *bus, const fluxbus_json *reply, const fluxbus_error *error, void *context)
-{
+static void greeted(fluxbus *bus, const fluxbus_json *reply, const fluxbus_error *error, void *context) {
     (void)context;
     if (error) {
         failure_set(&bus->refusal, error->code, error->message, error->details);
@@ -40,8 +38,7 @@ static void greeted(fluxbus *bus, const fluxbus_json *reply, const fluxbus_error
     say(bus, FLUXBUS_LIVE, NULL);
 }
 
-void fluxbus_connected(fluxbus *bus, bool is_remote)
-{
+void fluxbus_connected(fluxbus *bus, bool is_remote) {
     if (bus->phase == FLUXBUS_CLOSED) return;
     enter(bus);
     bus->rest.length = bus->out.length = bus->out_start = 0;
@@ -57,8 +54,7 @@ void fluxbus_connected(fluxbus *bus, bool is_remote)
 
 /* -- Lines -- */
 
-static bool take_reply(fluxbus *bus, const fluxbus_json *reply)
-{
+static bool take_reply(fluxbus *bus, const fluxbus_json *reply) {
     request *request = bus->unanswered.first;
     bool is_ok = fluxbus_json_boolean(fluxbus_json_member(reply, "ok"));
     const fluxbus_json *id = fluxbus_json_member(reply, "id");
@@ -87,8 +83,7 @@ static bool take_reply(fluxbus *bus, const fluxbus_json *reply)
     return true;
 }
 
-static bool take_line(fluxbus *bus, const char *line, size_t length)
-{
+static bool take_line(fluxbus *bus, const char *line, size_t length) {
     if (length && line[length - 1] == '\r') length--;
     if (!length) return true;
     const char *mistake;
@@ -112,8 +107,7 @@ static bool take_line(fluxbus *bus, const char *line, size_t length)
     return follows && !bus->fault && !bus->refusal.code && bus->phase != FLUXBUS_CLOSED;
 }
 
-bool fluxbus_received(fluxbus *bus, const void *bytes, size_t length)
-{
+bool fluxbus_received(fluxbus *bus, const void *bytes, size_t length) {
     const char *at = bytes, *end = at + length;
     bool goes_on = bus->phase != FLUXBUS_CLOSED && !bus->fault;
     enter(bus);
@@ -139,14 +133,12 @@ bool fluxbus_received(fluxbus *bus, const void *bytes, size_t length)
 
 /* -- What is sent -- */
 
-const void *fluxbus_outgoing(fluxbus *bus, size_t *length)
-{
+const void *fluxbus_outgoing(fluxbus *bus, size_t *length) {
     *length = bus->out.length - bus->out_start;
     return *length ? bus->out.bytes + bus->out_start : NULL;
 }
 
-void fluxbus_sent(fluxbus *bus, size_t length)
-{
+void fluxbus_sent(fluxbus *bus, size_t length) {
     bus->out_start += length;
     if (bus->out_start >= bus->out.length) {
         bus->out_start = bus->out.length = 0;
@@ -159,8 +151,7 @@ void fluxbus_sent(fluxbus *bus, size_t length)
 
 /* -- Its end -- */
 
-void fluxbus_lost(fluxbus *bus, const char *why)
-{
+void fluxbus_lost(fluxbus *bus, const char *why) {
     if (bus->phase == FLUXBUS_CLOSED) return;
     enter(bus);
     const char *reason = bus->goodbye.code ? bus->goodbye.message : bus->fault ? bus->fault : why ? why : "the connection was lost";
@@ -170,23 +161,20 @@ void fluxbus_lost(fluxbus *bus, const char *why)
     bus->is_open = false;
     bus->rest.length = bus->out.length = bus->out_start = 0;
     cut_subscriptions(bus);
-    queue unanswered = bus->unanswered, again = {0};
-    bus->unanswered = (queue){0};
-    request *request;
-    while ((request = take(&unanswered))) {
+    /* What may be repeated comes before what waited meanwhile; whoever hears about the rest may do anything. */
+    queue again = {0}, gone = {0};
+    for (request *request; (request = take(&bus->unanswered));) {
         if (request->call.is_own || request->is_forgotten) free(request);
-        else if (request->call.repeats) put(&again, request);
-        else settle(bus, request, NULL, &outcome_unknown);
+        else put(request->call.repeats ? &again : &gone, request);
     }
-    /* They come before what waited meanwhile. */
-    while ((request = take(&bus->waiting))) put(&again, request);
+    for (request *request; (request = take(&bus->waiting));) put(&again, request);
     bus->waiting = again;
-    if (bus->waiting.first == NULL) bus->waiting = (queue){0};
+    for (request *request; (request = take(&gone));) settle(bus, request, NULL, &outcome_unknown);
     bool is_final = bus->goodbye.code && !strcmp(bus->goodbye.code, "protocol");
     if (bus->has_asked_to_leave) end_bus(bus, NULL);
     else if (is_final) end_bus(bus, &error);
     else if (bus->phase == FLUXBUS_LIVE) say(bus, FLUXBUS_LOST, &error);
-    else failure_set(&bus->error, error.code, error.message, error.details);
+    else if (bus->phase != FLUXBUS_CLOSED) failure_set(&bus->error, error.code, error.message, error.details);
     check_leaving(bus);
     free(message);
     leave(bus);

@@ -7,29 +7,25 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static _Noreturn void exhausted(void)
-{
+static _Noreturn void exhausted(void) {
     fputs("libfluxbus: memory is exhausted.\n", stderr);
     abort();
 }
 
-void *allocate(size_t size)
-{
+void *allocate(size_t size) {
     void *memory = malloc(size);
     if (!memory) exhausted();
     return memory;
 }
 
-void *reallocate(void *memory, size_t count, size_t size)
-{
+void *reallocate(void *memory, size_t count, size_t size) {
     if (count > SIZE_MAX / 2 / size) exhausted();
     memory = realloc(memory, count * size);
     if (!memory) exhausted();
     return memory;
 }
 
-char *copy_text(const char *text)
-{
+char *copy_text(const char *text) {
     if (!text) return NULL;
     size_t size = strlen(text) + 1;
     return memcpy(allocate(size), text, size);
@@ -39,8 +35,7 @@ char *copy_text(const char *text)
 
 static bool is_container(const fluxbus_json *value) { return value->kind >= FLUXBUS_ARRAY; }
 
-static fluxbus_json *make(fluxbus_kind kind, size_t count, size_t size)
-{
+static fluxbus_json *make(fluxbus_kind kind, size_t count, size_t size) {
     fluxbus_json *value = allocate(sizeof *value + size);
     atomic_init(&value->references, 1);
     value->kind = (uint8_t)kind;
@@ -50,8 +45,7 @@ static fluxbus_json *make(fluxbus_kind kind, size_t count, size_t size)
     return value;
 }
 
-fluxbus_json *json_string(const char *bytes, size_t length)
-{
+fluxbus_json *json_string(const char *bytes, size_t length) {
     fluxbus_json *value = make(FLUXBUS_STRING, length, length + 1);
     char *text = (char *)(value + 1);
     memcpy(text, bytes, length);
@@ -59,8 +53,7 @@ fluxbus_json *json_string(const char *bytes, size_t length)
     return value;
 }
 
-static fluxbus_json *container(fluxbus_kind kind, fluxbus_json *const *parts, size_t count, size_t width)
-{
+static fluxbus_json *container(fluxbus_kind kind, fluxbus_json *const *parts, size_t count, size_t width) {
     fluxbus_json *value = make(kind, count, count * width * sizeof *parts);
     if (count) memcpy(parts_of(value), parts, count * width * sizeof *parts);
     return value;
@@ -69,16 +62,14 @@ static fluxbus_json *container(fluxbus_kind kind, fluxbus_json *const *parts, si
 fluxbus_json *json_array(fluxbus_json *const *elements, size_t count) { return container(FLUXBUS_ARRAY, elements, count, 1); }
 fluxbus_json *json_object(fluxbus_json *const *parts, size_t count) { return container(FLUXBUS_OBJECT, parts, count, 2); }
 
-fluxbus_json *fluxbus_json_retain(const fluxbus_json *value)
-{
+fluxbus_json *fluxbus_json_retain(const fluxbus_json *value) {
     fluxbus_json *held = (fluxbus_json *)(uintptr_t)value;
     if (held && !held->is_static) atomic_fetch_add_explicit(&held->references, 1, memory_order_relaxed);
     return held;
 }
 
 /* Whether the last one has let it go. */
-static bool is_last(fluxbus_json *value)
-{
+static bool is_last(fluxbus_json *value) {
     if (!value || value->is_static) return false;
     if (atomic_fetch_sub_explicit(&value->references, 1, memory_order_acq_rel) != 1) return false;
     if (is_container(value)) return true;
@@ -86,8 +77,7 @@ static bool is_last(fluxbus_json *value)
     return false;
 }
 
-void fluxbus_json_release(fluxbus_json *value)
-{
+void fluxbus_json_release(fluxbus_json *value) {
     if (!is_last(value)) return;
     value->next = NULL;
     while (value) {
@@ -107,8 +97,7 @@ fluxbus_kind fluxbus_json_kind(const fluxbus_json *value) { return value ? (flux
 
 bool fluxbus_json_boolean(const fluxbus_json *value) { return value && value->kind == FLUXBUS_BOOLEAN && value->integer; }
 
-int64_t fluxbus_json_integer(const fluxbus_json *value)
-{
+int64_t fluxbus_json_integer(const fluxbus_json *value) {
     if (!value) return 0;
     if (value->kind == FLUXBUS_INTEGER) return value->integer;
     if (value->kind != FLUXBUS_NUMBER) return 0;
@@ -116,46 +105,39 @@ int64_t fluxbus_json_integer(const fluxbus_json *value)
     return value->number < -9223372036854775808.0 ? INT64_MIN : (int64_t)value->number;
 }
 
-double fluxbus_json_number(const fluxbus_json *value)
-{
+double fluxbus_json_number(const fluxbus_json *value) {
     if (!value) return 0;
     if (value->kind == FLUXBUS_INTEGER) return (double)value->integer;
     return value->kind == FLUXBUS_NUMBER ? value->number : 0;
 }
 
-const char *fluxbus_json_string(const fluxbus_json *value)
-{
+const char *fluxbus_json_string(const fluxbus_json *value) {
     return value && value->kind == FLUXBUS_STRING ? text_of(value) : NULL;
 }
 
 size_t fluxbus_json_count(const fluxbus_json *value) { return value ? value->count : 0; }
 
-const fluxbus_json *fluxbus_json_at(const fluxbus_json *value, size_t index)
-{
+const fluxbus_json *fluxbus_json_at(const fluxbus_json *value, size_t index) {
     if (!value || !is_container(value) || index >= value->count) return NULL;
     return is_object(value) ? value_at(value, index) : parts_of(value)[index];
 }
 
-const char *fluxbus_json_name(const fluxbus_json *object, size_t index)
-{
+const char *fluxbus_json_name(const fluxbus_json *object, size_t index) {
     return is_object(object) && index < object->count ? text_of(name_at(object, index)) : NULL;
 }
 
-static int compare_bytes(const char *one, size_t length, const char *other, size_t other_length)
-{
+static int compare_bytes(const char *one, size_t length, const char *other, size_t other_length) {
     size_t shared = length < other_length ? length : other_length;
     int order = shared ? (unsigned char)*one - (unsigned char)*other : 0;
     if (!order) order = memcmp(one, other, shared);
     return order ? order : (length > other_length) - (length < other_length);
 }
 
-int compare_names(const fluxbus_json *one, const fluxbus_json *other)
-{
+int compare_names(const fluxbus_json *one, const fluxbus_json *other) {
     return one == other ? 0 : compare_bytes(text_of(one), one->count, text_of(other), other->count);
 }
 
-const fluxbus_json *fluxbus_json_member(const fluxbus_json *object, const char *name)
-{
+const fluxbus_json *fluxbus_json_member(const fluxbus_json *object, const char *name) {
     if (!is_object(object)) return NULL;
     size_t length = strlen(name), low = 0, high = object->count;
     while (low < high) {
@@ -169,8 +151,7 @@ const fluxbus_json *fluxbus_json_member(const fluxbus_json *object, const char *
     return NULL;
 }
 
-void push(values *to, fluxbus_json *value)
-{
+void push(values *to, fluxbus_json *value) {
     if (to->count == to->room) {
         fluxbus_json **before = to->items;
         to->room = to->room ? 2 * to->room : 64;
@@ -181,23 +162,20 @@ void push(values *to, fluxbus_json *value)
     to->items[to->count++] = value;
 }
 
-bool fluxbus_json_is(const fluxbus_json *value, fluxbus_kind kind, bool may_be_absent, bool may_be_null)
-{
+bool fluxbus_json_is(const fluxbus_json *value, fluxbus_kind kind, bool may_be_absent, bool may_be_null) {
     if (!value) return may_be_absent;
     if (value->kind == FLUXBUS_NULL) return may_be_null || kind == FLUXBUS_NULL;
     return value->kind == kind || (kind == FLUXBUS_NUMBER && value->kind == FLUXBUS_INTEGER);
 }
 
 /* Takes both, and gives what is no value. */
-static fluxbus_json *neither(fluxbus_json *one, fluxbus_json *other)
-{
+static fluxbus_json *neither(fluxbus_json *one, fluxbus_json *other) {
     fluxbus_json_release(one);
     fluxbus_json_release(other);
     return fluxbus_json_parse("", 0);
 }
 
-fluxbus_json *fluxbus_json_with(fluxbus_json *object, const char *name, fluxbus_json *value)
-{
+fluxbus_json *fluxbus_json_with(fluxbus_json *object, const char *name, fluxbus_json *value) {
     if (!value) return object;
     bool is_valid = is_object(object) && value->kind != FLUXBUS_INVALID && is_utf8(name, strlen(name));
     if (!is_valid) return neither(object, value);
@@ -221,8 +199,7 @@ fluxbus_json *fluxbus_json_with(fluxbus_json *object, const char *name, fluxbus_
     return larger;
 }
 
-fluxbus_json *fluxbus_json_append(fluxbus_json *array, fluxbus_json *value)
-{
+fluxbus_json *fluxbus_json_append(fluxbus_json *array, fluxbus_json *value) {
     bool is_valid = array && array->kind == FLUXBUS_ARRAY && value && value->kind != FLUXBUS_INVALID;
     if (!is_valid) return neither(array, value);
     fluxbus_json *larger = container(FLUXBUS_ARRAY, parts_of(array), array->count, 1);
@@ -242,8 +219,7 @@ typedef struct merging {
 } merging;
 
 /* Takes the next member of either. True if it is an object to be merged, with what is there in `inner`. */
-static bool merge_member(merging *at, values *out, merging *inner)
-{
+static bool merge_member(merging *at, values *out, merging *inner) {
     size_t of_state = at->state ? at->state->count : 0;
     int order = at->in_state == of_state         ? 1
               : at->in_patch == at->patch->count ? -1
@@ -265,8 +241,7 @@ static bool merge_member(merging *at, values *out, merging *inner)
     return false;
 }
 
-fluxbus_json *fluxbus_json_merge(const fluxbus_json *state, const fluxbus_json *patch)
-{
+fluxbus_json *fluxbus_json_merge(const fluxbus_json *state, const fluxbus_json *patch) {
     if (!is_object(patch)) return fluxbus_json_retain(patch);
     merging first = {.state = is_object(state) ? state : NULL, .patch = patch}, *stack = NULL;
     values out = {0};
@@ -298,8 +273,7 @@ fluxbus_json *fluxbus_json_merge(const fluxbus_json *state, const fluxbus_json *
 
 /* -- Text -- */
 
-void make_room(buffer *to, size_t length)
-{
+void make_room(buffer *to, size_t length) {
     if (to->room - to->length >= length) return;
     size_t needed = to->length + length;
     to->room = needed > 2 * to->room ? needed : 2 * to->room;
@@ -307,8 +281,7 @@ void make_room(buffer *to, size_t length)
     to->bytes = reallocate(to->bytes, to->room, 1);
 }
 
-void append_integer(buffer *to, int64_t integer)
-{
+void append_integer(buffer *to, int64_t integer) {
     char digits[20];
     size_t at = sizeof digits;
     uint64_t rest = integer < 0 ? 0 - (uint64_t)integer : (uint64_t)integer;
@@ -319,8 +292,7 @@ void append_integer(buffer *to, int64_t integer)
 }
 
 /* The fewest digits that give the same number again; with a fraction or an exponent, as it is no integer. */
-void append_number(buffer *to, double number)
-{
+void append_number(buffer *to, double number) {
     char text[40], *end = text;
     for (int digits = 15; digits <= 17; digits++) {
         snprintf(text, sizeof text, "%.*g", digits, number);
@@ -340,8 +312,7 @@ void append_number(buffer *to, double number)
     free(plain.bytes);
 }
 
-void append_quoted(buffer *to, const char *bytes, size_t length)
-{
+void append_quoted(buffer *to, const char *bytes, size_t length) {
     static const char hexadecimal[] = "0123456789abcdef";
     make_room(to, length + 2);
     append(to, "\"", 1);
@@ -361,8 +332,21 @@ void append_quoted(buffer *to, const char *bytes, size_t length)
     append(to, "\"", 1);
 }
 
-static void append_scalar(buffer *to, const fluxbus_json *value)
-{
+void print(buffer *to, const char *template, ...) {
+    va_list arguments;
+    va_start(arguments, template);
+    for (const char *next; (next = strchr(template, '%')); template = next + 2) {
+        append(to, template, (size_t)(next - template));
+        const char *text = next[1] == 'd' ? NULL : va_arg(arguments, const char *);
+        if (next[1] == 'd') append_integer(to, va_arg(arguments, int64_t));
+        else if (next[1] == 's') append_text(to, text);
+        else append_quoted(to, text, strlen(text));
+    }
+    append_text(to, template);
+    va_end(arguments);
+}
+
+static void append_scalar(buffer *to, const fluxbus_json *value) {
     switch (value->kind) {
     case FLUXBUS_NULL: append(to, "null", 4); break;
     case FLUXBUS_BOOLEAN: append_text(to, value->integer ? "true" : "false"); break;
@@ -372,8 +356,7 @@ static void append_scalar(buffer *to, const fluxbus_json *value)
     }
 }
 
-bool append_json(buffer *to, const fluxbus_json *value)
-{
+bool append_json(buffer *to, const fluxbus_json *value) {
     struct {
         const fluxbus_json *value;
         size_t index;
@@ -404,8 +387,7 @@ bool append_json(buffer *to, const fluxbus_json *value)
     }
 }
 
-char *fluxbus_json_text(const fluxbus_json *value)
-{
+char *fluxbus_json_text(const fluxbus_json *value) {
     buffer text = {0};
     if (!append_json(&text, value)) {
         free(text.bytes);

@@ -49,6 +49,8 @@ static inline void append(buffer *to, const void *bytes, size_t length)
 static inline void append_text(buffer *to, const char *text) { append(to, text, strlen(text)); }
 
 void append_number(buffer *to, double number);
+/* Appends a template in which `%s` stands for text, `%q` for a string of JSON, and `%d` for an `int64_t`. */
+void print(buffer *to, const char *template, ...);
 /* False of an invalid value, or one that is nested too deeply. */
 bool append_json(buffer *to, const fluxbus_json *value);
 

@@ -9,7 +9,6 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/random.h>
@@ -49,8 +48,7 @@ struct loop {
 
 static void begin_attempt(struct loop *loop);
 
-static int64_t clock_now(void)
-{
+static int64_t clock_now(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
@@ -60,16 +58,14 @@ static const address *current(const struct loop *loop) { return &loop->addresses
 
 /* -- The timer -- */
 
-static void arm(struct loop *loop, int64_t when)
-{
+static void arm(struct loop *loop, int64_t when) {
     if (when < 0 || (loop->armed > loop->bus->now && loop->armed <= when)) return;
     loop->armed = when;
     struct itimerspec at = {.it_value = {.tv_sec = (time_t)(when / 1000), .tv_nsec = (long)(when % 1000) * 1000000 + 1}};
     timerfd_settime(loop->timer, TFD_TIMER_ABSTIME, &at, NULL);
 }
 
-static void schedule(struct loop *loop)
-{
+static void schedule(struct loop *loop) {
     fluxbus *bus = loop->bus;
     arm(loop, fluxbus_tick(bus, clock_now()));
     if (loop->stage == STOPPED) return;
@@ -80,19 +76,21 @@ static void schedule(struct loop *loop)
 
 /* -- The socket -- */
 
-static void watch(struct loop *loop, uint32_t events)
-{
+static void watch(struct loop *loop, uint32_t events) {
     if (loop->socket < 0 || events == loop->interest) return;
     struct epoll_event event = {.events = events, .data.fd = loop->socket};
     epoll_ctl(loop->epoll, loop->interest ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, loop->socket, &event);
     loop->interest = events;
 }
 
-static void disconnect(struct loop *loop)
-{
+static void close_socket(struct loop *loop) {
     if (loop->socket >= 0) close(loop->socket);
     loop->socket = -1;
     loop->interest = 0;
+}
+
+static void disconnect(struct loop *loop) {
+    close_socket(loop);
     tls_free(loop->tls);
     loop->tls = NULL;
     if (loop->candidates) freeaddrinfo(loop->candidates);
@@ -104,17 +102,11 @@ static void disconnect(struct loop *loop)
     }
 }
 
-static bool may_pass(const char *code)
-{
-    const char *passing[] = {"unreachable", "untrusted", "timed_out", "limit", "unavailable", "closed"};
-    for (size_t index = 0; index < sizeof passing / sizeof *passing; index++) {
-        if (!strcmp(code, passing[index])) return true;
-    }
-    return false;
+static bool may_pass(const char *code) {
+    return is_one_of(code, "unreachable untrusted timed_out limit unavailable closed");
 }
 
-static void rest(struct loop *loop)
-{
+static void rest(struct loop *loop) {
     uint32_t random = 0;
     if (getrandom(&random, sizeof random, GRND_NONBLOCK) < 0) random = (uint32_t)loop->bus->now * 2654435761u;
     int64_t longest = loop->back_off[0];
@@ -127,8 +119,7 @@ static void rest(struct loop *loop)
 }
 
 /* The connection, or the attempt to make one, has failed. Takes the message. */
-static void failed(struct loop *loop, const char *code, char *message)
-{
+static void failed(struct loop *loop, const char *code, char *message) {
     fluxbus *bus = loop->bus;
     bool was_talking = loop->stage == TALKING, was_open = bus->is_open;
     disconnect(loop);
@@ -157,25 +148,21 @@ static void failed(struct loop *loop, const char *code, char *message)
     rest(loop);
 }
 
-static void unreachable(struct loop *loop, const char *why)
-{
+static void unreachable(struct loop *loop, const char *why) {
     failed(loop, "unreachable", sentence("Nothing answers at %s: %s.", current(loop)->text, why ? why : "what came does not follow the protocol"));
 }
 
-static void cut(struct loop *loop, const char *why)
-{
+static void cut(struct loop *loop, const char *why) {
     if (loop->stage == TALKING) failed(loop, "closed", copy_text(why));
     else unreachable(loop, why);
 }
 
-static void talk(struct loop *loop)
-{
+static void talk(struct loop *loop) {
     loop->stage = TALKING;
     fluxbus_connected(loop->bus, !current(loop)->is_unix);
 }
 
-static void secure(struct loop *loop)
-{
+static void secure(struct loop *loop) {
     char *message = NULL;
     bool is_untrusted = false;
     int result = tls_handshake(loop->tls, &message, &is_untrusted);
@@ -186,32 +173,19 @@ static void secure(struct loop *loop)
     free(message);
 }
 
-static void opened(struct loop *loop)
-{
-    if (current(loop)->is_unix) {
-        talk(loop);
-        return;
-    }
+static void opened(struct loop *loop) {
     int yes = 1;
-    setsockopt(loop->socket, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
-    if (!current(loop)->is_tls) {
-        talk(loop);
-        return;
-    }
     char *message = NULL;
+    if (!current(loop)->is_unix) setsockopt(loop->socket, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
     loop->stage = SECURING;
-    loop->tls = tls_start(&loop->files, current(loop)->host, &message);
-    if (loop->tls) {
-        secure(loop);
-        return;
-    }
-    failed(loop, "invalid_options", sentence("There can be no connection to %s: %s.", current(loop)->text, message));
+    if (!current(loop)->is_tls) talk(loop);
+    else if ((loop->tls = tls_start(&loop->files, current(loop)->host, &message))) secure(loop);
+    else failed(loop, "invalid_options", sentence("There can be no connection to %s: %s.", current(loop)->text, message));
     free(message);
 }
 
 /* False and errno if nothing can come of it. */
-static bool open_socket(struct loop *loop, const struct sockaddr *place, socklen_t size)
-{
+static bool open_socket(struct loop *loop, const struct sockaddr *place, socklen_t size) {
     loop->socket = socket(place->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (loop->socket < 0) return false;
     if (connect(loop->socket, place, size) == 0) {
@@ -225,15 +199,13 @@ static bool open_socket(struct loop *loop, const struct sockaddr *place, socklen
         return true;
     }
     int failure = errno;
-    close(loop->socket);
-    loop->socket = -1;
+    close_socket(loop);
     errno = failure;
     return false;
 }
 
 /* Tries the places of a host, one after the other. */
-static void try_candidates(struct loop *loop)
-{
+static void try_candidates(struct loop *loop) {
     while (loop->candidate) {
         struct addrinfo *candidate = loop->candidate;
         loop->candidate = candidate->ai_next;
@@ -242,8 +214,7 @@ static void try_candidates(struct loop *loop)
     unreachable(loop, strerror(errno));
 }
 
-static void finish_connecting(struct loop *loop)
-{
+static void finish_connecting(struct loop *loop) {
     struct pollfd ready = {.fd = loop->socket, .events = POLLOUT};
     if (poll(&ready, 1, 0) != 1) return;
     int failure = 0;
@@ -254,15 +225,12 @@ static void finish_connecting(struct loop *loop)
         opened(loop);
         return;
     }
-    close(loop->socket);
-    loop->socket = -1;
-    loop->interest = 0;
+    close_socket(loop);
     errno = failure;
     try_candidates(loop);
 }
 
-static void begin_attempt(struct loop *loop)
-{
+static void begin_attempt(struct loop *loop) {
     const address *address = current(loop);
     loop->attempt_until = clock_now() + loop->connect_timeout / (int64_t)loop->addresses.count;
     if (address->is_unix) {
@@ -276,34 +244,25 @@ static void begin_attempt(struct loop *loop)
         try_candidates(loop);
         return;
     }
-    loop->lookup = lookup_start(address);
-    if (!loop->lookup) {
-        unreachable(loop, strerror(errno));
-        return;
-    }
     struct epoll_event event = {.events = EPOLLIN};
-    epoll_ctl(loop->epoll, EPOLL_CTL_ADD, lookup_fd(loop->lookup), &event);
     loop->stage = LOOKING_UP;
+    if (!(loop->lookup = lookup_start(address))) unreachable(loop, strerror(errno));
+    else epoll_ctl(loop->epoll, EPOLL_CTL_ADD, lookup_fd(loop->lookup), &event);
 }
 
-static void finish_lookup(struct loop *loop)
-{
+static void finish_lookup(struct loop *loop) {
     struct addrinfo *found = NULL;
     int error = 0;
     if (!lookup_done(loop->lookup, &found, &error)) return;
     disconnect(loop);
-    if (error) {
-        unreachable(loop, gai_strerror(error));
-        return;
-    }
     loop->candidates = loop->candidate = found;
-    try_candidates(loop);
+    if (error) unreachable(loop, gai_strerror(error));
+    else try_candidates(loop);
 }
 
 /* -- Bytes -- */
 
-static void hear(struct loop *loop, size_t length)
-{
+static void hear(struct loop *loop, size_t length) {
     if (!loop->tls) {
         if (!fluxbus_received(loop->bus, loop->input, length)) cut(loop, NULL);
         return;
@@ -318,8 +277,7 @@ static void hear(struct loop *loop, size_t length)
     }
 }
 
-static void read_socket(struct loop *loop)
-{
+static void read_socket(struct loop *loop) {
     /* So often at most, before the program has its turn again. */
     for (int turn = 0; turn < 16 && (loop->stage == TALKING || loop->stage == SECURING); turn++) {
         ssize_t length = recv(loop->socket, loop->input, CHUNK, 0);
@@ -337,8 +295,7 @@ static void read_socket(struct loop *loop)
 }
 
 /* What goes over the socket next. */
-static const void *outgoing(struct loop *loop, size_t *length)
-{
+static const void *outgoing(struct loop *loop, size_t *length) {
     if (!loop->tls) return fluxbus_outgoing(loop->bus, length);
     const void *secured = tls_outgoing(loop->tls, length);
     if (*length || loop->stage != TALKING) return secured;
@@ -348,8 +305,7 @@ static const void *outgoing(struct loop *loop, size_t *length)
     return tls_outgoing(loop->tls, length);
 }
 
-static void flush(struct loop *loop)
-{
+static void flush(struct loop *loop) {
     size_t length = 0;
     while (loop->stage == TALKING || loop->stage == SECURING) {
         const void *bytes = outgoing(loop, &length);
@@ -373,8 +329,7 @@ static void flush(struct loop *loop)
 }
 
 /* Asks a bus that is silent whether it is there, and gives up a connection that stays silent. */
-static void beat(struct loop *loop)
-{
+static void beat(struct loop *loop) {
     if (!loop->bus->is_open || loop->bus->now < loop->pulse_at) return;
     loop->silence = loop->has_heard ? 0 : loop->silence + 1;
     loop->has_heard = false;
@@ -383,8 +338,7 @@ static void beat(struct loop *loop)
     if (loop->silence >= 2) cut(loop, "the bus has said nothing for a long time");
 }
 
-static void step(struct loop *loop)
-{
+static void step(struct loop *loop) {
     fluxbus *bus = loop->bus;
     switch (loop->stage) {
     case STARTING:
@@ -410,8 +364,7 @@ static void step(struct loop *loop)
     }
 }
 
-bool fluxbus_process(fluxbus *bus)
-{
+bool fluxbus_process(fluxbus *bus) {
     struct loop *loop = bus->loop;
     if (!loop) return false;
     enter(bus);
@@ -420,9 +373,7 @@ bool fluxbus_process(fluxbus *bus)
     fluxbus_tick(bus, clock_now());
     if (loop->armed && bus->now >= loop->armed && loop->stage != STOPPED) {
         uint64_t count;
-        ssize_t ignored = read(loop->timer, &count, sizeof count);
-        (void)ignored;
-        loop->armed = 0;
+        if (read(loop->timer, &count, sizeof count) != 0) loop->armed = 0;
     }
     step(loop);
     if (bus->is_open && !was_open) {
@@ -441,14 +392,12 @@ bool fluxbus_process(fluxbus *bus)
     return goes_on;
 }
 
-void loop_outgoing(struct loop *loop)
-{
+void loop_outgoing(struct loop *loop) {
     if (!loop->is_attached || loop->is_processing) return;
     if (loop->stage == TALKING) watch(loop, EPOLLIN | EPOLLOUT);
 }
 
-void loop_stop(struct loop *loop)
-{
+void loop_stop(struct loop *loop) {
     disconnect(loop);
     loop->stage = STOPPED;
     /* The descriptor stays ready, so that whoever watches it is told. */
@@ -456,8 +405,7 @@ void loop_stop(struct loop *loop)
     timerfd_settime(loop->timer, 0, &at, NULL);
 }
 
-void loop_free(struct loop *loop)
-{
+void loop_free(struct loop *loop) {
     disconnect(loop);
     close(loop->epoll);
     close(loop->timer);
@@ -469,20 +417,12 @@ void loop_free(struct loop *loop)
 
 /* -- For the program -- */
 
-static char *option_or(const char *given, const char *variable)
-{
+static char *option_or(const char *given, const char *variable) {
     const char *value = given ? given : variable ? getenv(variable) : NULL;
     return value && *value ? copy_text(value) : NULL;
 }
 
-static int64_t duration(double seconds, double fallback)
-{
-    double chosen = seconds > 0 ? seconds : fallback;
-    return chosen > 1e9 ? (int64_t)1e12 : (int64_t)(chosen * 1000 + 0.999);
-}
-
-fluxbus *fluxbus_connect(const char *address, const fluxbus_options *given)
-{
+fluxbus *fluxbus_connect(const char *address, const fluxbus_options *given) {
     fluxbus_options options = given ? *given : (fluxbus_options){0};
     fluxbus *bus = fluxbus_new(&options);
     struct loop *loop = allocate(sizeof *loop);
@@ -498,33 +438,27 @@ fluxbus *fluxbus_connect(const char *address, const fluxbus_options *given)
     loop->files.ca = option_or(options.ca, "FLUXBUS_CA");
     loop->files.cert = option_or(options.cert, is_given ? NULL : "FLUXBUS_CERTIFICATE");
     loop->files.key = option_or(options.key, is_given ? NULL : "FLUXBUS_KEY");
-    loop->connect_timeout = duration(options.connect_timeout, 5);
-    loop->keep_alive = duration(options.keep_alive, 30);
-    loop->back_off[0] = duration(options.back_off[0], 0.05);
-    loop->back_off[1] = duration(options.back_off[1], 10);
+    loop->connect_timeout = milliseconds(options.connect_timeout, 5);
+    loop->keep_alive = milliseconds(options.keep_alive, 30);
+    loop->back_off[0] = milliseconds(options.back_off[0], 0.05);
+    loop->back_off[1] = milliseconds(options.back_off[1], 10);
     bus->loop = loop;
     bus->clock = clock_now;
-    loop->patience_until = time_of(bus) + (options.patience > 0 ? duration(options.patience, 0) : 0);
+    loop->patience_until = time_of(bus) + (options.patience > 0 ? milliseconds(options.patience, 0) : 0);
     arm(loop, bus->now);
     return bus;
 }
 
-int fluxbus_get_fd(fluxbus *bus)
-{
+int fluxbus_get_fd(fluxbus *bus) {
     if (!bus->loop) return -1;
     bus->loop->is_attached = true;
     loop_outgoing(bus->loop);
     return bus->loop->epoll;
 }
 
-int fluxbus_get_events(const fluxbus *bus)
-{
-    (void)bus;
-    return POLLIN;
-}
+int fluxbus_get_events(const fluxbus *bus) { return (void)bus, POLLIN; }
 
-bool fluxbus_wait(fluxbus *bus, double seconds)
-{
+bool fluxbus_wait(fluxbus *bus, double seconds) {
     struct loop *loop = bus->loop;
     if (!loop) return false;
     enter(bus);
@@ -539,26 +473,20 @@ bool fluxbus_wait(fluxbus *bus, double seconds)
     return fluxbus_process(bus);
 }
 
-void fluxbus_run(fluxbus *bus)
-{
-    while (fluxbus_wait(bus, -1)) continue;
-}
+void fluxbus_run(fluxbus *bus) { while (fluxbus_wait(bus, -1)) continue; }
 
-void fluxbus_reconnect(fluxbus *bus)
-{
+void fluxbus_reconnect(fluxbus *bus) {
     if (!bus->loop || bus->loop->stage != RESTING) return;
     bus->loop->retry_at = time_of(bus);
     arm(bus->loop, bus->now);
 }
 
-void fluxbus_close(fluxbus *bus, double timeout)
-{
+void fluxbus_close(fluxbus *bus, double timeout) {
     fluxbus_leave(bus, timeout);
     fluxbus_run(bus);
 }
 
-void fluxbus_keep(fluxbus *bus, const fluxbus_json *reply, const fluxbus_error *error, void *context)
-{
+void fluxbus_keep(fluxbus *bus, const fluxbus_json *reply, const fluxbus_error *error, void *context) {
     (void)bus;
     fluxbus_pending *pending = context;
     fluxbus_pending_clear(pending);
@@ -570,14 +498,12 @@ void fluxbus_keep(fluxbus *bus, const fluxbus_json *reply, const fluxbus_error *
     pending->details = fluxbus_json_retain(error->details);
 }
 
-bool fluxbus_await(fluxbus *bus, fluxbus_pending *pending)
-{
+bool fluxbus_await(fluxbus *bus, fluxbus_pending *pending) {
     while (!pending->is_done && fluxbus_wait(bus, -1)) continue;
     return pending->reply;
 }
 
-void fluxbus_pending_clear(fluxbus_pending *pending)
-{
+void fluxbus_pending_clear(fluxbus_pending *pending) {
     fluxbus_json_release(pending->reply);
     fluxbus_json_release(pending->details);
     free(pending->code);

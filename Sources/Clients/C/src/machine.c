@@ -21,8 +21,7 @@ int64_t time_of(fluxbus *bus) { return bus->clock ? bus->now = bus->clock() : bu
 
 /* -- Errors -- */
 
-char *sentence(const char *format, ...)
-{
+char *sentence(const char *format, ...) {
     va_list arguments;
     char *text = NULL;
     va_start(arguments, format);
@@ -31,16 +30,14 @@ char *sentence(const char *format, ...)
     return length < 0 ? copy_text("Memory is exhausted.") : text;
 }
 
-void failure_clear(failure *failure)
-{
+void failure_clear(failure *failure) {
     free((char *)(uintptr_t)failure->code);
     free((char *)(uintptr_t)failure->message);
     fluxbus_json_release((fluxbus_json *)(uintptr_t)failure->details);
     *failure = (fluxbus_error){0};
 }
 
-void failure_set(failure *failure, const char *code, const char *message, const fluxbus_json *details)
-{
+void failure_set(failure *failure, const char *code, const char *message, const fluxbus_json *details) {
     fluxbus_error made = {copy_text(code), copy_text(message), fluxbus_json_retain(details)};
     failure_clear(failure);
     *failure = made;
@@ -56,15 +53,13 @@ void enter(fluxbus *bus) { bus->depth++; }
 
 static void destroy(fluxbus *bus);
 
-void leave(fluxbus *bus)
-{
+void leave(fluxbus *bus) {
     if (--bus->depth) return;
     if (bus->is_freed) destroy(bus);
     else if (bus->has_closed) sweep_subscriptions(bus, false);
 }
 
-void say(fluxbus *bus, fluxbus_phase phase, const fluxbus_error *error)
-{
+void say(fluxbus *bus, fluxbus_phase phase, const fluxbus_error *error) {
     bus->phase = phase;
     if (error && error != &bus->error) failure_set(&bus->error, error->code, error->message, error->details);
     if (!error) failure_clear(&bus->error);
@@ -73,8 +68,7 @@ void say(fluxbus *bus, fluxbus_phase phase, const fluxbus_error *error)
 
 /* -- Queues -- */
 
-void put(queue *queue, request *request)
-{
+void put(queue *queue, request *request) {
     request->next = NULL;
     if (!queue->first) queue->last = &queue->first;
     *queue->last = request;
@@ -82,18 +76,13 @@ void put(queue *queue, request *request)
     queue->count++;
 }
 
-request *take(queue *queue)
-{
+request *take(queue *queue) {
     request *first = queue->first;
-    if (first) {
-        queue->first = first->next;
-        queue->count--;
-    }
+    if (first) queue->first = first->next, queue->count--;
     return first;
 }
 
-void settle(fluxbus *bus, request *request, const fluxbus_json *reply, const fluxbus_error *error)
-{
+void settle(fluxbus *bus, request *request, const fluxbus_json *reply, const fluxbus_error *error) {
     if (request->call.done && !request->is_forgotten) {
         if (request->call.gives_state && reply) reply = fluxbus_json_at(fluxbus_json_member(reply, "states"), 0);
         request->call.done(bus, reply, error, request->call.context);
@@ -101,18 +90,11 @@ void settle(fluxbus *bus, request *request, const fluxbus_json *reply, const flu
     free(request);
 }
 
-static void write_out(fluxbus *bus, request *request)
-{
+static void write_out(fluxbus *bus, request *request) {
     if (!request->written++) {
         /* There is room for it. */
         buffer seen = {request->line + request->length, 0, SEEN};
-        if (request->call.is_keyed) {
-            append_text(&seen, ",\"after\":");
-            append_integer(&seen, bus->revision);
-            append_text(&seen, ",\"epoch\":\"");
-            append_text(&seen, bus->epoch);
-            append_text(&seen, "\"");
-        }
+        if (request->call.is_keyed) print(&seen, ",\"after\":%d,\"epoch\":\"%s\"", bus->revision, bus->epoch);
         append_text(&seen, "}\n");
         request->length += seen.length;
     }
@@ -121,8 +103,7 @@ static void write_out(fluxbus *bus, request *request)
     if (bus->loop) loop_outgoing(bus->loop);
 }
 
-void write_waiting(fluxbus *bus)
-{
+void write_waiting(fluxbus *bus) {
     while (bus->is_open && bus->waiting.first && bus->unanswered.count < WINDOW) {
         request *request = take(&bus->waiting);
         if (request->is_forgotten) settle(bus, request, NULL, &closed);
@@ -132,18 +113,14 @@ void write_waiting(fluxbus *bus)
 
 /* -- Requests -- */
 
-/* Whether the name stands in a list of words. */
-static bool is_one_of(const char *name, const char *list)
-{
+bool is_one_of(const char *name, const char *list) {
     size_t length = strlen(name);
-    for (const char *found = list; length && (found = strstr(found, name)); found += length) {
+    for (const char *found = list; length && (found = strstr(found, name)); found += length)
         if ((found == list || found[-1] == ' ') && (found[length] == ' ' || !found[length])) return true;
-    }
     return false;
 }
 
-static uint64_t refuse(draft *draft, const fluxbus_error *error)
-{
+static uint64_t refuse(draft *draft, const fluxbus_error *error) {
     fluxbus *bus = draft->bus;
     uint64_t number = draft->number;
     free(draft->line.bytes);
@@ -153,28 +130,17 @@ static uint64_t refuse(draft *draft, const fluxbus_error *error)
     return number;
 }
 
-draft begin_request(fluxbus *bus, const char *op, call call)
-{
+draft begin_request(fluxbus *bus, const char *op, call call) {
     draft draft = {.bus = bus, .call = call, .number = ++bus->numbers, .is_valid = true};
     make_room(&draft.line, sizeof(request) + SEEN + 256);
     draft.line.length = sizeof(request);
-    append_text(&draft.line, "{\"id\":");
-    append_integer(&draft.line, (int64_t)draft.number);
-    if (call.is_keyed && !call.has_key) {
-        append_text(&draft.line, ",\"key\":\"");
-        append_text(&draft.line, bus->prefix);
-        append_text(&draft.line, "-");
-        append_integer(&draft.line, (int64_t)draft.number);
-        append_text(&draft.line, "\"");
-    }
-    if (!op) return draft;
-    append_text(&draft.line, ",\"op\":");
-    append_quoted(&draft.line, op, strlen(op));
+    print(&draft.line, "{\"id\":%d", draft.number);
+    if (call.is_keyed && !call.has_key) print(&draft.line, ",\"key\":\"%s-%d\"", bus->prefix, draft.number);
+    if (op) print(&draft.line, ",\"op\":%q", op);
     return draft;
 }
 
-uint64_t submit(draft *draft)
-{
+uint64_t submit(draft *draft) {
     static const fluxbus_error leaving = {"closed", "This program is closing the bus.", NULL};
     fluxbus *bus = draft->bus;
     if (bus->phase == FLUXBUS_CLOSED) return refuse(draft, bus->error.code ? &bus->error : &closed);
@@ -192,15 +158,13 @@ uint64_t submit(draft *draft)
     return draft->number;
 }
 
-void submit_own(fluxbus *bus, const char *body, fluxbus_done *done, void *context)
-{
+void submit_own(fluxbus *bus, const char *body, fluxbus_done *done, void *context) {
     draft draft = begin_request(bus, NULL, (call){.done = done, .context = context, .is_own = true});
     append_text(&draft.line, body);
     submit(&draft);
 }
 
-bool append_members(buffer *line, const fluxbus_json *members)
-{
+bool append_members(buffer *line, const fluxbus_json *members) {
     if (!members) return true;
     size_t start = line->length;
     if (!is_object(members) || !append_json(line, members)) return false;
@@ -210,16 +174,12 @@ bool append_members(buffer *line, const fluxbus_json *members)
     return true;
 }
 
-void append_target(buffer *line, const char *target, bool is_pattern)
-{
-    if (is_pattern && strpbrk(target, "*?")) append_text(line, ",\"match\":");
-    else if (strchr(target, '/')) append_text(line, ",\"store\":");
-    else append_text(line, ",\"type\":");
-    append_quoted(line, target, strlen(target));
+void append_target(buffer *line, const char *target, bool is_pattern) {
+    const char *kind = is_pattern && strpbrk(target, "*?") ? "match" : strchr(target, '/') ? "store" : "type";
+    print(line, ",\"%s\":%q", kind, target);
 }
 
-static draft begin(fluxbus *bus, const char *op, const fluxbus_json *options, fluxbus_done *done, void *context)
-{
+static draft begin(fluxbus *bus, const char *op, const fluxbus_json *options, fluxbus_done *done, void *context) {
     bool is_keyed = !strcmp(op, "dispatch") || is_one_of(op, "create drop cancel");
     bool repeats = is_keyed || is_one_of(op, "get will stores types history blame samples sync ping stats timers clients unsubscribe");
     call call = {.done = done, .context = context, .is_keyed = is_keyed, .repeats = repeats};
@@ -230,55 +190,63 @@ static draft begin(fluxbus *bus, const char *op, const fluxbus_json *options, fl
     return begin_request(bus, op, call);
 }
 
-static void add(draft *draft, const char *name, fluxbus_json *value)
-{
-    if (!value) return;
-    append_text(&draft->line, ",\"");
-    append_text(&draft->line, name);
-    append_text(&draft->line, "\":");
-    draft->is_valid &= append_json(&draft->line, value);
-    fluxbus_json_release(value);
-}
+static void take_page(fluxbus *bus, const fluxbus_json *reply, const fluxbus_error *error, void *context);
 
-static void add_target(draft *draft, const char *target, bool is_pattern)
-{
-    draft->is_valid &= target && is_utf8(target, strlen(target));
-    if (draft->is_valid) append_target(&draft->line, target, is_pattern);
-}
+/* What a request is about; NULL where it has no such member. */
+typedef struct subject {
+    const char *target;
+    bool is_pattern;
+    const char *action, *name;
+    fluxbus_json *value, *options;
+} subject;
 
-static uint64_t finish(draft *draft, fluxbus_json *members)
-{
+static bool is_text(const char *text) { return !text || is_utf8(text, strlen(text)); }
+
+/* Takes the values of the subject. */
+static uint64_t finish(draft *draft, subject subject) {
     static const fluxbus_error invalid = {
         "invalid_request", "This can't be written as JSON: options are an object, and texts are UTF-8.", NULL};
-    draft->is_valid &= append_members(&draft->line, members);
-    fluxbus_json_release(members);
+    draft->is_valid &= is_text(subject.target) && is_text(subject.action);
+    if (draft->is_valid && subject.target) append_target(&draft->line, subject.target, subject.is_pattern);
+    if (draft->is_valid && subject.action) print(&draft->line, ",\"action\":%q", subject.action);
+    if (subject.value) print(&draft->line, ",\"%s\":", subject.name);
+    if (subject.value) draft->is_valid &= append_json(&draft->line, subject.value);
+    draft->is_valid &= append_members(&draft->line, subject.options);
+    fluxbus_json_release(subject.value);
+    fluxbus_json_release(subject.options);
     return draft->is_valid ? submit(draft) : refuse(draft, &invalid);
 }
 
-uint64_t fluxbus_request(fluxbus *bus, const char *op, fluxbus_json *members, fluxbus_done *done, void *context)
-{
-    draft draft = begin(bus, op, members, done, context);
-    draft.is_valid &= is_utf8(op, strlen(op));
-    return finish(&draft, members);
+static uint64_t ask(fluxbus *bus, const char *op, subject subject, fluxbus_done *done, void *context) {
+    draft draft = begin(bus, op, subject.options, done, context);
+    draft.call.gives_state = subject.target && !strcmp(op, "get") && done != take_page;
+    draft.is_valid = is_text(op);
+    return finish(&draft, subject);
+}
+
+uint64_t fluxbus_request(fluxbus *bus, const char *op, fluxbus_json *members, fluxbus_done *done, void *context) {
+    return ask(bus, op, (subject){.options = members}, done, context);
 }
 
 uint64_t fluxbus_dispatch(fluxbus *bus, const char *target, const char *action, fluxbus_json *payload, fluxbus_json *options,
-                          fluxbus_done *done, void *context)
-{
-    draft draft = begin(bus, "dispatch", options, done, context);
-    add_target(&draft, target, false);
-    draft.is_valid &= action && is_utf8(action, strlen(action));
-    if (draft.is_valid) {
-        append_text(&draft.line, ",\"action\":");
-        append_quoted(&draft.line, action, strlen(action));
-    }
-    add(&draft, "payload", payload);
-    return finish(&draft, options);
+                          fluxbus_done *done, void *context) {
+    return ask(bus, "dispatch", (subject){target, false, action, "payload", payload, options}, done, context);
+}
+
+uint64_t fluxbus_create(fluxbus *bus, const char *address, fluxbus_json *state, fluxbus_json *options, fluxbus_done *done, void *context) {
+    return ask(bus, "create", (subject){address, false, NULL, "state", state, options}, done, context);
+}
+
+uint64_t fluxbus_drop(fluxbus *bus, const char *target, fluxbus_json *options, fluxbus_done *done, void *context) {
+    return ask(bus, "drop", (subject){.target = target, .options = options}, done, context);
+}
+
+uint64_t fluxbus_get(fluxbus *bus, const char *address, fluxbus_json *options, fluxbus_done *done, void *context) {
+    return ask(bus, "get", (subject){.target = address, .options = options}, done, context);
 }
 
 /* Actions as `[target, action, payload]`, written as the protocol has them. */
-static bool append_actions(buffer *line, const fluxbus_json *actions)
-{
+static bool append_actions(buffer *line, const fluxbus_json *actions) {
     if (fluxbus_json_kind(actions) != FLUXBUS_ARRAY) return false;
     append_text(line, ",\"actions\":[");
     for (size_t index = 0; index < actions->count; index++) {
@@ -293,8 +261,7 @@ static bool append_actions(buffer *line, const fluxbus_json *actions)
         size_t start = line->length;
         append_target(line, target, false);
         line->bytes[start] = '{';
-        append_text(line, ",\"action\":");
-        append_quoted(line, action, strlen(action));
+        print(line, ",\"action\":%q", action);
         if (payload) append_text(line, ",\"payload\":");
         if (payload && !append_json(line, payload)) return false;
         append_text(line, "}");
@@ -303,41 +270,14 @@ static bool append_actions(buffer *line, const fluxbus_json *actions)
     return true;
 }
 
-uint64_t fluxbus_batch(fluxbus *bus, fluxbus_json *actions, fluxbus_json *options, fluxbus_done *done, void *context)
-{
+uint64_t fluxbus_batch(fluxbus *bus, fluxbus_json *actions, fluxbus_json *options, fluxbus_done *done, void *context) {
     draft draft = begin(bus, "dispatch", options, done, context);
     draft.is_valid = append_actions(&draft.line, actions);
     fluxbus_json_release(actions);
-    return finish(&draft, options);
+    return finish(&draft, (subject){.options = options});
 }
 
-uint64_t fluxbus_create(fluxbus *bus, const char *address, fluxbus_json *state, fluxbus_json *options, fluxbus_done *done, void *context)
-{
-    draft draft = begin(bus, "create", options, done, context);
-    append_text(&draft.line, ",\"store\":");
-    draft.is_valid &= is_utf8(address, strlen(address));
-    append_quoted(&draft.line, address, strlen(address));
-    add(&draft, "state", state);
-    return finish(&draft, options);
-}
-
-uint64_t fluxbus_drop(fluxbus *bus, const char *target, fluxbus_json *options, fluxbus_done *done, void *context)
-{
-    draft draft = begin(bus, "drop", options, done, context);
-    add_target(&draft, target, false);
-    return finish(&draft, options);
-}
-
-uint64_t fluxbus_get(fluxbus *bus, const char *address, fluxbus_json *options, fluxbus_done *done, void *context)
-{
-    draft draft = begin(bus, "get", options, done, context);
-    draft.call.gives_state = true;
-    add_target(&draft, address, false);
-    return finish(&draft, options);
-}
-
-uint64_t fluxbus_will(fluxbus *bus, fluxbus_json *actions, fluxbus_done *done, void *context)
-{
+uint64_t fluxbus_will(fluxbus *bus, fluxbus_json *actions, fluxbus_done *done, void *context) {
     draft draft = begin(bus, "will", NULL, done, context);
     size_t start = draft.line.length;
     draft.is_valid = append_actions(&draft.line, actions);
@@ -346,15 +286,13 @@ uint64_t fluxbus_will(fluxbus *bus, fluxbus_json *actions, fluxbus_done *done, v
         free(bus->will);
         bus->will = sentence(",\"op\":\"will\"%.*s", (int)(draft.line.length - start), draft.line.bytes + start);
     }
-    return finish(&draft, NULL);
+    return finish(&draft, (subject){.target = NULL});
 }
 
-void fluxbus_forget(fluxbus *bus, uint64_t number)
-{
+void fluxbus_forget(fluxbus *bus, uint64_t number) {
     for (int each = 0; each < 2; each++) {
-        for (request *request = (each ? &bus->waiting : &bus->unanswered)->first; request; request = request->next) {
+        for (request *request = (each ? &bus->waiting : &bus->unanswered)->first; request; request = request->next)
             if (request->number == number) request->is_forgotten = true;
-        }
     }
 }
 
@@ -368,23 +306,16 @@ typedef struct paging {
     void *context;
 } paging;
 
-static void take_page(fluxbus *bus, const fluxbus_json *reply, const fluxbus_error *error, void *context);
-
-static uint64_t ask_for_page(fluxbus *bus, paging *paging, const fluxbus_json *after)
-{
-    draft draft = begin(bus, "get", NULL, take_page, paging);
-    add_target(&draft, paging->target, true);
-    if (after) add(&draft, "after", fluxbus_json_retain(after));
-    return finish(&draft, fluxbus_json_retain(paging->options));
+static uint64_t ask_for_page(fluxbus *bus, paging *paging, const fluxbus_json *after) {
+    fluxbus_json *options = fluxbus_json_retain(paging->options);
+    return ask(bus, "get", (subject){paging->target, true, NULL, "after", fluxbus_json_retain(after), options}, take_page, paging);
 }
 
-static void take_page(fluxbus *bus, const fluxbus_json *reply, const fluxbus_error *error, void *context)
-{
+static void take_page(fluxbus *bus, const fluxbus_json *reply, const fluxbus_error *error, void *context) {
     paging *paging = context;
     const fluxbus_json *states = fluxbus_json_member(reply, "states"), *next = fluxbus_json_member(reply, "next");
-    for (size_t index = 0; is_object(states) && index < states->count; index++) {
+    for (size_t index = 0; is_object(states) && index < states->count; index++)
         table_set(&paging->states, name_at(states, index), fluxbus_json_retain(value_at(states, index)));
-    }
     if (!error && fluxbus_json_string(next)) {
         ask_for_page(bus, paging, next);
         return;
@@ -398,8 +329,7 @@ static void take_page(fluxbus *bus, const fluxbus_json *reply, const fluxbus_err
     free(paging);
 }
 
-uint64_t fluxbus_states(fluxbus *bus, const char *target, fluxbus_json *options, fluxbus_done *done, void *context)
-{
+uint64_t fluxbus_states(fluxbus *bus, const char *target, fluxbus_json *options, fluxbus_done *done, void *context) {
     paging *paging = allocate(sizeof *paging);
     *paging = (struct paging){.target = copy_text(target), .options = options, .done = done, .context = context};
     return ask_for_page(bus, paging, NULL);
@@ -407,8 +337,7 @@ uint64_t fluxbus_states(fluxbus *bus, const char *target, fluxbus_json *options,
 
 /* -- The life of a bus -- */
 
-static void seed(fluxbus *bus, char *name, size_t bytes)
-{
+static void seed(fluxbus *bus, char *name, size_t bytes) {
     unsigned char random[16];
     if (getrandom(random, bytes, 0) != (ssize_t)bytes) {
         /* Without a source of randomness the address and the time differ at least. */
@@ -418,27 +347,23 @@ static void seed(fluxbus *bus, char *name, size_t bytes)
     for (size_t index = 0; index < bytes; index++) sprintf(name + 2 * index, "%02x", random[index]);
 }
 
-static int64_t milliseconds(double seconds, double fallback)
-{
+int64_t milliseconds(double seconds, double fallback) {
     double chosen = seconds > 0 ? seconds : fallback;
     return chosen > 1e12 ? (int64_t)1e15 : (int64_t)(chosen * 1000 + 0.999);
 }
 
-static void add_text(buffer *line, const char *name, const char *text)
-{
+static void add_text(buffer *line, const char *name, const char *text) {
     if (!text || !*text || !is_utf8(text, strlen(text))) return;
     append_text(line, name);
     append_quoted(line, text, strlen(text));
 }
 
-static char *ended(buffer *text)
-{
+static char *ended(buffer *text) {
     append(text, "", 1);
     return text->bytes;
 }
 
-fluxbus *fluxbus_new(const fluxbus_options *given)
-{
+fluxbus *fluxbus_new(const fluxbus_options *given) {
     fluxbus_options options = given ? *given : (fluxbus_options){0};
     fluxbus *bus = allocate(sizeof *bus);
     memset(bus, 0, sizeof *bus);
@@ -464,8 +389,7 @@ fluxbus *fluxbus_new(const fluxbus_options *given)
     return bus;
 }
 
-static void destroy(fluxbus *bus)
-{
+static void destroy(fluxbus *bus) {
     bus->depth++;
     if (bus->phase != FLUXBUS_CLOSED) end_bus(bus, NULL);
     if (bus->loop) loop_free(bus->loop);
@@ -480,8 +404,7 @@ static void destroy(fluxbus *bus)
     free(bus);
 }
 
-void fluxbus_free(fluxbus *bus)
-{
+void fluxbus_free(fluxbus *bus) {
     if (!bus) return;
     enter(bus);
     bus->is_freed = true;
@@ -493,13 +416,9 @@ const fluxbus_json *fluxbus_get_greeting(const fluxbus *bus) { return bus->greet
 int64_t fluxbus_get_revision(const fluxbus *bus) { return bus->revision; }
 size_t fluxbus_get_unanswered(const fluxbus *bus) { return bus->unanswered.count + bus->waiting.count; }
 
-const fluxbus_error *fluxbus_get_error(const fluxbus *bus)
-{
-    return bus->error.code ? &bus->error : NULL;
-}
+const fluxbus_error *fluxbus_get_error(const fluxbus *bus) { return bus->error.code ? &bus->error : NULL; }
 
-void end_bus(fluxbus *bus, const fluxbus_error *error)
-{
+void end_bus(fluxbus *bus, const fluxbus_error *error) {
     if (bus->phase == FLUXBUS_CLOSED) return;
     enter(bus);
     bus->is_open = false;
@@ -521,14 +440,12 @@ void end_bus(fluxbus *bus, const fluxbus_error *error)
 
 /* -- Leaving -- */
 
-static void left(fluxbus *bus, const fluxbus_json *reply, const fluxbus_error *error, void *context)
-{
+static void left(fluxbus *bus, const fluxbus_json *reply, const fluxbus_error *error, void *context) {
     (void)reply, (void)error, (void)context;
     end_bus(bus, NULL);
 }
 
-void check_leaving(fluxbus *bus)
-{
+void check_leaving(fluxbus *bus) {
     if (!bus->is_leaving || bus->phase == FLUXBUS_CLOSED || bus->has_asked_to_leave) return;
     if (bus->waiting.first || bus->unanswered.first) return;
     if (!bus->is_open || !bus->has_session) {
@@ -542,8 +459,7 @@ void check_leaving(fluxbus *bus)
     free(body);
 }
 
-void fluxbus_leave(fluxbus *bus, double timeout)
-{
+void fluxbus_leave(fluxbus *bus, double timeout) {
     if (bus->phase == FLUXBUS_CLOSED) return;
     enter(bus);
     bus->is_leaving = true;
@@ -554,19 +470,19 @@ void fluxbus_leave(fluxbus *bus, double timeout)
     leave(bus);
 }
 
-static int64_t give_up_late(fluxbus *bus, queue *queue)
-{
+static int64_t give_up_late(fluxbus *bus, queue *queue) {
     for (request *request = queue->first; request; request = request->next) {
         if (!request->deadline || request->is_forgotten) continue;
         if (request->deadline > bus->now) return request->deadline;
         request->is_forgotten = true;
         if (request->call.done) request->call.done(bus, NULL, &late, request->call.context);
+        /* All are settled then. */
+        if (bus->phase == FLUXBUS_CLOSED) break;
     }
     return -1;
 }
 
-int64_t fluxbus_tick(fluxbus *bus, int64_t now)
-{
+int64_t fluxbus_tick(fluxbus *bus, int64_t now) {
     int64_t next = -1, times[3] = {-1, -1, -1};
     bus->now = now;
     enter(bus);
@@ -576,9 +492,7 @@ int64_t fluxbus_tick(fluxbus *bus, int64_t now)
     }
     if (bus->is_leaving && now >= bus->leave_at) end_bus(bus, NULL);
     if (bus->is_leaving) times[2] = bus->leave_at;
-    for (int index = 0; index < 3; index++) {
-        if (times[index] >= 0 && (next < 0 || times[index] < next)) next = times[index];
-    }
+    for (int index = 0; index < 3; index++) if (times[index] >= 0 && (next < 0 || times[index] < next)) next = times[index];
     leave(bus);
     return bus->phase == FLUXBUS_CLOSED ? -1 : next;
 }

@@ -116,6 +116,9 @@ struct fluxbus {
 };
 
 int64_t time_of(fluxbus *bus);
+int64_t milliseconds(double seconds, double fallback);
+/* Whether the name stands in a list of words. */
+bool is_one_of(const char *name, const char *list);
 void enter(fluxbus *bus);
 void leave(fluxbus *bus);
 

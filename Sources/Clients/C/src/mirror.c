@@ -8,8 +8,7 @@
 
 /* -- Tables -- */
 
-static size_t hash_of(const char *name, size_t length)
-{
+static size_t hash_of(const char *name, size_t length) {
     /* Where the library was loaded is different in each process: nobody can choose addresses that collide. */
     uint64_t hash = 14695981039346656037u ^ (uint64_t)(uintptr_t)&hash_of;
     for (size_t index = 0; index < length; index++) hash = (hash ^ (unsigned char)name[index]) * 1099511628211u;
@@ -17,8 +16,7 @@ static size_t hash_of(const char *name, size_t length)
 }
 
 /* The slot with the name, or the free one where it belongs. */
-static struct slot *slot_of(const table *table, const char *name, size_t length, size_t hash)
-{
+static struct slot *slot_of(const table *table, const char *name, size_t length, size_t hash) {
     for (size_t at = hash;; at++) {
         struct slot *slot = &table->slots[at & (table->room - 1)];
         bool is_free = !slot->name;
@@ -26,23 +24,20 @@ static struct slot *slot_of(const table *table, const char *name, size_t length,
     }
 }
 
-static struct slot *find(const table *table, const char *name, size_t length)
-{
+static struct slot *find(const table *table, const char *name, size_t length) {
     if (!table->count) return NULL;
     struct slot *slot = slot_of(table, name, length, hash_of(name, length));
     return slot->name ? slot : NULL;
 }
 
-fluxbus_json *table_get(const table *table, const char *name, size_t length)
-{
+fluxbus_json *table_get(const table *table, const char *name, size_t length) {
     struct slot *slot = find(table, name, length);
     return slot ? slot->value : NULL;
 }
 
 bool table_has(const table *table, const fluxbus_json *name) { return find(table, text_of(name), name->count); }
 
-void table_set(table *table, const fluxbus_json *name, fluxbus_json *value)
-{
+void table_set(table *table, const fluxbus_json *name, fluxbus_json *value) {
     if (2 * table->count >= table->room) {
         struct table larger = {.room = table->room ? 2 * table->room : 8, .count = table->count};
         larger.slots = reallocate(NULL, larger.room, sizeof *larger.slots);
@@ -65,8 +60,7 @@ void table_set(table *table, const fluxbus_json *name, fluxbus_json *value)
     }
 }
 
-void table_remove(table *table, const fluxbus_json *name)
-{
+void table_remove(table *table, const fluxbus_json *name) {
     struct slot *slot = find(table, text_of(name), name->count);
     if (!slot) return;
     fluxbus_json_release(slot->name);
@@ -82,8 +76,7 @@ void table_remove(table *table, const fluxbus_json *name)
     table->slots[hole] = (struct slot){0};
 }
 
-void table_clear(table *table)
-{
+void table_clear(table *table) {
     for (size_t index = 0; index < table->room; index++) {
         fluxbus_json_release(table->slots[index].name);
         fluxbus_json_release(table->slots[index].value);
@@ -92,14 +85,12 @@ void table_clear(table *table)
     *table = (struct table){0};
 }
 
-static int compare_slots(const void *one, const void *other)
-{
+static int compare_slots(const void *one, const void *other) {
     return compare_names((*(struct slot *const *)one)->name, (*(struct slot *const *)other)->name);
 }
 
 /* Names, and values where there are some, in the order of names. */
-static fluxbus_json *listed(const table *table, bool with_values)
-{
+static fluxbus_json *listed(const table *table, bool with_values) {
     struct slot **slots = reallocate(NULL, table->count + 1, sizeof *slots);
     values parts = {0};
     size_t count = 0;
@@ -123,8 +114,7 @@ fluxbus_json *table_missing(const table *table) { return listed(table, false); }
 
 /* -- Changes -- */
 
-void forget_parts(fluxbus_mirror *mirror)
-{
+void forget_parts(fluxbus_mirror *mirror) {
     table_clear(&mirror->news);
     fluxbus_json_release(mirror->cause);
     mirror->cause = NULL;
@@ -132,8 +122,7 @@ void forget_parts(fluxbus_mirror *mirror)
 }
 
 /* Adds a part of a change to those before it. */
-static void collect(fluxbus_mirror *mirror, const fluxbus_json *event)
-{
+static void collect(fluxbus_mirror *mirror, const fluxbus_json *event) {
     const fluxbus_json *states = fluxbus_json_member(event, "states"), *changes = fluxbus_json_member(event, "changes");
     const fluxbus_json *dropped = fluxbus_json_member(event, "dropped"), *cause = fluxbus_json_member(event, "cause");
     for (size_t index = 0; is_object(changes) && index < changes->count; index++) {
@@ -142,25 +131,21 @@ static void collect(fluxbus_mirror *mirror, const fluxbus_json *event)
         else if (!mirror->is_reset) before = table_get(&mirror->states, text_of(name), name->count);
         table_set(&mirror->news, name, fluxbus_json_merge(before, value_at(changes, index)));
     }
-    for (size_t index = 0; is_object(states) && index < states->count; index++) {
+    for (size_t index = 0; is_object(states) && index < states->count; index++)
         table_set(&mirror->news, name_at(states, index), fluxbus_json_retain(value_at(states, index)));
-    }
-    for (size_t index = 0; fluxbus_json_kind(dropped) == FLUXBUS_ARRAY && index < dropped->count; index++) {
+    for (size_t index = 0; fluxbus_json_kind(dropped) == FLUXBUS_ARRAY && index < dropped->count; index++)
         if (fluxbus_json_string(parts_of(dropped)[index])) table_set(&mirror->news, parts_of(dropped)[index], NULL);
-    }
     if (cause && !mirror->cause) mirror->cause = fluxbus_json_retain(cause);
 }
 
 /* Shows a change that has all its parts. */
-static void apply(fluxbus_mirror *mirror, int64_t revision, const fluxbus_json *coalesced)
-{
+static void apply(fluxbus_mirror *mirror, int64_t revision, const fluxbus_json *coalesced) {
     bool is_news = mirror->is_reset || mirror->news.count;
     fluxbus_json *states = table_object(&mirror->news), *dropped = table_missing(&mirror->news), *cause = mirror->cause;
     fluxbus_change change = {revision, states, dropped, mirror->is_reset, coalesced ? fluxbus_json_integer(coalesced) : 1, cause};
     if (mirror->is_reset) table_clear(&mirror->states);
-    for (size_t index = 0; index < states->count; index++) {
+    for (size_t index = 0; index < states->count; index++)
         table_set(&mirror->states, name_at(states, index), fluxbus_json_retain(value_at(states, index)));
-    }
     for (size_t index = 0; index < dropped->count; index++) table_remove(&mirror->states, parts_of(dropped)[index]);
     mirror->cause = NULL;
     forget_parts(mirror);
@@ -171,8 +156,7 @@ static void apply(fluxbus_mirror *mirror, int64_t revision, const fluxbus_json *
     fluxbus_json_release(cause);
 }
 
-bool take_change(fluxbus_mirror *mirror, const fluxbus_json *event)
-{
+bool take_change(fluxbus_mirror *mirror, const fluxbus_json *event) {
     const char *kind = fluxbus_json_string(fluxbus_json_member(event, "event"));
     int64_t revision = fluxbus_json_integer(fluxbus_json_member(event, "revision"));
     if (kind && !strcmp(kind, "bookmark")) stand(&mirror->base, revision);
@@ -192,8 +176,7 @@ bool take_change(fluxbus_mirror *mirror, const fluxbus_json *event)
 
 /* -- For the program -- */
 
-fluxbus_mirror *fluxbus_mirror_open(fluxbus *bus, const char *target, fluxbus_json *options, fluxbus_changed *changed, void *context)
-{
+fluxbus_mirror *fluxbus_mirror_open(fluxbus *bus, const char *target, fluxbus_json *options, fluxbus_changed *changed, void *context) {
     fluxbus_mirror *mirror = allocate(sizeof *mirror);
     *mirror = (fluxbus_mirror){.base = {.is_mirror = true}, .changed = changed};
     open_subscription(bus, &mirror->base, target, options, "", context);
@@ -202,8 +185,7 @@ fluxbus_mirror *fluxbus_mirror_open(fluxbus *bus, const char *target, fluxbus_js
 
 void fluxbus_mirror_close(fluxbus_mirror *mirror) { close_subscription(mirror ? &mirror->base : NULL); }
 
-const fluxbus_json *fluxbus_mirror_get(const fluxbus_mirror *mirror, const char *address)
-{
+const fluxbus_json *fluxbus_mirror_get(const fluxbus_mirror *mirror, const char *address) {
     return table_get(&mirror->states, address, strlen(address));
 }
 

@@ -29,21 +29,17 @@ typedef struct reader {
     bool objects[DEEPEST];
 } reader;
 
-static fluxbus_json *fail(reader *reader, const char *mistake)
-{
+static fluxbus_json *fail(reader *reader, const char *mistake) {
     reader->mistake = mistake;
     return NULL;
 }
 
-static void skip_space(reader *reader)
-{
-    while (reader->at < reader->end && (*reader->at == ' ' || *reader->at == '\t' || *reader->at == '\r' || *reader->at == '\n')) {
+static void skip_space(reader *reader) {
+    while (reader->at < reader->end && (*reader->at == ' ' || *reader->at == '\t' || *reader->at == '\r' || *reader->at == '\n'))
         reader->at++;
-    }
 }
 
-static bool takes(reader *reader, char byte)
-{
+static bool takes(reader *reader, char byte) {
     if (reader->at < reader->end && *reader->at <= ' ') skip_space(reader);
     if (reader->at == reader->end || *reader->at != byte) return false;
     reader->at++;
@@ -53,30 +49,25 @@ static bool takes(reader *reader, char byte)
 /* -- Strings -- */
 
 /* The bytes of the character there, if it is one in UTF-8, else 0. */
-static size_t character(const unsigned char *at, size_t left)
-{
+static size_t character(const unsigned char *at, size_t left) {
     unsigned char first = at[0];
     if (first < 0x80) return 1;
     size_t size = first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
     if (first < 0xc2 || first > 0xf4 || size > left) return 0;
-    for (size_t index = 1; index < size; index++) {
-        if ((at[index] & 0xc0) != 0x80) return 0;
-    }
+    for (size_t index = 1; index < size; index++) if ((at[index] & 0xc0) != 0x80) return 0;
     bool is_short = (first == 0xe0 && at[1] < 0xa0) || (first == 0xf0 && at[1] < 0x90);
     bool is_beyond = (first == 0xed && at[1] > 0x9f) || (first == 0xf4 && at[1] > 0x8f);
     return is_short || is_beyond ? 0 : size;
 }
 
 /* How many bytes of ASCII follow that stand for themselves in a string. */
-static size_t plain_bytes(const char *at, const char *end, char quote)
-{
+static size_t plain_bytes(const char *at, const char *end, char quote) {
     const char *start = at;
     while (at < end && (signed char)*at >= 0x20 && *at != quote && *at != '\\') at++;
     return (size_t)(at - start);
 }
 
-bool is_utf8(const char *bytes, size_t length)
-{
+bool is_utf8(const char *bytes, size_t length) {
     const unsigned char *text = (const unsigned char *)bytes;
     for (size_t at = 0; at < length;) {
         while (at < length && text[at] < 0x80) at++;
@@ -88,8 +79,7 @@ bool is_utf8(const char *bytes, size_t length)
     return true;
 }
 
-static bool read_unit(reader *reader, unsigned *unit)
-{
+static bool read_unit(reader *reader, unsigned *unit) {
     if (reader->end - reader->at < 4) return false;
     *unit = 0;
     for (int index = 0; index < 4; index++) {
@@ -105,8 +95,7 @@ static bool read_unit(reader *reader, unsigned *unit)
 }
 
 /* The character of `\u` and four digits; with another such unit, if it is one half. */
-static bool read_escaped_character(reader *reader)
-{
+static bool read_escaped_character(reader *reader) {
     unsigned scalar, low;
     if (!read_unit(reader, &scalar)) return false;
     if (scalar >= 0xd800 && scalar < 0xe000) {
@@ -126,8 +115,7 @@ static bool read_escaped_character(reader *reader)
     return true;
 }
 
-static bool read_escape(reader *reader)
-{
+static bool read_escape(reader *reader) {
     static const char letters[] = "\"\\/bfnrt'", characters[] = "\"\\/\b\f\n\r\t'";
     if (reader->at == reader->end) return false;
     char escape = *reader->at++;
@@ -139,8 +127,7 @@ static bool read_escape(reader *reader)
 }
 
 /* The bytes of a string behind its quote, in the text itself or in `scratch`. */
-static bool read_bytes(reader *reader, char quote, const char **bytes, size_t *length)
-{
+static bool read_bytes(reader *reader, char quote, const char **bytes, size_t *length) {
     const char *start = reader->at;
     bool is_plain = true;
     reader->scratch.length = 0;
@@ -169,15 +156,13 @@ static bool read_bytes(reader *reader, char quote, const char **bytes, size_t *l
     return true;
 }
 
-static fluxbus_json *argument_string(reader *reader)
-{
+static fluxbus_json *argument_string(reader *reader) {
     const char *text = va_arg(*reader->arguments, const char *);
     if (!text || !is_utf8(text, strlen(text))) return fail(reader, "an argument is not UTF-8");
     return json_string(text, strlen(text));
 }
 
-static fluxbus_json *read_name(reader *reader)
-{
+static fluxbus_json *read_name(reader *reader) {
     if (reader->arguments && reader->end - reader->at > 1 && reader->at[0] == '%' && reader->at[1] == 's') {
         reader->at += 2;
         return argument_string(reader);
@@ -198,8 +183,7 @@ static fluxbus_json *read_name(reader *reader)
     return fluxbus_json_retain(*slot);
 }
 
-void readings_clear(readings *readings)
-{
+void readings_clear(readings *readings) {
     for (size_t index = 0; index < 256; index++) fluxbus_json_release(readings->names[index]);
     free(readings->values.items);
     free(readings->scratch.bytes);
@@ -208,16 +192,14 @@ void readings_clear(readings *readings)
 
 /* -- Numbers -- */
 
-static fluxbus_json *json_integer(int64_t integer)
-{
+static fluxbus_json *json_integer(int64_t integer) {
     fluxbus_json *value = json_string("", 0);
     value->kind = FLUXBUS_INTEGER;
     value->integer = integer;
     return value;
 }
 
-static fluxbus_json *json_number(double number)
-{
+static fluxbus_json *json_number(double number) {
     if (!isfinite(number)) return NULL;
     fluxbus_json *value = json_string("", 0);
     value->kind = FLUXBUS_NUMBER;
@@ -226,8 +208,7 @@ static fluxbus_json *json_number(double number)
 }
 
 /* The C locale, in which the point is a point; made by whoever comes first. */
-static locale_t plain_locale(void)
-{
+static locale_t plain_locale(void) {
     static _Atomic(locale_t) shared;
     locale_t known = atomic_load(&shared), mine;
     if (known) return known;
@@ -237,15 +218,13 @@ static locale_t plain_locale(void)
     return known;
 }
 
-static size_t digits(reader *reader)
-{
+static size_t digits(reader *reader) {
     const char *start = reader->at;
     while (reader->at < reader->end && *reader->at >= '0' && *reader->at <= '9') reader->at++;
     return (size_t)(reader->at - start);
 }
 
-static fluxbus_json *read_number(reader *reader)
-{
+static fluxbus_json *read_number(reader *reader) {
     const char *start = reader->at;
     bool is_negative = *start == '-', is_integer = true;
     reader->at += is_negative;
@@ -282,16 +261,14 @@ static fluxbus_json *read_number(reader *reader)
 
 /* -- Values -- */
 
-static fluxbus_json *read_word(reader *reader, const char *word, fluxbus_json *value)
-{
+static fluxbus_json *read_word(reader *reader, const char *word, fluxbus_json *value) {
     size_t length = strlen(word);
     if ((size_t)(reader->end - reader->at) < length || memcmp(reader->at, word, length) != 0) return fail(reader, "a value is none");
     reader->at += length;
     return value;
 }
 
-static fluxbus_json *read_argument(reader *reader)
-{
+static fluxbus_json *read_argument(reader *reader) {
     const char *kinds[] = {"%d", "%ld", "%lld", "%g", "%i", "%s", "%p"};
     size_t kind = 0, left = (size_t)(reader->end - reader->at);
     while (kind < 7 && (strlen(kinds[kind]) > left || memcmp(reader->at, kinds[kind], strlen(kinds[kind])) != 0)) kind++;
@@ -310,8 +287,7 @@ static fluxbus_json *read_argument(reader *reader)
     return value && value->kind != FLUXBUS_INVALID ? value : fail(reader, "an argument is no value");
 }
 
-static fluxbus_json *read_scalar(reader *reader)
-{
+static fluxbus_json *read_scalar(reader *reader) {
     const char *bytes;
     size_t length;
     char byte = reader->at < reader->end ? *reader->at : 0;
@@ -335,16 +311,14 @@ typedef struct member {
     size_t index;
 } member;
 
-static int compare_members(const void *one, const void *other)
-{
+static int compare_members(const void *one, const void *other) {
     const member *first = one, *second = other;
     int order = compare_names(first->name, second->name);
     return order ? order : (first->index > second->index) - (first->index < second->index);
 }
 
 /* Puts members into the order of their names; of those with the same name the last one stays. Gives how many there are. */
-static size_t sort_members(fluxbus_json **parts, size_t count)
-{
+static size_t sort_members(fluxbus_json **parts, size_t count) {
     member few[16], *members = count <= 16 ? few : reallocate(NULL, count, sizeof *members);
     bool is_sorted = true;
     for (size_t index = 0; index < count; index++) {
@@ -374,8 +348,7 @@ static size_t sort_members(fluxbus_json **parts, size_t count)
 }
 
 /* Reads a name and what stands behind it. */
-static bool read_member_name(reader *reader)
-{
+static bool read_member_name(reader *reader) {
     skip_space(reader);
     fluxbus_json *name = read_name(reader);
     if (!name) return false;
@@ -384,8 +357,7 @@ static bool read_member_name(reader *reader)
     return true;
 }
 
-static fluxbus_json *close_container(reader *reader)
-{
+static fluxbus_json *close_container(reader *reader) {
     size_t start = reader->starts[--reader->depth], count = reader->values.count - start;
     fluxbus_json **parts = reader->values.items + start;
     reader->values.count = start;
@@ -395,8 +367,7 @@ static fluxbus_json *close_container(reader *reader)
 }
 
 /* The value that is read, once no array or object is open any more. */
-static fluxbus_json *read_value(reader *reader)
-{
+static fluxbus_json *read_value(reader *reader) {
     for (;;) {
         fluxbus_json *value = NULL;
         skip_space(reader);
@@ -423,8 +394,7 @@ static fluxbus_json *read_value(reader *reader)
     }
 }
 
-static void begin(reader *reader, const char *text, size_t length, va_list *arguments)
-{
+static void begin(reader *reader, const char *text, size_t length, va_list *arguments) {
     /* The stack of what is open is left as it is: it is large, and nothing in it is read before it is written. */
     memset(reader, 0, offsetof(struct reader, starts));
     reader->at = text;
@@ -432,8 +402,7 @@ static void begin(reader *reader, const char *text, size_t length, va_list *argu
     reader->arguments = arguments;
 }
 
-static fluxbus_json *read_all(reader *reader)
-{
+static fluxbus_json *read_all(reader *reader) {
     fluxbus_json *value = read_value(reader);
     if (value) {
         skip_space(reader);
@@ -447,8 +416,7 @@ static fluxbus_json *read_all(reader *reader)
     return value;
 }
 
-fluxbus_json *json_read(readings *readings, const char *text, size_t length, const char **mistake)
-{
+fluxbus_json *json_read(readings *readings, const char *text, size_t length, const char **mistake) {
     reader reader;
     begin(&reader, text, length, NULL);
     reader.readings = readings;
@@ -462,8 +430,7 @@ fluxbus_json *json_read(readings *readings, const char *text, size_t length, con
 }
 
 /* Without anything from before. */
-static fluxbus_json *read_once(const char *text, size_t length, va_list *arguments)
-{
+static fluxbus_json *read_once(const char *text, size_t length, va_list *arguments) {
     reader reader;
     fluxbus_json *few[32];
     begin(&reader, text, length, arguments);
@@ -476,8 +443,7 @@ static fluxbus_json *read_once(const char *text, size_t length, va_list *argumen
 
 fluxbus_json *fluxbus_json_parse(const char *text, size_t length) { return read_once(text, length, NULL); }
 
-fluxbus_json *fluxbus_json_format_va(const char *template, va_list arguments)
-{
+fluxbus_json *fluxbus_json_format_va(const char *template, va_list arguments) {
     va_list copy;
     va_copy(copy, arguments);
     fluxbus_json *value = read_once(template, strlen(template), &copy);
@@ -485,8 +451,7 @@ fluxbus_json *fluxbus_json_format_va(const char *template, va_list arguments)
     return value;
 }
 
-fluxbus_json *fluxbus_json_format(const char *template, ...)
-{
+fluxbus_json *fluxbus_json_format(const char *template, ...) {
     va_list arguments;
     va_start(arguments, template);
     fluxbus_json *value = fluxbus_json_format_va(template, arguments);

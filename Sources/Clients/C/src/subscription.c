@@ -9,14 +9,12 @@
 static fluxbus_mirror *mirror_of(subscription *subscription) { return (fluxbus_mirror *)(void *)subscription; }
 static fluxbus_actions *actions_of(subscription *subscription) { return (fluxbus_actions *)(void *)subscription; }
 
-void stand(subscription *subscription, int64_t revision)
-{
+void stand(subscription *subscription, int64_t revision) {
     subscription->revision = revision;
     memcpy(subscription->epoch, subscription->bus->epoch, sizeof subscription->epoch);
 }
 
-static void tell_end(subscription *subscription, const fluxbus_error *error)
-{
+static void tell_end(subscription *subscription, const fluxbus_error *error) {
     if (subscription->has_ended || subscription->is_closed) return;
     subscription->has_ended = true;
     if (subscription->is_mirror) {
@@ -30,15 +28,13 @@ static void tell_end(subscription *subscription, const fluxbus_error *error)
 
 /* -- Asking -- */
 
-static void unsubscribe(fluxbus *bus, int64_t number)
-{
+static void unsubscribe(fluxbus *bus, int64_t number) {
     char *body = sentence(",\"op\":\"unsubscribe\",\"sub\":%lld", (long long)number);
     submit_own(bus, body, NULL, NULL);
     free(body);
 }
 
-static void granted(fluxbus *bus, const fluxbus_json *reply, const fluxbus_error *error, void *context)
-{
+static void granted(fluxbus *bus, const fluxbus_json *reply, const fluxbus_error *error, void *context) {
     subscription *subscription = context;
     int64_t number = fluxbus_json_integer(fluxbus_json_member(reply, "sub"));
     subscription->asked--;
@@ -61,23 +57,16 @@ static void granted(fluxbus *bus, const fluxbus_json *reply, const fluxbus_error
     }
 }
 
-static void follow(subscription *subscription)
-{
+static void follow(subscription *subscription) {
     draft draft = begin_request(subscription->bus, NULL, (call){.done = granted, .context = subscription, .is_own = true});
     append_text(&draft.line, subscription->body);
-    if (subscription->epoch[0]) {
-        append_text(&draft.line, ",\"since\":");
-        append_integer(&draft.line, subscription->revision);
-        append_text(&draft.line, ",\"epoch\":");
-        append_quoted(&draft.line, subscription->epoch, strlen(subscription->epoch));
-    }
+    if (subscription->epoch[0]) print(&draft.line, ",\"since\":%d,\"epoch\":%q", subscription->revision, subscription->epoch);
     if (subscription->is_mirror) forget_parts(mirror_of(subscription));
     subscription->asked++;
     submit(&draft);
 }
 
-void open_subscription(fluxbus *bus, subscription *subscription, const char *target, fluxbus_json *options, const char *kind, void *context)
-{
+void open_subscription(fluxbus *bus, subscription *subscription, const char *target, fluxbus_json *options, const char *kind, void *context) {
     static const fluxbus_error invalid = {"invalid_request", "Options are an object, and a target is UTF-8.", NULL};
     buffer body = {0};
     append_text(&body, ",\"op\":\"subscribe\"");
@@ -99,8 +88,7 @@ void open_subscription(fluxbus *bus, subscription *subscription, const char *tar
     leave(bus);
 }
 
-void close_subscription(subscription *subscription)
-{
+void close_subscription(subscription *subscription) {
     if (!subscription || subscription->is_closed) return;
     fluxbus *bus = subscription->bus;
     enter(bus);
@@ -112,8 +100,7 @@ void close_subscription(subscription *subscription)
 
 /* -- The bus -- */
 
-static void discard(subscription *subscription)
-{
+static void discard(subscription *subscription) {
     if (subscription->is_mirror) {
         fluxbus_mirror *mirror = mirror_of(subscription);
         forget_parts(mirror);
@@ -123,8 +110,7 @@ static void discard(subscription *subscription)
     free(subscription);
 }
 
-void sweep_subscriptions(fluxbus *bus, bool all)
-{
+void sweep_subscriptions(fluxbus *bus, bool all) {
     bus->has_closed = false;
     for (subscription **at = &bus->subscriptions; *at;) {
         subscription *each = *at;
@@ -137,15 +123,11 @@ void sweep_subscriptions(fluxbus *bus, bool all)
     }
 }
 
-void resume_subscriptions(fluxbus *bus)
-{
-    for (subscription *each = bus->subscriptions; each; each = each->next) {
-        if (!each->is_closed && !each->has_ended) follow(each);
-    }
+void resume_subscriptions(fluxbus *bus) {
+    for (subscription *each = bus->subscriptions; each; each = each->next) if (!each->is_closed && !each->has_ended) follow(each);
 }
 
-void cut_subscriptions(fluxbus *bus)
-{
+void cut_subscriptions(fluxbus *bus) {
     for (subscription *each = bus->subscriptions; each; each = each->next) {
         each->number = 0;
         each->asked = 0;
@@ -153,14 +135,12 @@ void cut_subscriptions(fluxbus *bus)
     }
 }
 
-void end_subscriptions(fluxbus *bus, const fluxbus_error *error)
-{
+void end_subscriptions(fluxbus *bus, const fluxbus_error *error) {
     cut_subscriptions(bus);
     for (subscription *each = bus->subscriptions; each; each = each->next) tell_end(each, error);
 }
 
-bool take_event(fluxbus *bus, const fluxbus_json *event)
-{
+bool take_event(fluxbus *bus, const fluxbus_json *event) {
     const fluxbus_json *revision = fluxbus_json_member(event, "revision");
     int64_t number = fluxbus_json_integer(fluxbus_json_member(event, "sub"));
     subscription *found = bus->subscriptions;
@@ -175,8 +155,7 @@ bool take_event(fluxbus *bus, const fluxbus_json *event)
 
 /* -- Actions -- */
 
-void take_action(fluxbus_actions *actions, const fluxbus_json *event)
-{
+void take_action(fluxbus_actions *actions, const fluxbus_json *event) {
     const char *kind = fluxbus_json_string(fluxbus_json_member(event, "event"));
     int64_t revision = fluxbus_json_integer(fluxbus_json_member(event, "revision"));
     int64_t index = fluxbus_json_integer(fluxbus_json_member(event, "index"));
@@ -205,8 +184,7 @@ void take_action(fluxbus_actions *actions, const fluxbus_json *event)
     if (actions->acted) actions->acted(actions, &told, NULL, actions->base.context);
 }
 
-fluxbus_actions *fluxbus_actions_open(fluxbus *bus, const char *target, fluxbus_json *options, fluxbus_acted *acted, void *context)
-{
+fluxbus_actions *fluxbus_actions_open(fluxbus *bus, const char *target, fluxbus_json *options, fluxbus_acted *acted, void *context) {
     fluxbus_actions *actions = allocate(sizeof *actions);
     *actions = (fluxbus_actions){.acted = acted, .seen_index = -1};
     open_subscription(bus, &actions->base, target, options, ",\"actions\":true", context);

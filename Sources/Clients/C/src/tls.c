@@ -16,16 +16,14 @@ struct tls {
     BIO *in, *out;
 };
 
-static char *reason(const char *what)
-{
+static char *reason(const char *what) {
     unsigned long code = ERR_get_error();
     const char *why = ERR_reason_error_string(code);
     ERR_clear_error();
     return sentence("%s: %s", what, why ? why : "the reason is unknown");
 }
 
-static SSL_CTX *context(const tls_files *files, char **message)
-{
+static SSL_CTX *context(const tls_files *files, char **message) {
     SSL_CTX *context = SSL_CTX_new(TLS_client_method());
     char *wrong = NULL;
     if (!context || SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION) != 1) {
@@ -44,8 +42,7 @@ static SSL_CTX *context(const tls_files *files, char **message)
     return NULL;
 }
 
-tls *tls_start(const tls_files *files, const char *host, char **message)
-{
+tls *tls_start(const tls_files *files, const char *host, char **message) {
     unsigned char number[16];
     bool is_number = inet_pton(AF_INET, host, number) == 1 || inet_pton(AF_INET6, host, number) == 1;
     SSL_CTX *made = context(files, message);
@@ -67,8 +64,7 @@ tls *tls_start(const tls_files *files, const char *host, char **message)
     return NULL;
 }
 
-void tls_free(tls *tls)
-{
+void tls_free(tls *tls) {
     if (!tls) return;
     SSL_free(tls->ssl);
     free(tls);
@@ -76,14 +72,12 @@ void tls_free(tls *tls)
 
 void tls_take(tls *tls, const void *bytes, size_t length) { BIO_write(tls->in, bytes, (int)length); }
 
-static bool wants_more(tls *tls, int result)
-{
+static bool wants_more(tls *tls, int result) {
     int error = SSL_get_error(tls->ssl, result);
     return error == SSL_ERROR_WANT_READ || error == SSL_ERROR_WANT_WRITE;
 }
 
-int tls_handshake(tls *tls, char **message, bool *is_untrusted)
-{
+int tls_handshake(tls *tls, char **message, bool *is_untrusted) {
     ERR_clear_error();
     int result = SSL_do_handshake(tls->ssl);
     if (result == 1) return 1;
@@ -94,29 +88,25 @@ int tls_handshake(tls *tls, char **message, bool *is_untrusted)
     return -1;
 }
 
-long tls_read(tls *tls, void *bytes, size_t length)
-{
+long tls_read(tls *tls, void *bytes, size_t length) {
     ERR_clear_error();
     int result = SSL_read(tls->ssl, bytes, (int)length);
     return result > 0 ? result : wants_more(tls, result) ? 0 : -1;
 }
 
-bool tls_write(tls *tls, const void *bytes, size_t length)
-{
+bool tls_write(tls *tls, const void *bytes, size_t length) {
     ERR_clear_error();
     return SSL_write(tls->ssl, bytes, (int)length) == (int)length;
 }
 
-const void *tls_outgoing(tls *tls, size_t *length)
-{
+const void *tls_outgoing(tls *tls, size_t *length) {
     char *bytes = NULL;
     long there = BIO_get_mem_data(tls->out, &bytes);
     *length = there > 0 ? (size_t)there : 0;
     return bytes;
 }
 
-void tls_sent(tls *tls, size_t length)
-{
+void tls_sent(tls *tls, size_t length) {
     char gone[4096];
     while (length) {
         int part = BIO_read(tls->out, gone, (int)(length < sizeof gone ? length : sizeof gone));
@@ -127,8 +117,7 @@ void tls_sent(tls *tls, size_t length)
 
 #else
 
-tls *tls_start(const tls_files *files, const char *host, char **message)
-{
+tls *tls_start(const tls_files *files, const char *host, char **message) {
     (void)files, (void)host;
     *message = copy_text("this libfluxbus was built without OpenSSL; use one that has it");
     return NULL;
