@@ -429,7 +429,7 @@ let package = Package(
             path: "Tests/Support/ConformanceDriver"),
         .testTarget(
             name: "ConformanceTests",
-            dependencies: ["TestFiles", "TestServer", "conformance-driver", "fluxbusd"],
+            dependencies: ["TestCertificates", "TestFiles", "TestServer", "conformance-driver", "fluxbusd"],
             exclude: ["Scenarios", "Suite"]),
         // A small service that the tests run under a real systemd.
         .executableTarget(

@@ -24,12 +24,8 @@ static char *read_host(address *address, char *rest) {
     *colon = 0;
     size_t length = strlen(rest);
     bool is_bracketed = length > 2 && rest[0] == '[' && rest[length - 1] == ']';
-    if (is_bracketed) {
-        rest[length - 1] = 0;
-        rest++;
-    } else if (!length || strpbrk(rest, ":[]")) {
-        return malformed(address->text);
-    }
+    if (is_bracketed) *strchr(rest++, ']') = 0;
+    else if (!length || strpbrk(rest, ":[]")) return malformed(address->text);
     address->host = copy_text(rest);
     snprintf(address->port, sizeof address->port, "%ld", port);
     return NULL;
@@ -127,14 +123,11 @@ lookup *lookup_start(const address *address) {
     atomic_init(&lookup->owners, 2);
     sigset_t all, before;
     pthread_t thread;
-    pthread_attr_t attributes;
     /* The program's signals are none of this thread's business. */
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    pthread_attr_init(&attributes);
-    pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    int failure = lookup->event < 0 ? errno : pthread_create(&thread, &attributes, look_up, lookup);
-    pthread_attr_destroy(&attributes);
+    int failure = lookup->event < 0 ? errno : pthread_create(&thread, NULL, look_up, lookup);
+    if (!failure) pthread_detach(thread);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (!failure) return lookup;
     atomic_store(&lookup->owners, 1);

@@ -21,7 +21,10 @@ static void greeted(fluxbus *bus, const fluxbus_json *reply, const fluxbus_error
     }
     const char *epoch = fluxbus_json_string(fluxbus_json_member(reply, "epoch"));
     const fluxbus_json *revision = fluxbus_json_member(reply, "revision");
-    if (!epoch || strlen(epoch) > LONGEST_EPOCH || strpbrk(epoch, "\"\\") || fluxbus_json_kind(revision) != FLUXBUS_INTEGER) {
+    /* It is sent back as it is. */
+    bool is_name = epoch && strlen(epoch) <= LONGEST_EPOCH;
+    for (const char *at = epoch; is_name && *at; at++) is_name = *at > ' ' && *at != '"' && *at != '\\';
+    if (!is_name || fluxbus_json_kind(revision) != FLUXBUS_INTEGER) {
         fault(bus, "the greeting has no epoch or no revision");
         return;
     }
@@ -114,16 +117,11 @@ bool fluxbus_received(fluxbus *bus, const void *bytes, size_t length) {
     while (goes_on && at < end) {
         const char *newline = memchr(at, '\n', (size_t)(end - at));
         size_t part = (size_t)((newline ? newline : end) - at);
-        if (bus->rest.length + part > LONGEST_LINE) {
-            goes_on = fault(bus, "a line is too long");
-        } else if (!newline) {
-            append(&bus->rest, at, part);
-        } else if (bus->rest.length) {
-            append(&bus->rest, at, part);
-            goes_on = take_line(bus, bus->rest.bytes, bus->rest.length);
+        if (bus->rest.length + part > LONGEST_LINE) goes_on = fault(bus, "a line is too long");
+        else if (!newline || bus->rest.length) append(&bus->rest, at, part);
+        if (newline && goes_on) {
+            goes_on = bus->rest.length ? take_line(bus, bus->rest.bytes, bus->rest.length) : take_line(bus, at, part);
             bus->rest.length = 0;
-        } else {
-            goes_on = take_line(bus, at, part);
         }
         at = newline ? newline + 1 : end;
     }
@@ -140,13 +138,10 @@ const void *fluxbus_outgoing(fluxbus *bus, size_t *length) {
 
 void fluxbus_sent(fluxbus *bus, size_t length) {
     bus->out_start += length;
-    if (bus->out_start >= bus->out.length) {
-        bus->out_start = bus->out.length = 0;
-    } else if (bus->out_start > 1 << 20) {
-        memmove(bus->out.bytes, bus->out.bytes + bus->out_start, bus->out.length - bus->out_start);
-        bus->out.length -= bus->out_start;
-        bus->out_start = 0;
-    }
+    if (bus->out_start < bus->out.length && bus->out_start < 1 << 20) return;
+    bus->out.length -= bus->out_start;
+    if (bus->out.length) memmove(bus->out.bytes, bus->out.bytes + bus->out_start, bus->out.length);
+    bus->out_start = 0;
 }
 
 /* -- Its end -- */

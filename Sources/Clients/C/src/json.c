@@ -7,22 +7,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static _Noreturn void exhausted(void) {
-    fputs("libfluxbus: memory is exhausted.\n", stderr);
-    abort();
-}
-
 void *allocate(size_t size) {
-    void *memory = malloc(size);
-    if (!memory) exhausted();
-    return memory;
+    return reallocate(NULL, 1, size);
 }
 
 void *reallocate(void *memory, size_t count, size_t size) {
-    if (count > SIZE_MAX / 2 / size) exhausted();
-    memory = realloc(memory, count * size);
-    if (!memory) exhausted();
-    return memory;
+    if (count <= SIZE_MAX / 2 / size && (memory = realloc(memory, count * size))) return memory;
+    fputs("libfluxbus: memory is exhausted.\n", stderr);
+    abort();
 }
 
 char *copy_text(const char *text) {
@@ -111,9 +103,7 @@ double fluxbus_json_number(const fluxbus_json *value) {
     return value->kind == FLUXBUS_NUMBER ? value->number : 0;
 }
 
-const char *fluxbus_json_string(const fluxbus_json *value) {
-    return value && value->kind == FLUXBUS_STRING ? text_of(value) : NULL;
-}
+const char *fluxbus_json_string(const fluxbus_json *value) { return value && value->kind == FLUXBUS_STRING ? text_of(value) : NULL; }
 
 size_t fluxbus_json_count(const fluxbus_json *value) { return value ? value->count : 0; }
 
@@ -332,18 +322,9 @@ void append_quoted(buffer *to, const char *bytes, size_t length) {
     append(to, "\"", 1);
 }
 
-void print(buffer *to, const char *template, ...) {
-    va_list arguments;
-    va_start(arguments, template);
-    for (const char *next; (next = strchr(template, '%')); template = next + 2) {
-        append(to, template, (size_t)(next - template));
-        const char *text = next[1] == 'd' ? NULL : va_arg(arguments, const char *);
-        if (next[1] == 'd') append_integer(to, va_arg(arguments, int64_t));
-        else if (next[1] == 's') append_text(to, text);
-        else append_quoted(to, text, strlen(text));
-    }
-    append_text(to, template);
-    va_end(arguments);
+void append_member(buffer *to, const char *name, const char *text) {
+    append_text(to, name);
+    append_quoted(to, text, strlen(text));
 }
 
 static void append_scalar(buffer *to, const fluxbus_json *value) {

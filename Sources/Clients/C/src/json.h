@@ -1,6 +1,5 @@
 /* JSON inside the library: values, a growing text, a reader that remembers names. */
-#ifndef FLUXBUS_JSON_H
-#define FLUXBUS_JSON_H
+#pragma once
 
 #include "../fluxbus.h"
 
@@ -49,8 +48,8 @@ static inline void append(buffer *to, const void *bytes, size_t length)
 static inline void append_text(buffer *to, const char *text) { append(to, text, strlen(text)); }
 
 void append_number(buffer *to, double number);
-/* Appends a template in which `%s` stands for text, `%q` for a string of JSON, and `%d` for an `int64_t`. */
-void print(buffer *to, const char *template, ...);
+/* A member: what stands before it, such as `,"op":`, and a string. */
+void append_member(buffer *to, const char *name, const char *text);
 /* False of an invalid value, or one that is nested too deeply. */
 bool append_json(buffer *to, const fluxbus_json *value);
 
@@ -88,5 +87,3 @@ typedef struct readings {
 void readings_clear(readings *readings);
 /* The value that the text is. NULL and a reason if it is none. */
 fluxbus_json *json_read(readings *readings, const char *text, size_t length, const char **mistake);
-
-#endif

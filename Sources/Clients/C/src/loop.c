@@ -102,9 +102,7 @@ static void disconnect(struct loop *loop) {
     }
 }
 
-static bool may_pass(const char *code) {
-    return is_one_of(code, "unreachable untrusted timed_out limit unavailable closed");
-}
+static bool may_pass(const char *code) { return is_one_of(code, "unreachable untrusted timed_out limit unavailable closed"); }
 
 static void rest(struct loop *loop) {
     uint32_t random = 0;
@@ -358,8 +356,7 @@ static void step(struct loop *loop) {
     if (loop->stage >= LOOKING_UP && loop->stage <= TALKING && !bus->is_open && clock_now() >= loop->attempt_until) {
         static const char late[] = "The bus did not answer in the time allowed; see whether it is busy.";
         /* It is no answer to a request, which may wait for another connection. */
-        if (loop->stage == TALKING) fluxbus_lost(bus, late);
-        if (loop->stage == TALKING) loop->stage = CONNECTING;
+        if (loop->stage == TALKING) fluxbus_lost(bus, late), loop->stage = CONNECTING;
         failed(loop, "timed_out", copy_text(late));
     }
 }
@@ -440,10 +437,8 @@ fluxbus *fluxbus_connect(const char *address, const fluxbus_options *given) {
     loop->files.key = option_or(options.key, is_given ? NULL : "FLUXBUS_KEY");
     loop->connect_timeout = milliseconds(options.connect_timeout, 5);
     loop->keep_alive = milliseconds(options.keep_alive, 30);
-    loop->back_off[0] = milliseconds(options.back_off[0], 0.05);
-    loop->back_off[1] = milliseconds(options.back_off[1], 10);
-    bus->loop = loop;
-    bus->clock = clock_now;
+    loop->back_off[0] = milliseconds(options.back_off[0], 0.05), loop->back_off[1] = milliseconds(options.back_off[1], 10);
+    bus->loop = loop, bus->clock = clock_now;
     loop->patience_until = time_of(bus) + (options.patience > 0 ? milliseconds(options.patience, 0) : 0);
     arm(loop, bus->now);
     return bus;
@@ -464,11 +459,9 @@ bool fluxbus_wait(fluxbus *bus, double seconds) {
     enter(bus);
     flush(loop);
     if (loop->stage != STOPPED) schedule(loop);
-    bool was_freed = bus->is_freed;
-    int descriptor = loop->epoll;
+    struct pollfd ready = {.fd = bus->is_freed ? -1 : loop->epoll, .events = POLLIN};
     leave(bus);
-    if (was_freed) return false;
-    struct pollfd ready = {.fd = descriptor, .events = POLLIN};
+    if (ready.fd < 0) return false;
     poll(&ready, 1, seconds < 0 || seconds > 2e6 ? -1 : (int)(seconds * 1000 + 0.999));
     return fluxbus_process(bus);
 }
@@ -477,8 +470,7 @@ void fluxbus_run(fluxbus *bus) { while (fluxbus_wait(bus, -1)) continue; }
 
 void fluxbus_reconnect(fluxbus *bus) {
     if (!bus->loop || bus->loop->stage != RESTING) return;
-    bus->loop->retry_at = time_of(bus);
-    arm(bus->loop, bus->now);
+    arm(bus->loop, bus->loop->retry_at = time_of(bus));
 }
 
 void fluxbus_close(fluxbus *bus, double timeout) {

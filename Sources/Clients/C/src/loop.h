@@ -1,6 +1,5 @@
 /* Sockets: where a bus is, how its connection is secured, and the loop that keeps a client connected. */
-#ifndef FLUXBUS_LOOP_H
-#define FLUXBUS_LOOP_H
+#pragma once
 
 #include "machine.h"
 
@@ -58,5 +57,3 @@ long tls_read(tls *tls, void *bytes, size_t length);
 bool tls_write(tls *tls, const void *bytes, size_t length);
 const void *tls_outgoing(tls *tls, size_t *length);
 void tls_sent(tls *tls, size_t length);
-
-#endif

@@ -94,7 +94,13 @@ static void write_out(fluxbus *bus, request *request) {
     if (!request->written++) {
         /* There is room for it. */
         buffer seen = {request->line + request->length, 0, SEEN};
-        if (request->call.is_keyed) print(&seen, ",\"after\":%d,\"epoch\":\"%s\"", bus->revision, bus->epoch);
+        if (request->call.is_keyed) {
+            append_text(&seen, ",\"after\":");
+            append_integer(&seen, bus->revision);
+            append_text(&seen, ",\"epoch\":\"");
+            append_text(&seen, bus->epoch);
+            append_text(&seen, "\"");
+        }
         append_text(&seen, "}\n");
         request->length += seen.length;
     }
@@ -134,9 +140,16 @@ draft begin_request(fluxbus *bus, const char *op, call call) {
     draft draft = {.bus = bus, .call = call, .number = ++bus->numbers, .is_valid = true};
     make_room(&draft.line, sizeof(request) + SEEN + 256);
     draft.line.length = sizeof(request);
-    print(&draft.line, "{\"id\":%d", draft.number);
-    if (call.is_keyed && !call.has_key) print(&draft.line, ",\"key\":\"%s-%d\"", bus->prefix, draft.number);
-    if (op) print(&draft.line, ",\"op\":%q", op);
+    append_text(&draft.line, "{\"id\":");
+    append_integer(&draft.line, (int64_t)draft.number);
+    if (call.is_keyed && !call.has_key) {
+        append_text(&draft.line, ",\"key\":\"");
+        append_text(&draft.line, bus->prefix);
+        append_text(&draft.line, "-");
+        append_integer(&draft.line, (int64_t)draft.number);
+        append_text(&draft.line, "\"");
+    }
+    if (op) append_member(&draft.line, ",\"op\":", op);
     return draft;
 }
 
@@ -175,8 +188,8 @@ bool append_members(buffer *line, const fluxbus_json *members) {
 }
 
 void append_target(buffer *line, const char *target, bool is_pattern) {
-    const char *kind = is_pattern && strpbrk(target, "*?") ? "match" : strchr(target, '/') ? "store" : "type";
-    print(line, ",\"%s\":%q", kind, target);
+    bool is_match = is_pattern && strpbrk(target, "*?");
+    append_member(line, is_match ? ",\"match\":" : strchr(target, '/') ? ",\"store\":" : ",\"type\":", target);
 }
 
 static draft begin(fluxbus *bus, const char *op, const fluxbus_json *options, fluxbus_done *done, void *context) {
@@ -196,7 +209,9 @@ static void take_page(fluxbus *bus, const fluxbus_json *reply, const fluxbus_err
 typedef struct subject {
     const char *target;
     bool is_pattern;
-    const char *action, *name;
+    const char *action;
+    /* What stands before the value. */
+    const char *name;
     fluxbus_json *value, *options;
 } subject;
 
@@ -208,9 +223,8 @@ static uint64_t finish(draft *draft, subject subject) {
         "invalid_request", "This can't be written as JSON: options are an object, and texts are UTF-8.", NULL};
     draft->is_valid &= is_text(subject.target) && is_text(subject.action);
     if (draft->is_valid && subject.target) append_target(&draft->line, subject.target, subject.is_pattern);
-    if (draft->is_valid && subject.action) print(&draft->line, ",\"action\":%q", subject.action);
-    if (subject.value) print(&draft->line, ",\"%s\":", subject.name);
-    if (subject.value) draft->is_valid &= append_json(&draft->line, subject.value);
+    if (draft->is_valid && subject.action) append_member(&draft->line, ",\"action\":", subject.action);
+    if (subject.value) append_text(&draft->line, subject.name), draft->is_valid &= append_json(&draft->line, subject.value);
     draft->is_valid &= append_members(&draft->line, subject.options);
     fluxbus_json_release(subject.value);
     fluxbus_json_release(subject.options);
@@ -230,11 +244,11 @@ uint64_t fluxbus_request(fluxbus *bus, const char *op, fluxbus_json *members, fl
 
 uint64_t fluxbus_dispatch(fluxbus *bus, const char *target, const char *action, fluxbus_json *payload, fluxbus_json *options,
                           fluxbus_done *done, void *context) {
-    return ask(bus, "dispatch", (subject){target, false, action, "payload", payload, options}, done, context);
+    return ask(bus, "dispatch", (subject){target, false, action, ",\"payload\":", payload, options}, done, context);
 }
 
 uint64_t fluxbus_create(fluxbus *bus, const char *address, fluxbus_json *state, fluxbus_json *options, fluxbus_done *done, void *context) {
-    return ask(bus, "create", (subject){address, false, NULL, "state", state, options}, done, context);
+    return ask(bus, "create", (subject){address, false, NULL, ",\"state\":", state, options}, done, context);
 }
 
 uint64_t fluxbus_drop(fluxbus *bus, const char *target, fluxbus_json *options, fluxbus_done *done, void *context) {
@@ -261,7 +275,7 @@ static bool append_actions(buffer *line, const fluxbus_json *actions) {
         size_t start = line->length;
         append_target(line, target, false);
         line->bytes[start] = '{';
-        print(line, ",\"action\":%q", action);
+        append_member(line, ",\"action\":", action);
         if (payload) append_text(line, ",\"payload\":");
         if (payload && !append_json(line, payload)) return false;
         append_text(line, "}");
@@ -308,7 +322,7 @@ typedef struct paging {
 
 static uint64_t ask_for_page(fluxbus *bus, paging *paging, const fluxbus_json *after) {
     fluxbus_json *options = fluxbus_json_retain(paging->options);
-    return ask(bus, "get", (subject){paging->target, true, NULL, "after", fluxbus_json_retain(after), options}, take_page, paging);
+    return ask(bus, "get", (subject){paging->target, true, NULL, ",\"after\":", fluxbus_json_retain(after), options}, take_page, paging);
 }
 
 static void take_page(fluxbus *bus, const fluxbus_json *reply, const fluxbus_error *error, void *context) {
@@ -337,13 +351,9 @@ uint64_t fluxbus_states(fluxbus *bus, const char *target, fluxbus_json *options,
 
 /* -- The life of a bus -- */
 
-static void seed(fluxbus *bus, char *name, size_t bytes) {
+static void draw(char *name, size_t bytes) {
     unsigned char random[16];
-    if (getrandom(random, bytes, 0) != (ssize_t)bytes) {
-        /* Without a source of randomness the address and the time differ at least. */
-        memset(random, 0, sizeof random);
-        memcpy(random, &bus, sizeof bus);
-    }
+    while (getrandom(random, bytes, 0) != (ssize_t)bytes) continue;
     for (size_t index = 0; index < bytes; index++) sprintf(name + 2 * index, "%02x", random[index]);
 }
 
@@ -353,9 +363,7 @@ int64_t milliseconds(double seconds, double fallback) {
 }
 
 static void add_text(buffer *line, const char *name, const char *text) {
-    if (!text || !*text || !is_utf8(text, strlen(text))) return;
-    append_text(line, name);
-    append_quoted(line, text, strlen(text));
+    if (text && *text && is_utf8(text, strlen(text))) append_member(line, name, text);
 }
 
 static char *ended(buffer *text) {
@@ -367,25 +375,22 @@ fluxbus *fluxbus_new(const fluxbus_options *given) {
     fluxbus_options options = given ? *given : (fluxbus_options){0};
     fluxbus *bus = allocate(sizeof *bus);
     memset(bus, 0, sizeof *bus);
-    seed(bus, bus->prefix, 8);
+    draw(bus->prefix, 8);
     buffer hello = {0}, linger = {0}, token = {0};
     append_text(&hello, ",\"op\":\"hello\",\"protocol\":1");
     add_text(&hello, ",\"client\":", options.client);
     bus->has_session = options.session || options.linger > 0;
     if (bus->has_session) {
         char name[33];
-        seed(bus, name, 16);
+        draw(name, 16);
         add_text(&hello, ",\"session\":", options.session ? options.session : name);
         append_text(&linger, ",\"linger\":");
         append_number(&linger, options.linger > 0 ? options.linger : 0);
     }
     add_text(&token, ",\"token\":", options.token ? options.token : getenv("FLUXBUS_TOKEN"));
-    bus->hello = ended(&hello);
-    bus->linger = ended(&linger);
-    bus->token = ended(&token);
+    bus->hello = ended(&hello), bus->linger = ended(&linger), bus->token = ended(&token);
     bus->timeout = options.timeout > 0 ? milliseconds(options.timeout, 0) : 0;
-    bus->on_status = options.status;
-    bus->context = options.context;
+    bus->on_status = options.status, bus->context = options.context;
     return bus;
 }
 
@@ -396,9 +401,8 @@ static void destroy(fluxbus *bus) {
     sweep_subscriptions(bus, true);
     fluxbus_json_release(bus->greeting);
     readings_clear(&bus->readings);
-    failure_clear(&bus->error);
-    failure_clear(&bus->refusal);
-    failure_clear(&bus->goodbye);
+    failure *failures[] = {&bus->error, &bus->refusal, &bus->goodbye};
+    for (size_t index = 0; index < 3; index++) failure_clear(failures[index]);
     char *texts[] = {bus->hello, bus->linger, bus->token, bus->will, bus->fault, bus->rest.bytes, bus->out.bytes};
     for (size_t index = 0; index < sizeof texts / sizeof *texts; index++) free(texts[index]);
     free(bus);
@@ -483,16 +487,14 @@ static int64_t give_up_late(fluxbus *bus, queue *queue) {
 }
 
 int64_t fluxbus_tick(fluxbus *bus, int64_t now) {
-    int64_t next = -1, times[3] = {-1, -1, -1};
     bus->now = now;
     enter(bus);
-    if (bus->timeout) {
-        times[0] = give_up_late(bus, &bus->unanswered);
-        times[1] = give_up_late(bus, &bus->waiting);
-    }
+    /* What waits was asked for later than what was sent. */
+    int64_t next = bus->timeout ? give_up_late(bus, &bus->unanswered) : -1;
+    if (bus->timeout && next < 0) next = give_up_late(bus, &bus->waiting);
     if (bus->is_leaving && now >= bus->leave_at) end_bus(bus, NULL);
-    if (bus->is_leaving) times[2] = bus->leave_at;
-    for (int index = 0; index < 3; index++) if (times[index] >= 0 && (next < 0 || times[index] < next)) next = times[index];
+    if (bus->is_leaving && (next < 0 || bus->leave_at < next)) next = bus->leave_at;
+    if (bus->phase == FLUXBUS_CLOSED) next = -1;
     leave(bus);
-    return bus->phase == FLUXBUS_CLOSED ? -1 : next;
+    return next;
 }

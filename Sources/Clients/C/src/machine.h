@@ -1,6 +1,5 @@
 /* The client as a state machine: what its parts share. */
-#ifndef FLUXBUS_MACHINE_H
-#define FLUXBUS_MACHINE_H
+#pragma once
 
 #include "json.h"
 
@@ -73,7 +72,6 @@ struct loop;
 struct fluxbus {
     /* Of the options: the members of hello, and the token's. */
     char *hello, *linger, *token;
-    bool has_session;
     int64_t timeout;
     fluxbus_status *on_status;
     void *context;
@@ -82,33 +80,25 @@ struct fluxbus {
     fluxbus_json *greeting;
     failure error;
     /* Whether the bus has greeted on this connection. */
-    bool is_open;
-    bool is_leaving, has_asked_to_leave;
-    int64_t leave_at;
-    int64_t now;
-
-    int64_t revision;
-    char epoch[LONGEST_EPOCH + 1];
-    char prefix[17];
+    bool is_open, has_session, is_leaving, has_asked_to_leave;
+    int64_t leave_at, now, revision;
+    char epoch[LONGEST_EPOCH + 1], prefix[17];
     uint64_t numbers;
     queue unanswered, waiting;
     char *will;
 
     readings readings;
     /* The part of a line that has come, and where the connection stands: why it must end, and what the bus said before it did. */
-    buffer rest;
+    buffer rest, out;
+    size_t out_start;
     char *fault;
     failure refusal, goodbye;
-    buffer out;
-    size_t out_start;
 
     /* In the order in which they were opened. */
     subscription *subscriptions;
-    bool has_closed;
-
     /* How many functions that call the program are under way: as long, nothing is freed. */
     unsigned depth;
-    bool is_freed;
+    bool has_closed, is_freed;
 
     struct loop *loop;
     /* The clock of the loop. */
@@ -169,5 +159,3 @@ bool take_event(fluxbus *bus, const fluxbus_json *event);
 void loop_outgoing(struct loop *loop);
 void loop_stop(struct loop *loop);
 void loop_free(struct loop *loop);
-
-#endif

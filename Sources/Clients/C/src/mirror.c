@@ -150,7 +150,7 @@ static void apply(fluxbus_mirror *mirror, int64_t revision, const fluxbus_json *
     mirror->cause = NULL;
     forget_parts(mirror);
     stand(&mirror->base, revision);
-    if (is_news && mirror->changed) mirror->changed(mirror, &change, NULL, mirror->base.context);
+    if (is_news) tell_change(mirror, &change, NULL);
     fluxbus_json_release(states);
     fluxbus_json_release(dropped);
     fluxbus_json_release(cause);

@@ -224,25 +224,23 @@ static size_t digits(reader *reader) {
     return (size_t)(reader->at - start);
 }
 
+/* Goes on if one of these bytes is there. */
+static bool passes(reader *reader, const char *bytes) {
+    bool is_there = reader->at < reader->end && *reader->at && strchr(bytes, *reader->at);
+    reader->at += is_there;
+    return is_there;
+}
+
 static fluxbus_json *read_number(reader *reader) {
     const char *start = reader->at;
-    bool is_negative = *start == '-', is_integer = true;
-    reader->at += is_negative;
+    bool is_negative = passes(reader, "-");
     const char *first = reader->at;
     size_t whole = digits(reader);
     if (!whole || (whole > 1 && *first == '0')) return fail(reader, "a value is none");
-    if (reader->at < reader->end && *reader->at == '.') {
-        is_integer = false;
-        reader->at++;
-        if (!digits(reader)) return fail(reader, "a number is incomplete");
-    }
-    if (reader->at < reader->end && (*reader->at == 'e' || *reader->at == 'E')) {
-        is_integer = false;
-        reader->at++;
-        if (reader->at < reader->end && (*reader->at == '+' || *reader->at == '-')) reader->at++;
-        if (!digits(reader)) return fail(reader, "a number is incomplete");
-    }
-    if (!is_integer) {
+    bool has_fraction = passes(reader, "."), has_all = !has_fraction || digits(reader), has_exponent = passes(reader, "eE");
+    if (has_exponent) passes(reader, "+-");
+    if (!has_all || (has_exponent && !digits(reader))) return fail(reader, "a number is incomplete");
+    if (has_fraction || has_exponent) {
         reader->scratch.length = 0;
         append(&reader->scratch, start, (size_t)(reader->at - start));
         append(&reader->scratch, "", 1);

@@ -14,16 +14,19 @@ void stand(subscription *subscription, int64_t revision) {
     memcpy(subscription->epoch, subscription->bus->epoch, sizeof subscription->epoch);
 }
 
+void tell_change(fluxbus_mirror *mirror, const fluxbus_change *change, const fluxbus_error *error) {
+    if (mirror->changed) mirror->changed(mirror, change, error, mirror->base.context);
+}
+
+static void tell_action(fluxbus_actions *actions, const fluxbus_action *action, const fluxbus_error *error) {
+    if (actions->acted) actions->acted(actions, action, error, actions->base.context);
+}
+
 static void tell_end(subscription *subscription, const fluxbus_error *error) {
     if (subscription->has_ended || subscription->is_closed) return;
     subscription->has_ended = true;
-    if (subscription->is_mirror) {
-        fluxbus_mirror *mirror = mirror_of(subscription);
-        if (mirror->changed) mirror->changed(mirror, NULL, error, subscription->context);
-    } else {
-        fluxbus_actions *actions = actions_of(subscription);
-        if (actions->acted) actions->acted(actions, NULL, error, subscription->context);
-    }
+    if (subscription->is_mirror) tell_change(mirror_of(subscription), NULL, error);
+    else tell_action(actions_of(subscription), NULL, error);
 }
 
 /* -- Asking -- */
@@ -43,24 +46,22 @@ static void granted(fluxbus *bus, const fluxbus_json *reply, const fluxbus_error
         bus->has_closed = true;
         return;
     }
-    if (error) {
-        tell_end(subscription, error);
-        return;
-    }
-    subscription->number = number;
-    if (!subscription->is_mirror && !subscription->epoch[0]) {
-        int64_t revision = fluxbus_json_integer(fluxbus_json_member(reply, "revision"));
-        stand(subscription, revision);
-        fluxbus_action gap = {.gap = true, .revision = revision};
-        fluxbus_actions *actions = actions_of(subscription);
-        if (actions->acted) actions->acted(actions, &gap, NULL, subscription->context);
-    }
+    if (error) tell_end(subscription, error);
+    else subscription->number = number;
+    if (error || subscription->is_mirror || subscription->epoch[0]) return;
+    fluxbus_action gap = {.gap = true, .revision = fluxbus_json_integer(fluxbus_json_member(reply, "revision"))};
+    stand(subscription, gap.revision);
+    tell_action(actions_of(subscription), &gap, NULL);
 }
 
 static void follow(subscription *subscription) {
     draft draft = begin_request(subscription->bus, NULL, (call){.done = granted, .context = subscription, .is_own = true});
     append_text(&draft.line, subscription->body);
-    if (subscription->epoch[0]) print(&draft.line, ",\"since\":%d,\"epoch\":%q", subscription->revision, subscription->epoch);
+    if (subscription->epoch[0]) {
+        append_member(&draft.line, ",\"epoch\":", subscription->epoch);
+        append_text(&draft.line, ",\"since\":");
+        append_integer(&draft.line, subscription->revision);
+    }
     if (subscription->is_mirror) forget_parts(mirror_of(subscription));
     subscription->asked++;
     submit(&draft);
@@ -75,9 +76,7 @@ void open_subscription(fluxbus *bus, subscription *subscription, const char *tar
     bool is_valid = is_utf8(target, strlen(target)) && append_members(&body, options);
     append(&body, "", 1);
     fluxbus_json_release(options);
-    subscription->bus = bus;
-    subscription->body = body.bytes;
-    subscription->context = context;
+    subscription->bus = bus, subscription->body = body.bytes, subscription->context = context;
     struct subscription **last = &bus->subscriptions;
     while (*last) last = &(*last)->next;
     *last = subscription;
@@ -98,14 +97,42 @@ void close_subscription(subscription *subscription) {
     leave(bus);
 }
 
+/* -- Actions -- */
+
+static void take_action(fluxbus_actions *actions, const fluxbus_json *event) {
+    const char *kind = fluxbus_json_string(fluxbus_json_member(event, "event"));
+    int64_t revision = fluxbus_json_integer(fluxbus_json_member(event, "revision"));
+    int64_t index = fluxbus_json_integer(fluxbus_json_member(event, "index"));
+    fluxbus_action told = {.gap = kind && !strcmp(kind, "gap"), .revision = revision};
+    if (kind && !strcmp(kind, "action")) {
+        /* A connection may be lost between those of one commit: all are asked for again, and what was seen is left out. */
+        bool is_new = revision > actions->seen_revision || (revision == actions->seen_revision && index > actions->seen_index);
+        if (!is_new && !strcmp(actions->base.epoch, actions->base.bus->epoch)) return;
+        stand(&actions->base, revision - 1);
+        actions->seen_revision = revision;
+        actions->seen_index = index;
+        const char *store = fluxbus_json_string(fluxbus_json_member(event, "store"));
+        told.target = store ? store : fluxbus_json_string(fluxbus_json_member(event, "type"));
+        told.action = fluxbus_json_string(fluxbus_json_member(event, "action"));
+        told.payload = fluxbus_json_member(event, "payload");
+        told.by = fluxbus_json_member(event, "by");
+        told.time = fluxbus_json_number(fluxbus_json_member(event, "time"));
+    } else if (told.gap || (kind && !strcmp(kind, "bookmark"))) {
+        stand(&actions->base, revision);
+        actions->seen_revision = 0;
+        actions->seen_index = -1;
+        if (!told.gap) return;
+    } else {
+        return;
+    }
+    tell_action(actions, &told, NULL);
+}
+
 /* -- The bus -- */
 
 static void discard(subscription *subscription) {
-    if (subscription->is_mirror) {
-        fluxbus_mirror *mirror = mirror_of(subscription);
-        forget_parts(mirror);
-        table_clear(&mirror->states);
-    }
+    if (subscription->is_mirror) forget_parts(mirror_of(subscription));
+    if (subscription->is_mirror) table_clear(&mirror_of(subscription)->states);
     free(subscription->body);
     free(subscription);
 }
@@ -151,37 +178,6 @@ bool take_event(fluxbus *bus, const fluxbus_json *event) {
     bool is_whole = !fluxbus_json_boolean(fluxbus_json_member(event, "more"));
     if (is_whole && fluxbus_json_integer(revision) > bus->revision) bus->revision = fluxbus_json_integer(revision);
     return true;
-}
-
-/* -- Actions -- */
-
-void take_action(fluxbus_actions *actions, const fluxbus_json *event) {
-    const char *kind = fluxbus_json_string(fluxbus_json_member(event, "event"));
-    int64_t revision = fluxbus_json_integer(fluxbus_json_member(event, "revision"));
-    int64_t index = fluxbus_json_integer(fluxbus_json_member(event, "index"));
-    fluxbus_action told = {.gap = kind && !strcmp(kind, "gap"), .revision = revision};
-    if (kind && !strcmp(kind, "action")) {
-        /* A connection may be lost between those of one commit: all are asked for again, and what was seen is left out. */
-        bool is_new = revision > actions->seen_revision || (revision == actions->seen_revision && index > actions->seen_index);
-        if (!is_new && !strcmp(actions->base.epoch, actions->base.bus->epoch)) return;
-        stand(&actions->base, revision - 1);
-        actions->seen_revision = revision;
-        actions->seen_index = index;
-        const char *store = fluxbus_json_string(fluxbus_json_member(event, "store"));
-        told.target = store ? store : fluxbus_json_string(fluxbus_json_member(event, "type"));
-        told.action = fluxbus_json_string(fluxbus_json_member(event, "action"));
-        told.payload = fluxbus_json_member(event, "payload");
-        told.by = fluxbus_json_member(event, "by");
-        told.time = fluxbus_json_number(fluxbus_json_member(event, "time"));
-    } else if (told.gap || (kind && !strcmp(kind, "bookmark"))) {
-        stand(&actions->base, revision);
-        actions->seen_revision = 0;
-        actions->seen_index = -1;
-        if (!told.gap) return;
-    } else {
-        return;
-    }
-    if (actions->acted) actions->acted(actions, &told, NULL, actions->base.context);
 }
 
 fluxbus_actions *fluxbus_actions_open(fluxbus *bus, const char *target, fluxbus_json *options, fluxbus_acted *acted, void *context) {

@@ -1,6 +1,5 @@
 /* What mirrors and action streams have in common. */
-#ifndef FLUXBUS_SUBSCRIPTION_H
-#define FLUXBUS_SUBSCRIPTION_H
+#pragma once
 
 #include "machine.h"
 
@@ -46,9 +45,7 @@ void close_subscription(subscription *subscription);
 /* It has seen everything up to this revision of the epoch. */
 void stand(subscription *subscription, int64_t revision);
 
+void tell_change(fluxbus_mirror *mirror, const fluxbus_change *change, const fluxbus_error *error);
 /* False where a change before it is missing. */
 bool take_change(fluxbus_mirror *mirror, const fluxbus_json *event);
 void forget_parts(fluxbus_mirror *mirror);
-void take_action(fluxbus_actions *actions, const fluxbus_json *event);
-
-#endif

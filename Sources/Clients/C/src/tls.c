@@ -26,16 +26,13 @@ static char *reason(const char *what) {
 static SSL_CTX *context(const tls_files *files, char **message) {
     SSL_CTX *context = SSL_CTX_new(TLS_client_method());
     char *wrong = NULL;
-    if (!context || SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION) != 1) {
-        wrong = reason("TLS can't be used");
-    } else if ((files->ca ? SSL_CTX_load_verify_locations(context, files->ca, NULL) : SSL_CTX_set_default_verify_paths(context)) != 1) {
+    const char *key = files->key ? files->key : files->cert;
+    if (!context || SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION) != 1) wrong = reason("TLS can't be used");
+    else if ((files->ca ? SSL_CTX_load_verify_locations(context, files->ca, NULL) : SSL_CTX_set_default_verify_paths(context)) != 1)
         wrong = reason("the file of authorities can't be used");
-    } else if (files->cert && SSL_CTX_use_certificate_chain_file(context, files->cert) != 1) {
+    else if (files->cert && SSL_CTX_use_certificate_chain_file(context, files->cert) != 1)
         wrong = reason("the certificate can't be used");
-    } else if (files->cert
-               && SSL_CTX_use_PrivateKey_file(context, files->key ? files->key : files->cert, SSL_FILETYPE_PEM) != 1) {
-        wrong = reason("the key can't be used");
-    }
+    else if (files->cert && SSL_CTX_use_PrivateKey_file(context, key, SSL_FILETYPE_PEM) != 1) wrong = reason("the key can't be used");
     if (!wrong) return context;
     SSL_CTX_free(context);
     *message = wrong;
