@@ -24,7 +24,7 @@ static char *read_host(address *address, char *rest) {
     *colon = 0;
     size_t length = strlen(rest);
     bool is_bracketed = length > 2 && rest[0] == '[' && rest[length - 1] == ']';
-    if (is_bracketed) *strchr(rest++, ']') = 0;
+    if (is_bracketed) rest[length - 1] = 0, rest++;
     else if (!length || strpbrk(rest, ":[]")) return malformed(address->text);
     address->host = copy_text(rest);
     snprintf(address->port, sizeof address->port, "%ld", port);
