@@ -49,8 +49,8 @@ typedef enum fluxbus_kind {
 fluxbus_json *fluxbus_json_parse(const char *text, size_t length);
 /* The value of a template, such as `"{'by': %d, 'who': %s}"`: JSON, in which single quotes do, too. `%d`, `%ld` and `%lld` stand
  * for an integer, `%g` for a number, `%i` for a boolean, `%s` for a string or a member's name, `%p` for a value, which is lent. */
-fluxbus_json *fluxbus_json_format(const char *template, ...) FLUXBUS_FORMAT(1);
-fluxbus_json *fluxbus_json_format_va(const char *template, va_list arguments);
+fluxbus_json *fluxbus_json_format(const char *text, ...) FLUXBUS_FORMAT(1);
+fluxbus_json *fluxbus_json_format_va(const char *text, va_list arguments);
 /* Text of one line, to be freed with `free`; NULL of an invalid value. */
 char *fluxbus_json_text(const fluxbus_json *value);
 

@@ -27,7 +27,10 @@ struct CCode {
     private mutating func writeFile() {
         let send = names.claim(stem + "_send")
         for helper in ["_decode", "_encode"] { _ = names.claim(stem + helper) }
-        let functions = names.claim(type.actions.map(\.name)) { [stem] in stem + "_" + Identifier.snake($0) }
+        var plain = NameTable()
+        let functions = plain.claim(type.actions.map(\.name), Identifier.snake).map {
+            names.claim("\(stem)_\($0)")
+        }
         for function in functions {
             for helper in ["_decode", "_encode"] { _ = names.claim(function + helper) }
         }

@@ -441,18 +441,18 @@ static fluxbus_json *read_once(const char *text, size_t length, va_list *argumen
 
 fluxbus_json *fluxbus_json_parse(const char *text, size_t length) { return read_once(text, length, NULL); }
 
-fluxbus_json *fluxbus_json_format_va(const char *template, va_list arguments) {
+fluxbus_json *fluxbus_json_format_va(const char *text, va_list arguments) {
     va_list copy;
     va_copy(copy, arguments);
-    fluxbus_json *value = read_once(template, strlen(template), &copy);
+    fluxbus_json *value = read_once(text, strlen(text), &copy);
     va_end(copy);
     return value;
 }
 
-fluxbus_json *fluxbus_json_format(const char *template, ...) {
+fluxbus_json *fluxbus_json_format(const char *text, ...) {
     va_list arguments;
-    va_start(arguments, template);
-    fluxbus_json *value = fluxbus_json_format_va(template, arguments);
+    va_start(arguments, text);
+    fluxbus_json *value = fluxbus_json_format_va(text, arguments);
     va_end(arguments);
     return value;
 }

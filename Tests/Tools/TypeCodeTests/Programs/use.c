@@ -104,7 +104,7 @@ static void dispatch(fluxbus *bus)
 		.door = {.open = true}, .measured_is_null = true, .mode = "by hand", .has_note = true, .extra = values[4], .names = values[6],
 		.ages = values[5], .has_level = true, .level = 6, .has_limit = true, .limit = 1.5, .has_step = true, .step = 2}, NULL, show,
 		NULL));
-	DO(everything_quiet(bus, "main", &(struct everything_quiet){.has_for = true, .for_ = 1}, NULL, show, NULL));
+	DO(everything_quiet(bus, "main", &(struct everything_quiet){.has_for_ = true, .for_ = 1}, NULL, show, NULL));
 	for (size_t index = 0; index < sizeof values / sizeof *values; index++) fluxbus_json_release(values[index]);
 }
 
@@ -114,11 +114,11 @@ static void read_state(fluxbus *bus, const fluxbus_json *value, const fluxbus_er
 	(void)bus, (void)error, (void)context;
 	struct everything state;
 	struct everything_rooms_value room;
-	struct counter none;
+	struct thermostat none;
 	bool is_read = everything_decode(value, &state) && state.count == 6 && !strcmp(state.mode, "by hand") && fluxbus_json_kind(state.union_) == FLUXBUS_NULL
 		&& everything_rooms_value_decode(fluxbus_json_member(state.rooms, "hall"), &room) && room.size == 9 && !room.note
 		&& room.has_door && !room.door.open && state.sum;
-	if (!is_read || counter_decode(value, &none)) exit(5);
+	if (!is_read || thermostat_decode(value, &none)) exit(5);
 	fluxbus_json *written = everything_encode(&state);
 	for (size_t index = 0; index < fluxbus_json_count(written); index++) {
 		char *one = fluxbus_json_text(fluxbus_json_at(written, index));
