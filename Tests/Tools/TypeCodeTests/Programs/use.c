@@ -121,9 +121,12 @@ static void read_state(fluxbus *bus, const fluxbus_json *value, const fluxbus_er
 	if (!is_read || thermostat_decode(value, &none)) exit(5);
 	fluxbus_json *written = everything_encode(&state);
 	for (size_t index = 0; index < fluxbus_json_count(written); index++) {
-		char *one = fluxbus_json_text(fluxbus_json_at(written, index));
-		char *other = fluxbus_json_text(fluxbus_json_member(value, fluxbus_json_name(written, index)));
-		if (strcmp(one, other)) exit(6);
+		const fluxbus_json *there = fluxbus_json_member(value, fluxbus_json_name(written, index));
+		char *one = fluxbus_json_text(fluxbus_json_at(written, index)), *other = fluxbus_json_text(there);
+		/* A number that is whole is written with a fraction. */
+		bool is_same = fluxbus_json_kind(fluxbus_json_at(written, index)) == FLUXBUS_NUMBER
+			? fluxbus_json_number(fluxbus_json_at(written, index)) == fluxbus_json_number(there) : !strcmp(one, other);
+		if (!is_same) exit(6);
 		free(one);
 		free(other);
 	}
