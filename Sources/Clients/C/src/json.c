@@ -17,11 +17,7 @@ void *reallocate(void *memory, size_t count, size_t size) {
     abort();
 }
 
-char *copy_text(const char *text) {
-    if (!text) return NULL;
-    size_t size = strlen(text) + 1;
-    return memcpy(allocate(size), text, size);
-}
+char *copy_text(const char *text) { return text ? memcpy(allocate(strlen(text) + 1), text, strlen(text) + 1) : NULL; }
 
 /* -- Values -- */
 

@@ -7,8 +7,9 @@
 #define LONGEST_LINE ((size_t)64 << 20)
 /* So many requests are unanswered on a connection at most; further ones wait. */
 #define WINDOW 10000
-/* The bytes of an epoch: it is a UUID. */
+/* The bytes of an epoch, which is a UUID; and of what a request has seen. */
 #define LONGEST_EPOCH 128
+#define SEEN (LONGEST_EPOCH + 64)
 
 /* Who waits for a request, and how it is treated. */
 typedef struct call {
@@ -115,7 +116,7 @@ void leave(fluxbus *bus);
 void failure_set(failure *failure, const char *code, const char *message, const fluxbus_json *details);
 void failure_clear(failure *failure);
 
-extern const fluxbus_error outcome_unknown;
+extern const fluxbus_error outcome_unknown, closed;
 /* A message that names something. */
 char *sentence(const char *format, ...) FLUXBUS_FORMAT(1);
 
@@ -140,6 +141,7 @@ void append_target(buffer *line, const char *target, bool is_pattern);
 void end_bus(fluxbus *bus, const fluxbus_error *error);
 /* Tells whoever waits for it, and frees it. */
 void settle(fluxbus *bus, request *request, const fluxbus_json *reply, const fluxbus_error *error);
+void write_out(fluxbus *bus, request *request);
 void write_waiting(fluxbus *bus);
 void put(queue *queue, request *request);
 request *take(queue *queue);
