@@ -102,6 +102,19 @@ extension PackageTests {
         #expect(try service.wait().status == 0)
     }
 
+    /// What a busy machine measures is not looked at.
+    @Test(.enabled(if: canBuild, "cc or make is missing.")) func cDispatchesAreMeasuredBesideABareLoop()
+        throws
+    {
+        let library = try CLibrary(["CFLAGS=-O2"])
+        let program = try library.build(["-O2", "\(Self.suite)/dispatch_cost.c"], as: "cost")
+        let daemon = try startDaemon()
+        defer { daemon.kill() }
+        try check(["\(RunningProgram.path(of: "fluxbus"))", "create", "counter/main"])
+        let outcome = try RunningProgram([program, "\(place.path)/s", "2000", "1"], environment: [:]).wait()
+        #expect(outcome.output.contains("median ratio ") && outcome.errors.isEmpty, "\(outcome.errors)")
+    }
+
     /// The example of the page, which prints what changed, has at most fifteen lines. `ContributorCommandTests` runs it.
     @Test func cMirrorIsShort() throws {
         let example = try #require(MarkdownPage("Sources/Clients/C/README.md").blocks("c").first)
