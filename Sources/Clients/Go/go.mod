@@ -1,0 +1,3 @@
+module fluxbus
+
+go 1.19

@@ -1,0 +1,7 @@
+module driver
+
+go 1.19
+
+require fluxbus v0.0.0
+
+replace fluxbus => ../../../../../Sources/Clients/Go
