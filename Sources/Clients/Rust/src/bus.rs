@@ -47,8 +47,11 @@ impl Slot {
     }
 
     fn wait(&self, timeout: Duration) -> Result<Reply, Error> {
-        let until = Instant::now() + timeout;
         let mut answer = lock(&self.answer);
+        if let Some(result) = answer.result.take() {
+            return result;
+        }
+        let until = Instant::now() + timeout;
         loop {
             if let Some(result) = answer.result.take() {
                 return result;
@@ -248,9 +251,13 @@ impl Shared {
 
     fn begin(&self, request: &Request, timeout: Duration) -> Result<Arc<Slot>, Error> {
         let slot = Arc::new(Slot::default());
-        let (mut inner, is_room) = self.wait_for_room(lock(&self.inner), WINDOW - 1, Instant::now() + timeout);
-        if !is_room {
-            return Err(Error::new("timed_out", "There was no room in the time allowed; this was not sent."));
+        let mut inner = lock(&self.inner);
+        if inner.session.unanswered() >= WINDOW {
+            let (again, is_room) = self.wait_for_room(inner, WINDOW - 1, Instant::now() + timeout);
+            if !is_room {
+                return Err(Error::new("timed_out", "There was no room in the time allowed; this was not sent."));
+            }
+            inner = again;
         }
         inner.session.request(request, slot.clone());
         self.after(&mut inner);
