@@ -53,7 +53,7 @@ package struct TypeDescription: Sendable {
 
 /// A language in which a state type can be printed, for programs that use it.
 package enum TypeLanguage: String, CaseIterable, Sendable {
-    case swift, typescript, python, c, jsonSchema
+    case swift, typescript, python, c, go, rust, jsonSchema
 
     /// The state, the actions and their payloads as a source file, or as a document of JSON Schema. The same description
     /// always gives the same text.
@@ -63,6 +63,8 @@ package enum TypeLanguage: String, CaseIterable, Sendable {
         case .typescript: TypeScriptCode.text(of: type)
         case .python: PythonCode.text(of: type)
         case .c: CCode.text(of: type)
+        case .go: GoCode.text(of: type)
+        case .rust: RustCode.text(of: type)
         case .jsonSchema: SchemaDocument.text(of: type)
         }
     }

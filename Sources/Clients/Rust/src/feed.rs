@@ -214,7 +214,13 @@ impl<T: FromValue> MirrorOf<T> {
 
     /// The state of the store of that name, if there is one; `mismatch` where it is not as its type says.
     pub fn get(&self, name: &str) -> Option<Result<T, Error>> {
-        self.mirror.get(&format!("{}/{}", self.type_name, name)).map(|state| T::from_value(&state))
+        self.mirror.get(&crate::typed::target(self.type_name, name)).map(|state| T::from_value(&state))
+    }
+
+    /// All states of one revision, by the names of their stores.
+    pub fn states(&self) -> Result<BTreeMap<String, T>, Error> {
+        let states = self.mirror.states().into_iter();
+        states.map(|(address, state)| Ok((address[self.type_name.len() + 1..].to_string(), T::from_value(&state)?))).collect()
     }
 
     /// The mirror without types, with its changes.

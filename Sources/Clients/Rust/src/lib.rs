@@ -40,7 +40,7 @@ pub use options::Options;
 pub use request::{Reply, Request, Step};
 pub use session::{Event, Session, SubscriptionId, WINDOW};
 pub use subscription::{Action, Change};
-pub use typed::{member, optional, put, FromValue, NotValue};
+pub use typed::{member, mismatch, optional, put, target, FromValue, NotValue};
 pub use value::{Object, State, Value};
 
 impl std::str::FromStr for Value {

@@ -7,6 +7,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+type Log = Arc<dyn Fn(&str) + Send + Sync>;
 pub(crate) type Opener = Arc<dyn Fn(&Address) -> io::Result<Box<dyn Stream>> + Send + Sync>;
 
 /// How to connect to a bus.
@@ -28,7 +29,7 @@ pub struct Options {
     pub(crate) keep_alive: Duration,
     pub(crate) back_off: (Duration, Duration),
     pub(crate) opener: Option<Opener>,
-    pub(crate) log: Option<Arc<dyn Fn(&str) + Send + Sync>>,
+    pub(crate) log: Option<Log>,
 }
 
 impl Default for Options {

@@ -69,7 +69,7 @@ impl Request {
     }
 
     fn target(self, target: &str) -> Request {
-        let is_pattern = target.contains(|each| each == '*' || each == '?');
+        let is_pattern = target.contains(&['*', '?'][..]);
         self.text(if is_pattern { "match" } else { kind_of(target) }, target)
     }
 

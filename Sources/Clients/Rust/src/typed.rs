@@ -8,7 +8,8 @@ pub trait FromValue: Sized {
     fn from_value(value: &Value) -> Result<Self, Error>;
 }
 
-fn mismatch(wanted: &str, value: &Value) -> Error {
+/// The error of a value that is another. For printed code.
+pub fn mismatch(wanted: &str, value: &Value) -> Error {
     let shown: String = value.to_string().chars().take(40).collect();
     Error::new("mismatch", format!("`{}` is no {}: print the type again.", shown, wanted))
 }
@@ -66,6 +67,14 @@ pub fn member<T: FromValue>(value: &Value, name: &str) -> Result<T, Error> {
 /// Reads a member that may be absent. For printed code.
 pub fn optional<T: FromValue>(value: &Value, name: &str) -> Result<Option<T>, Error> {
     value.get(name).map(T::from_value).transpose()
+}
+
+/// The address of a store of a type by its name; without a name the type, which is every store of it.
+pub fn target(type_name: &str, name: &str) -> String {
+    if name.is_empty() {
+        return type_name.to_string();
+    }
+    format!("{}/{}", type_name, name)
 }
 
 /// Adds a member. For printed code.

@@ -20,8 +20,8 @@ package struct TypesShowCommand: BusCommand {
               fluxbus types --file /etc/fluxbus/types/door.yaml --typescript > door.ts
               fluxbus types thermostat --json-schema | jq '."$defs".state'
 
-            The code has the state, the actions and their payloads, with the summaries as comments: in Swift a type for \
-            the client library; in TypeScript and Python types and functions that make requests. The members of a state \
+            The code has the state, the actions and their payloads, with the summaries as comments: in Swift, Go and Rust \
+            types for the client library; in TypeScript and Python types and functions that make requests. The members of a state \
             have types where the definition has `state`; without it they may be anything. JSON Schema describes a state, \
             and as "$defs"/"payload.ACTION" each payload.
 
@@ -149,7 +149,7 @@ package struct TypesShowCommand: BusCommand {
 
 /// The languages of `fluxbus types`, as flags of which one may be given.
 package enum CodeLanguage: String, EnumerableFlag {
-    case swift, typescript, python, c, jsonSchema
+    case swift, typescript, python, c, go, rust, jsonSchema
 
     var language: TypeLanguage {
         switch self {
@@ -157,6 +157,8 @@ package enum CodeLanguage: String, EnumerableFlag {
         case .typescript: .typescript
         case .python: .python
         case .c: .c
+        case .go: .go
+        case .rust: .rust
         case .jsonSchema: .jsonSchema
         }
     }
@@ -167,6 +169,8 @@ package enum CodeLanguage: String, EnumerableFlag {
         case .typescript: "Print the type as TypeScript."
         case .python: "Print the type as Python, 3.11 or later."
         case .c: "Print the type as a header of C11, for libfluxbus."
+        case .go: "Print the type as a package of Go, for the client library."
+        case .rust: "Print the type as a module of Rust, for the client library."
         case .jsonSchema: "Print the type as JSON Schema, 2020-12."
         }
     }
