@@ -272,7 +272,10 @@ func afterNumber(line []byte, name string) (rest []byte, number int64, isThere b
 		}
 		number, end = number*10+digit, end+1
 	}
-	return line[end:], number, end > len(name)
+	if end == len(name) {
+		return line, 0, false
+	}
+	return line[end:], number, true
 }
 
 // checkLine says what makes a line none of the protocol, before its members are looked at.
