@@ -82,7 +82,8 @@ pub(crate) struct Link {
     transport: Transport,
     buffer: Vec<u8>,
     heard: Instant,
-    is_asked: bool,
+    /// When the bus was asked whether it is there.
+    asked: Option<Instant>,
 }
 
 impl Drop for Link {
@@ -131,7 +132,7 @@ impl Link {
             }
         };
         let (buffer, heard) = (vec![0; CHUNK], Instant::now());
-        let mut link = Link { shared: shared.clone(), transport, buffer, heard, is_asked: false };
+        let mut link = Link { shared: shared.clone(), transport, buffer, heard, asked: None };
         let token = shared.options.token.as_deref().filter(|_| !matches!(address, Address::Unix(_)));
         let closer = link.start().map_err(unreachable)?;
         let generation = shared.connected(token, closer);
@@ -188,16 +189,15 @@ impl Link {
     pub(crate) fn serve(mut self) -> Error {
         let keep_alive = self.shared.options.keep_alive;
         loop {
-            let silent = self.heard.elapsed();
-            if silent >= keep_alive * 2 {
+            let silent = self.asked.unwrap_or(self.heard).elapsed();
+            if silent >= keep_alive && self.asked.is_some() {
                 return self.end("the bus has said nothing for a long time");
             }
-            if silent >= keep_alive && !self.is_asked {
-                self.is_asked = true;
+            if silent >= keep_alive {
+                self.asked = Some(Instant::now());
                 self.shared.ping();
             }
-            let next = if self.is_asked { keep_alive * 2 } else { keep_alive };
-            if let Err(error) = self.read(next.saturating_sub(silent)) {
+            if let Err(error) = self.read(keep_alive.saturating_sub(silent)) {
                 return self.end(&error.message);
             }
         }
@@ -228,7 +228,7 @@ impl Link {
             Ok(0) => Err(ended("the connection was lost".to_string())),
             Ok(count) => {
                 self.heard = Instant::now();
-                self.is_asked = false;
+                self.asked = None;
                 self.shared.received(&self.buffer[..count])
             }
             Err(error) => match error.kind() {

@@ -1,0 +1,189 @@
+//! The blocking client, with a bus that says what the test wants.
+
+use fluxbus::{Address, Bus, Error, Options, Value};
+use std::io::{BufRead, BufReader, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::mpsc::channel;
+use std::thread::{spawn, JoinHandle};
+use std::time::Duration;
+
+struct Peer {
+    lines: BufReader<TcpStream>,
+}
+
+impl Peer {
+    fn accept(listener: &TcpListener) -> Peer {
+        Peer { lines: BufReader::new(listener.accept().expect("a client").0) }
+    }
+
+    fn hear(&mut self) -> Value {
+        let mut line = String::new();
+        self.lines.read_line(&mut line).expect("a line");
+        line.parse().expect("JSON")
+    }
+
+    fn say(&mut self, line: &str) {
+        writeln!(self.lines.get_mut(), "{}", line).expect("a client");
+    }
+
+    fn answer(&mut self, members: &str) -> Value {
+        let heard = self.hear();
+        self.say(&format!(r#"{{"id":{},{}}}"#, heard["id"], members));
+        heard
+    }
+}
+
+const GREETING: &str = r#""ok":true,"epoch":"e","revision":5"#;
+
+fn listen() -> (TcpListener, String) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = format!("tcp:{}", listener.local_addr().expect("an address"));
+    (listener, address)
+}
+
+fn options() -> Options {
+    Options::new().back_off(Duration::from_millis(1), Duration::from_millis(2))
+}
+
+/// A client, and what the bus does on its first connection.
+fn connected<T: Send + 'static>(
+    options: Options,
+    work: impl FnOnce(Peer, TcpListener) -> T + Send + 'static,
+) -> (Bus, JoinHandle<T>) {
+    let (listener, address) = listen();
+    let bus = spawn(move || {
+        let mut peer = Peer::accept(&listener);
+        peer.answer(GREETING);
+        work(peer, listener)
+    });
+    (options.connect(&address).expect("a bus"), bus)
+}
+
+#[test]
+fn refusal_is_an_error_with_its_code() {
+    let (bus, peer) = connected(options(), |mut peer, _listener| {
+        peer.answer(r#""ok":false,"error":{"code":"conflict","message":"It is another.","revision":9007199254740993}"#);
+        peer
+    });
+    let error = bus.dispatch("counter/a", "increment", ()).unwrap_err();
+    assert_eq!(error.details["revision"], Value::Int(9007199254740993));
+    assert_eq!(error.to_string(), "It is another. (conflict)");
+    let error: Box<dyn std::error::Error + Send + Sync> = error.into();
+    assert!(error.downcast_ref::<Error>().map_or(false, |error| error.is("conflict")));
+    drop(bus);
+    drop(peer);
+}
+
+#[test]
+fn who_gives_up_is_not_sent_again() {
+    let (given_up, gives_up) = channel();
+    let (bus, peer) = connected(options().timeout(Duration::from_millis(1)), move |mut peer, listener| {
+        peer.hear();
+        gives_up.recv().expect("a client");
+        drop(peer);
+        let mut again = Peer::accept(&listener);
+        again.answer(GREETING);
+        again.answer(r#""ok":true"#)
+    });
+    let error = bus.dispatch("counter/a", "increment", ()).unwrap_err();
+    assert!(error.is("timed_out"));
+    given_up.send(()).expect("a bus");
+    let pending = bus.send(&fluxbus::Request::new("ping")).expect("room");
+    pending.wait_for(Duration::from_secs(20)).expect("an answer");
+    assert_eq!(peer.join().expect("a bus")["op"], Value::from("ping"));
+}
+
+#[test]
+fn connect_waits_and_tries_all_addresses() {
+    let (gone, first) = listen();
+    drop(gone);
+    assert!(matches!(options().connect(&first), Err(error) if error.is("unreachable")));
+    let (listener, second) = listen();
+    let peer = spawn(move || {
+        // It is not ready at first.
+        drop(Peer::accept(&listener));
+        let mut peer = Peer::accept(&listener);
+        let hello = peer.answer(GREETING);
+        peer.answer(r#""ok":true"#);
+        hello
+    });
+    let options = options().patience(Duration::from_secs(20)).token("secret").client("test");
+    let bus = options.connect(&format!("{}, {}", first, second)).expect("a bus");
+    bus.ask(&fluxbus::Request::new("ping")).expect("an answer");
+    let hello = peer.join().expect("a bus");
+    assert_eq!((hello["token"].as_str(), hello["client"].as_str()), (Some("secret"), Some("test")));
+}
+
+#[test]
+fn stream_of_the_programs_own_takes_the_place_of_a_socket() {
+    let (listener, address) = listen();
+    let peer = spawn(move || {
+        let mut peer = Peer::accept(&listener);
+        peer.answer(GREETING);
+        peer.answer(r#""ok":true,"sub":1,"epoch":"e","revision":5"#);
+        peer.say(r#"{"event":"change","sub":1,"from":0,"revision":5,"reset":true,"states":{"counter/a":{"count":1}}}"#);
+        peer.answer(r#""ok":true,"revision":6,"matched":1,"changed":1"#);
+        peer.hear()
+    });
+    let opening = options().opener(|address| match address {
+        Address::Tls(host, port) => {
+            let stream = TcpStream::connect((host.as_str(), *port))?;
+            stream.set_read_timeout(Some(Duration::from_millis(1)))?;
+            Ok(Box::new(stream))
+        }
+        _ => Err(std::io::ErrorKind::Unsupported.into()),
+    });
+    let bus = opening.connect(&address.replace("tcp:", "tls:")).expect("a bus");
+    let mirror = bus.mirror("counter").expect("a mirror");
+    assert_eq!(mirror.get("counter/a").expect("a state")["count"], Value::Int(1));
+    assert_eq!(bus.dispatch("counter/a", "increment", ()).expect("a reply").revision, 6);
+    drop(mirror);
+    assert_eq!(peer.join().expect("a bus")["op"], Value::from("unsubscribe"));
+    assert!(matches!(options().connect(&address.replace("tcp:", "tls:")), Err(error) if error.message.contains("opener")));
+}
+
+#[test]
+fn iteration_that_is_far_behind_gets_the_rest_as_one() {
+    let (bus, peer) = connected(options(), |mut peer, _listener| {
+        peer.answer(r#""ok":true,"sub":1,"epoch":"e","revision":5"#);
+        peer.say(r#"{"event":"change","sub":1,"from":0,"revision":5,"reset":true,"states":{"counter/a":{"count":0}}}"#);
+        let ping = peer.hear();
+        for at in 5..1_020 {
+            peer.say(&format!(
+                r#"{{"event":"change","sub":1,"from":{},"revision":{},"changes":{{"counter/a":{{"count":{}}}}}}}"#,
+                at,
+                at + 1,
+                at
+            ));
+        }
+        peer.say(&format!(r#"{{"id":{},"ok":true}}"#, ping["id"]));
+        peer
+    });
+    let mirror = bus.mirror("counter").expect("a mirror");
+    let mut changes = mirror.changes();
+    bus.ask(&fluxbus::Request::new("ping")).expect("an answer");
+    let first = changes.next().expect("a change").expect("no error");
+    assert!(first.reset && first.revision > 1_000);
+    let last = changes.find(|change| change.as_ref().map_or(true, |change| change.revision == 1_020));
+    assert!(matches!(last, Some(Ok(_))));
+    assert!(matches!(changes.next_for(Duration::from_millis(1)), Some(Err(error)) if error.is("timed_out")));
+    bus.close(Duration::ZERO);
+    assert!(changes.next().is_none());
+    drop(peer);
+}
+
+#[test]
+fn silent_bus_is_asked() {
+    let (_bus, peer) = connected(options().keep_alive(Duration::from_millis(1)), |mut peer, _listener| peer.hear());
+    assert_eq!(peer.join().expect("a bus")["op"], Value::from("ping"));
+}
+
+#[test]
+fn addresses_are_read_or_refused() {
+    let found = Address::list("tcp:[::1]:7411 unix:/a,tls:host:1").expect("addresses");
+    let shown: Vec<String> = found.iter().map(Address::to_string).collect();
+    assert_eq!(shown, ["tcp:[::1]:7411", "unix:/a", "tls:host:1"]);
+    for wrong in ["unix:relative", "tcp:host", "tcp:host:0", "tcp:host:65536", "tcp::1", "tcp:a:b:1", "http:a:1", "x"] {
+        assert!(matches!(Address::list(wrong), Err(error) if error.is("invalid_address")), "{}", wrong);
+    }
+}

@@ -1,0 +1,188 @@
+//! The core without a connection: the bytes that a bus would send, and what comes of them.
+
+use fluxbus::{object, Change, Error, Event, Object, Reply, Request, Session, Value};
+
+struct Run {
+    session: Session<u32>,
+}
+
+impl Run {
+    fn new() -> Run {
+        let mut run = Run { session: Session::new(Object::new(), "p") };
+        run.connect("e", 5);
+        run
+    }
+
+    /// What it has to send.
+    fn sent(&mut self) -> Vec<Value> {
+        let mut out = Vec::new();
+        self.session.take_outgoing(&mut out);
+        let text = String::from_utf8(out).expect("UTF-8");
+        text.lines().map(|line| line.parse().expect("JSON")).collect()
+    }
+
+    fn hear(&mut self, line: &str) -> Vec<Event<u32>> {
+        self.session.received(format!("{}\n", line).as_bytes()).expect("the protocol");
+        self.events()
+    }
+
+    fn events(&mut self) -> Vec<Event<u32>> {
+        std::iter::from_fn(|| self.session.next_event()).collect()
+    }
+
+    fn connect(&mut self, epoch: &str, revision: i64) -> Vec<Value> {
+        self.session.connected(None);
+        let hello = self.sent();
+        let line = format!(r#"{{"id":{},"ok":true,"epoch":"{}","revision":{}}}"#, hello[0]["id"], epoch, revision);
+        assert!(matches!(self.hear(&line)[..], [Event::Connected]));
+        self.sent()
+    }
+
+    fn mirror(&mut self) -> fluxbus::SubscriptionId {
+        let id = self.session.mirror(Request::subscribe("counter"));
+        let asked = self.sent();
+        self.hear(&format!(r#"{{"id":{},"ok":true,"sub":1,"epoch":"e","revision":5}}"#, asked[0]["id"]));
+        self.hear(r#"{"event":"change","sub":1,"from":0,"revision":5,"reset":true,"states":{"counter/a":{"n":1}}}"#);
+        id
+    }
+}
+
+fn increment() -> Request {
+    Request::dispatch("counter/a", "increment", object! { "by": 1 })
+}
+
+fn answers(events: Vec<Event<u32>>) -> Vec<(u32, Result<Reply, Error>)> {
+    let answer = |event| match event {
+        Event::Answered(token, result) => Some((token, result)),
+        _ => None,
+    };
+    events.into_iter().filter_map(answer).collect()
+}
+
+#[test]
+fn what_is_lost_is_sent_again_as_it_was() {
+    let mut run = Run::new();
+    run.session.request(&increment(), 1);
+    run.session.request(&Request::new("revert").with("revision", 2), 2);
+    let sent = run.sent();
+    assert_eq!(sent[0]["after"], Value::Int(5));
+    run.session.lost("it was cut");
+    let failed = answers(run.events());
+    assert!(matches!(&failed[..], [(2, Err(error))] if error.is("outcome_unknown")));
+    run.session.request(&increment(), 3);
+    let again = run.connect("e", 9);
+    assert_eq!(again[0], sent[0]);
+    assert_eq!(again[1]["after"], Value::Int(5));
+    let line = format!(r#"{{"id":{},"ok":true,"revision":6,"matched":1,"changed":1,"duplicate":true}}"#, sent[0]["id"]);
+    let answered = answers(run.hear(&line));
+    assert!(matches!(&answered[..], [(1, Ok(reply))] if reply.duplicate && reply.revision == 6));
+}
+
+#[test]
+fn usual_replies_are_read_as_others_are() {
+    for (line, is_one) in [
+        (r#""ok":true,"revision":6,"matched":1,"changed":1}"#, true),
+        (r#""ok":true,"revision":6,"matched":1,"changed":1,"result":{"a":[1]}}"#, true),
+        (r#" "ok" : true , "revision":6,"matched":1,"changed":1 } "#, true),
+        (r#""ok":true,"revision":06}"#, false),
+        (r#""ok":true,"revision":}"#, false),
+        (r#""ok":true,"revision":6,"changed":}"#, false),
+        (r#""ok":true,"revision":9223372036854775808}"#, false),
+    ] {
+        let mut run = Run::new();
+        run.session.request(&increment(), 1);
+        let line = format!(r#"{{"id":{},{}"#, run.sent()[0]["id"], line);
+        let result = run.session.received(format!("{}\n", line).as_bytes());
+        assert_eq!(result.is_ok(), is_one, "{}", line);
+        if is_one {
+            let answered = answers(run.events());
+            assert!(matches!(&answered[..], [(1, Ok(reply))] if (reply.revision, reply.matched, reply.changed) == (6, 1, 1)));
+        }
+    }
+}
+
+#[test]
+fn bytes_may_be_cut_anywhere() {
+    let text = "{\"event\":\"change\",\"sub\":1,\"from\":5,\"revision\":6,\"changes\":{\"counter/a\":{\"n\":2}}}\r\n\n\
+                {\"event\":\"change\",\"sub\":1,\"from\":6,\"revision\":7,\"states\":{\"counter/é\":{\"t\":\"🜂\"}}}\n";
+    for at in 0..=text.len() {
+        let mut run = Run::new();
+        let id = run.mirror();
+        run.session.received(&text.as_bytes()[..at]).expect("the protocol");
+        run.session.received(&text.as_bytes()[at..]).expect("the protocol");
+        let states = run.session.states(id).expect("a mirror");
+        assert_eq!(states["counter/a"]["n"], Value::Int(2));
+        assert_eq!(states["counter/é"]["t"], Value::from("🜂"));
+        assert_eq!(run.session.revision(id), 7);
+    }
+}
+
+#[test]
+fn states_that_were_given_never_change() {
+    let mut run = Run::new();
+    let id = run.mirror();
+    let before = run.session.states(id).expect("a mirror")["counter/a"].clone();
+    let events = run.hear(r#"{"event":"change","sub":1,"from":5,"revision":6,"changes":{"counter/a":{"n":2}}}"#);
+    assert_eq!(before["n"], Value::Int(1));
+    let changed: Vec<&Change> = events.iter().filter_map(|event| if let Event::Changed(_, change) = event { Some(change) } else { None }).collect();
+    assert_eq!(changed[0].states["counter/a"]["n"], Value::Int(2));
+}
+
+#[test]
+fn what_is_not_the_protocol_ends_the_connection() {
+    for line in [
+        "x", "[1]", "null", "{\"id\":77,\"ok\":true}", "{\"id\":77,\"ok\":true,\"revision\":1}", "{\"ok\":true}", "{\"id\":\"a\",\"ok\":false}",
+        "{\"event\":\"change\",\"sub\":1}", "{\"event\":\"change\",\"sub\":1,\"from\":4,\"revision\":6}",
+        "{\"event\":\"change\",\"sub\":1,\"revision\":6}", "{\"event\":\"change\",\"sub\":1,\"from\":5,\"revision\":6,\"changes\":[]}", "\u{0}",
+    ] {
+        let mut run = Run::new();
+        let id = run.mirror();
+        let result = run.session.received(format!("{}\n", line).as_bytes());
+        assert!(matches!(result, Err(error) if error.is("closed")), "{}", line);
+        assert_eq!(run.session.revision(id), 5);
+    }
+    let mut run = Run::new();
+    assert!(run.session.received(&[b'"', 0xff, b'\n']).is_err());
+    let mut run = Run::new();
+    assert!((0..65).any(|_| run.session.received(&vec![b'x'; 1 << 20]).is_err()));
+}
+
+/// Random bytes, and lines with random changes in them: it takes them or refuses them, and what it shows stays JSON.
+#[test]
+fn any_bytes_may_come() {
+    let seeds = [
+        "{\"event\":\"change\",\"sub\":1,\"from\":5,\"revision\":6,\"changes\":{\"counter/a\":{\"n\":null}},\"dropped\":[\"b\"]}\n",
+        "{\"id\":3,\"ok\":false,\"error\":{\"code\":\"rejected\",\"message\":\"\\u00e9\"}}\n{\"event\":\"goodbye\"}\n",
+        "{\"event\":\"change\",\"sub\":1,\"from\":0,\"reset\":true,\"revision\":6,\"more\":true,\"states\":{\"a\":[{}]}}\n",
+    ];
+    let mut state: u64 = 1;
+    let mut random = |below: usize| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        (state % below as u64) as usize
+    };
+    for round in 0..20_000 {
+        let mut run = Run::new();
+        let id = run.mirror();
+        run.session.request(&increment(), 1);
+        let mut bytes = seeds[round % seeds.len()].as_bytes().to_vec();
+        for _ in 0..1 + random(4) {
+            let at = random(bytes.len());
+            match random(3) {
+                0 => bytes[at] = random(256) as u8,
+                1 => drop(bytes.remove(at)),
+                _ => bytes.insert(at, b"{}[]\",:0-e\\n"[random(12)]),
+            }
+        }
+        let _ = run.session.received(&bytes);
+        if let Some(states) = run.session.states(id) {
+            for state in states.values() {
+                assert!(state.to_string().parse::<Value>().is_ok());
+            }
+        }
+        run.session.lost("it was cut");
+        run.session.end(None);
+        assert_eq!(answers(run.events()).iter().filter(|answer| answer.0 == 1).count(), 1, "round {}", round);
+    }
+}
