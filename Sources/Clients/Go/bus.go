@@ -156,6 +156,23 @@ func (b *Bus) Subscribe(ctx context.Context, target string, members ...Member) (
 	return feed, nil
 }
 
+// Watch calls see with every change of the stores that match, of which the first is a Reset with all their states, until ctx
+// ends or the bus is closed.
+func (b *Bus) Watch(ctx context.Context, target string, see func(Change), members ...Member) error {
+	feed, err := b.Subscribe(ctx, target, members...)
+	if err != nil {
+		return err
+	}
+	defer feed.Close()
+	for {
+		change, err := feed.Next(ctx)
+		if err != nil {
+			return err
+		}
+		see(change)
+	}
+}
+
 func (b *Bus) follow(ctx context.Context, target string, members []Member) (*Mirror, *Feed[Change], Change, error) {
 	mirror := &Mirror{session: b.session, states: map[string]State{}, feeds: map[*Feed[Change]]bool{}}
 	mirror.body.text(patternOf(target), target)

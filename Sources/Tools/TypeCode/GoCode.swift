@@ -67,13 +67,15 @@ struct GoCode {
                 + SourceText.lines(of: action.summary))
         let parameters = "store string, members ...fluxbus.Member"
         let target = "fluxbus.Target(Type, store), \(Self.quoted(action.name)), payload, members..."
-        out.lines(["", "// Dispatch commits it on the store of that name, or on all stores of the type: \"\"."])
+        out.lines([
+            "", "// Dispatch commits it on the store of that name, or on all stores of the type: \"\".",
+        ])
         out.block(
             "func (payload \(name)) Dispatch(ctx context.Context, bus *fluxbus.Bus, \(parameters)) "
                 + "(*fluxbus.Reply, error) {"
         ) { $0.line("return bus.Dispatch(ctx, \(target))") }
-        out.lines(["", "// Step is it as a part of a batch or a will."])
-        out.block("func (payload \(name)) Step(\(parameters)) fluxbus.Step {") {
+        out.lines(["", "// AsStep is it as a part of a batch or a will."])
+        out.block("func (payload \(name)) AsStep(\(parameters)) fluxbus.Step {") {
             $0.line("return fluxbus.Act(\(target))")
         }
     }
@@ -115,13 +117,15 @@ struct GoCode {
     }
 
     private mutating func write(_ fields: [Field], as name: String, hint: String, _ summary: [String]) {
-        var table = NameTable(reserved: ["Dispatch", "MarshalJSON", "Step", "UnmarshalJSON"])
+        var table = NameTable(reserved: ["AsStep", "Dispatch", "MarshalJSON", "UnmarshalJSON"])
         let members = table.claim(fields.map(\.name), Self.exported)
         out.line()
         out.lines(summary.map { "// " + $0 })
         let types = zip(fields, members).map { goType(of: $0.schema, hint + $1, isOptional: $0.isOptional) }
         out.block("type \(name) struct {") { out in
             for (index, field) in fields.enumerated() {
+                // Neighbours would have to be aligned.
+                if index > 0 { out.line() }
                 out.lines(field.comment.map { "// " + $0 })
                 let tag = field.isTag ? field.name + (field.isOptional ? ",omitempty" : "") : "-"
                 out.line("\(members[index]) \(types[index]) `json:\"\(tag)\"`")
@@ -150,20 +154,20 @@ struct GoCode {
         out.lines(["", "// UnmarshalJSON reads all members."])
         out.block("func (value *\(name)) UnmarshalJSON(data []byte) error {") { out in
             out.line("type plain \(name)")
-            out.block("return fluxbus.UnmarshalWith(data, (*plain)(value), map[string]any{", "})") { out in
-                for (field, member) in others { out.line("\(Self.quoted(field.name)): &value.\(member),") }
+            out.line("others := map[string]any{}")
+            for (field, member) in others {
+                out.line("others[\(Self.quoted(field.name))] = &value.\(member)")
             }
+            out.line("return fluxbus.UnmarshalWith(data, (*plain)(value), others)")
         }
     }
 
     private mutating func write(_ choices: [String], as name: String) {
-        out.lines(["", "// \(name) is one of the constants below.", "type \(name) string", ""])
-        out.line("// The values of \(name).")
-        let constants = choices.map { names.claim(name + Identifier.pascal($0)) }
-        out.block("const (", ")") { out in
-            for (constant, choice) in zip(constants, choices) {
-                out.line("\(constant) \(name) = \(Self.quoted(choice))")
-            }
+        out.lines(["", "// \(name) is one of the constants below.", "type \(name) string"])
+        for choice in choices {
+            let constant = names.claim(name + Identifier.pascal(choice))
+            out.lines(["", "// \(constant) is one of them."])
+            out.line("const \(constant) \(name) = \(Self.quoted(choice))")
         }
     }
 

@@ -23,8 +23,7 @@ struct RustCode {
         out.lines(TypeLanguage.rust.origin(type.name).map { "// " + $0 })
         out.line()
         // Names come from the definition, and not everybody uses all of them.
-        out.line(
-            "#![allow(clippy::all, dead_code, non_camel_case_types, non_snake_case, uncommon_codepoints)]")
+        out.line("#![allow(clippy::all, dead_code, non_camel_case_types, non_snake_case)]")
         let computed = type.computed.map { Field(computed: $0) }
         write(
             type.members.map { Field($0, isRead: true) } + computed, as: state, hint: "",
@@ -126,16 +125,8 @@ struct RustCode {
             }
         }
         let all = zip(fields, zip(members, types)).map { (field: $0, member: $1.0, type: $1.1) }
-        out.line()
-        out.block("impl \(name) {") { out in
-            out.line("/// One with what has to be there.")
-            let needed = all.filter { !$0.field.isOptional }
-            let parameters = needed.map { "\($0.member): \($0.type)" }.joined(separator: ", ")
-            out.block("pub fn new(\(parameters)) -> Self {") { out in
-                let values = all.map { $0.field.isOptional ? "\($0.member): None" : $0.member }
-                out.line("Self { \(values.joined(separator: ", ")) }")
-            }
-        }
+        // States come from the bus.
+        if !hint.isEmpty { writeInitializer(of: name, all) }
         out.line()
         out.block("impl ::fluxbus::FromValue for \(name) {") { out in
             let value = fields.isEmpty ? "_value" : "value"
@@ -149,6 +140,21 @@ struct RustCode {
             }
         }
         writeCoding(of: name, all.map { ($0.field, $0.member) })
+    }
+
+    private mutating func writeInitializer(
+        of name: String, _ all: [(field: Field, member: String, type: String)]
+    ) {
+        out.line()
+        out.block("impl \(name) {") { out in
+            out.line("/// One with what has to be there.")
+            let needed = all.filter { !$0.field.isOptional }
+            let parameters = needed.map { "\($0.member): \($0.type)" }.joined(separator: ", ")
+            out.block("pub fn new(\(parameters)) -> Self {") { out in
+                let values = all.map { $0.field.isOptional ? "\($0.member): None" : $0.member }
+                out.line("Self { \(values.joined(separator: ", ")) }")
+            }
+        }
     }
 
     private mutating func writeCoding(of name: String, _ fields: [(field: Field, member: String)]) {

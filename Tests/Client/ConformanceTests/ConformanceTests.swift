@@ -70,6 +70,16 @@ struct ConformanceTests {
         try conforms([driver] + mode)
     }
 
+    @Test(.enabled(if: Compilers.hasGo, "Go is missing; deploy/prepare golang-go installs it."))
+    func goClientConforms() throws {
+        try conforms([Compilers.goProgram(in: Self.path("go"), "go-driver")])
+    }
+
+    @Test(.enabled(if: Compilers.hasRust, "Rust is missing; deploy/prepare cargo installs it."))
+    func rustClientConforms() throws {
+        try conforms([Compilers.rustProgram(Self.path("rust/src/main.rs"), "rust_driver")])
+    }
+
     /// The page lists every scenario, with what it proves.
     @Test func pageSaysWhatEachScenarioProves() throws {
         let page = try String(

@@ -73,6 +73,37 @@ func isThere(_ tool: String) -> Bool { FileManager.default.isExecutableFile(atPa
         try check(["/usr/bin/python3", suite.appendingPathComponent("mirror_cost.py").path])
     }
 
+    private static let go = "\(clients)/Go"
+    private static let rust = "\(clients)/Rust"
+
+    private func succeeds(_ words: [String], in folder: String) throws {
+        let outcome = try Compilers.run(words, in: folder)
+        #expect(outcome.status == 0, "\(outcome.output)\n\(outcome.errors)")
+    }
+
+    @Test(.enabled(if: Compilers.hasGo, "Go is missing; deploy/prepare golang-go installs it."))
+    func goIsFormattedVettedAndTested() throws {
+        let go = try #require(Compilers.go)
+        for folder in [Self.go, Repository.root.path + "/Tests/Client/ConformanceTests/Suite/go"] {
+            let formatted = try Compilers.run(
+                [go.replacing(/go$/, with: "gofmt"), "-l", "."], in: folder)
+            #expect(formatted.status == 0 && formatted.output.isEmpty, "\(formatted.output)")
+            try succeeds([go, "vet", "./..."], in: folder)
+        }
+        try succeeds([go, "test", "./..."], in: Self.go)
+    }
+
+    @Test(.enabled(if: Compilers.hasCargo, "Cargo is missing; deploy/prepare cargo installs it."))
+    func rustIsLintedAndTested() throws {
+        try succeeds(["/usr/bin/env", "cargo", "test", "--offline", "--locked", "-q"], in: Self.rust)
+        if Compilers.hasClippy {
+            let lint = [
+                "cargo", "clippy", "--offline", "--locked", "-q", "--all-targets", "--", "-D", "warnings",
+            ]
+            try succeeds(["/usr/bin/env"] + lint, in: Self.rust)
+        }
+    }
+
     func startDaemon() throws -> RunningProgram {
         let daemon = try RunningProgram(
             "fluxbusd", ["--listen", "unix:\(place.path)/s", "--types", Repository.sampleTypes])
@@ -104,6 +135,50 @@ func isThere(_ tool: String) -> Bool { FileManager.default.isExecutableFile(atPa
         try counts(
             ["/usr/bin/python3", "\(Self.clients)/Python/examples/counter.py"],
             ["/usr/bin/node", "\(Self.clients)/JavaScript/examples/counter.mjs"])
+    }
+
+    @Test(.enabled(if: Compilers.hasGo && Compilers.hasRust, "Go or Rust is missing."))
+    func counterIsSeenFromGoAndRust() throws {
+        try counts(
+            [Compilers.goProgram(in: "\(Self.go)/examples/counter", "go-counter")],
+            [Compilers.rustProgram("\(Self.rust)/examples/counter.rs", "rust_counter")])
+    }
+
+    /// A whole program, as it is printed, that prints what changes: in so many lines can a newcomer have it.
+    private func mirrors(_ page: String, _ kind: String, _ build: (String) throws -> String) throws {
+        let example = try #require(try MarkdownPage(page).blocks(kind).first)
+        #expect(example.text.split(separator: "\n").count <= 15)
+        let daemon = try startDaemon()
+        defer { daemon.kill() }
+        let client = try LineClient("unix:\(place.path)/s")
+        _ = try client.ask(#"{"op":"create","store":"counter/kitchen"}"#)
+        let program = try RunningProgram([build(example.text)], environment: environment)
+        #expect(program.nextLine()?.contains("counter/kitchen") == true)
+        let increment =
+            #"{"op":"dispatch","store":"counter/kitchen","action":"increment","payload":{"by":42}}"#
+        _ = try client.ask(increment)
+        let line = try #require(program.nextLine())
+        #expect(line.contains("counter/kitchen") && line.contains("42"), "\(line)")
+        program.kill()
+    }
+
+    @Test(.enabled(if: Compilers.hasGo, "Go is missing; deploy/prepare golang-go installs it."))
+    func mirrorOfTheGoPageRuns() throws {
+        try mirrors("Sources/Clients/Go/README.md", "go") { text in
+            try place.write("mirror/main.go", text)
+            try place.write(
+                "mirror/go.mod",
+                "module mirror\n\nrequire fluxbus v0.0.0\n\nreplace fluxbus => \(Self.go)\n")
+            return try Compilers.goProgram(in: "\(place.path)/mirror", "go-mirror")
+        }
+    }
+
+    @Test(.enabled(if: Compilers.hasRust, "Rust is missing; deploy/prepare cargo installs it."))
+    func mirrorOfTheRustPageRuns() throws {
+        try mirrors("Sources/Clients/Rust/README.md", "rust") { text in
+            let source = try place.write("mirror.rs", text)
+            return try Compilers.rustProgram(source, "rust_mirror")
+        }
     }
 
     @Test(.enabled(if: isThere("/usr/bin/python3"), "Python is missing."))

@@ -12,7 +12,7 @@ struct PrintedCodeTests {
     @Test(.enabled(if: Tools.hasSwift, "There is no swiftc in $PATH."))
     func swiftCompilesAndDrivesABus() throws {
         let workshop = try Workshop()
-        try workshop.printTypes(option: "--swift", ending: "swift")
+        try workshop.printTypes(option: "--swift") { "\($0).swift" }
         try workshop.copy("Use.swift", to: "main.swift")
         try workshop.write("articles.swift", Self.codeOfArticles())
         // The client library as it was linked into an example, without that.
@@ -45,7 +45,7 @@ struct PrintedCodeTests {
             if: Tools.hasTypeScript, "tsc or node is missing; deploy/prepare node-typescript installs them."))
     func typeScriptPassesItsStrictCompilerAndDrivesABus() throws {
         let workshop = try Workshop()
-        try workshop.printTypes(option: "--typescript", ending: "ts")
+        try workshop.printTypes(option: "--typescript") { "\($0).ts" }
         try workshop.copy("use.ts")
         try workshop.copy("send.js")
         try workshop.write(
@@ -97,7 +97,7 @@ struct PrintedCodeTests {
     @Test(.enabled(if: Tools.hasPython, "mypy is missing; deploy/prepare mypy installs it."))
     func pythonPassesItsStrictCheckerAndDrivesABus() throws {
         let workshop = try Workshop()
-        try workshop.printTypes(option: "--python", ending: "py")
+        try workshop.printTypes(option: "--python") { "\($0).py" }
         try workshop.copy("use.py")
         try workshop.write(
             "article.py",
@@ -125,13 +125,114 @@ struct PrintedCodeTests {
         try Scenario.checkStates(in: workshop)
     }
 
+    /// The lines of a program of mistakes that are one, and those in which a compiler sees one.
+    private static func mistakes(in name: String, told: String, as place: String) throws -> (
+        Set<Int>, Set<Int>
+    ) {
+        let lines = try Repository.text("Tests/Tools/TypeCodeTests/Programs/\(name)").split(
+            separator: "\n", omittingEmptySubsequences: false)
+        let wrong = lines.indices.filter { lines[$0].hasSuffix("// wrong") }.map { $0 + 1 }
+        let found = try told.matches(of: Regex("\(place):([0-9]+):", as: (Substring, Substring).self))
+        return (Set(wrong), Set(found.compactMap { Int($0.1) }))
+    }
+
+    @Test(.enabled(if: Compilers.hasGo, "Go is missing; deploy/prepare golang-go installs it."))
+    func goIsVettedAndDrivesABus() throws {
+        let go = try #require(Compilers.go)
+        let workshop = try Workshop()
+        try workshop.printTypes(option: "--go") { "\($0)/\($0).go" }
+        try workshop.copy("use.go")
+        try workshop.copy("mistakes.go", to: "wrong/main.go")
+        let client = Repository.root.appendingPathComponent("Sources/Clients/Go").path
+        try workshop.write(
+            "go.mod", "module use\n\ngo 1.19\n\nrequire fluxbus v0.0.0\n\nreplace fluxbus => \(client)\n")
+        try workshop.write(
+            "article/article.go",
+            """
+            package article
+
+            import (
+            \t"context"
+
+            \t"fluxbus"
+            \t"use/thermostat"
+            )
+
+            func article(ctx context.Context, bus *fluxbus.Bus) error {
+            \(Self.example("go"))\treturn err
+            }
+
+            """)
+        let formatted = try Compilers.run([go.replacing(/go$/, with: "gofmt"), "-l", "."], in: workshop.path)
+        #expect(formatted.status == 0 && formatted.output.isEmpty, "\(formatted.output)\(formatted.errors)")
+        let packages = Workshop.files.map { "./\($0)" } + ["./article", "."]
+        let vetted = try Compilers.run([go, "vet"] + packages, in: workshop.path)
+        try #require(vetted.status == 0, "\(vetted.errors)")
+        let built = try Compilers.goProgram(in: workshop.path, "go-use")
+        let used = try workshop.run([built])
+        try #require(used.status == 0, "\(used.errors)")
+        try Scenario.checkStates(in: workshop)
+        #expect(used.output == Self.shownInGo)
+        let told = try Compilers.run(
+            [go, "build", "-gcflags=-e", "-o", "nothing", "./wrong"], in: workshop.path)
+        let (wrong, found) = try Self.mistakes(in: "mistakes.go", told: told.errors, as: "wrong/main.go")
+        #expect(wrong.count == 8 && wrong == found, "\(told.errors)")
+    }
+
+    private static let shownInGo = """
+        7 true 9 true 0
+        {"door":{"open":false},"measured":null,"mode":"auto"}
+        true 1 1 [1]
+
+        """
+
+    @Test(.enabled(if: Compilers.hasRust, "Rust is missing; deploy/prepare cargo installs it."))
+    func rustHasNoWarningAndDrivesABus() throws {
+        let workshop = try Workshop()
+        try workshop.printTypes(option: "--rust") { "\($0).rs" }
+        try workshop.copy("use.rs")
+        try workshop.copy("mistakes.rs")
+        try workshop.write(
+            "article.rs",
+            """
+            mod thermostat;
+            pub fn article(bus: &fluxbus::Bus) -> Result<(), fluxbus::Error> {
+            \(Self.example("rust"))Ok(())
+            }
+            """)
+        let modules = Workshop.files.map { "mod \($0);\n" }.joined()
+        try workshop.write("all.rs", modules)
+        let compiler = try Compilers.rustCompiler()
+        for library in ["all", "article"] {
+            let compiled = try Compilers.run(
+                compiler + ["--crate-type", "lib", "--emit", "metadata", "\(library).rs"], in: workshop.path)
+            #expect(compiled.status == 0, "\(compiled.errors)")
+        }
+        let built = try Compilers.rustProgram("\(workshop.path)/use.rs", "rust_use")
+        let used = try workshop.run([built])
+        try #require(used.status == 0, "\(used.errors)")
+        try Scenario.checkStates(in: workshop)
+        #expect(used.output == Self.shownInRust)
+        let told = try Compilers.run(compiler + ["mistakes.rs"], in: workshop.path)
+        let (wrong, found) = try Self.mistakes(in: "mistakes.rs", told: told.errors, as: "mistakes.rs")
+        #expect(wrong.count == 8 && wrong == found, "\(told.errors)")
+    }
+
+    private static let shownInRust = """
+        2 6
+        7 true 9 true
+        true 1 1 [1]
+        `"nowhere"` is no Mode: print the type again. (mismatch)
+
+        """
+
     @Test(
         .enabled(
             if: Tools.hasValidator,
             "Python's jsonschema is missing; deploy/prepare python3-jsonschema installs it."))
     func schemasAcceptWhatABusHasAndTakes() throws {
         let workshop = try Workshop()
-        try workshop.printTypes(option: "--json-schema", ending: "json")
+        try workshop.printTypes(option: "--json-schema") { "\($0).json" }
         try workshop.copy("validate.py")
         var questions: [(JSON, String)] = []
         func ask(_ file: String, _ definition: JSON, _ value: JSON, _ answer: String) {

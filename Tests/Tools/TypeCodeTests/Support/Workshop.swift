@@ -40,12 +40,12 @@ struct Workshop {
     }
 
     /// Prints what the bus has, by the command line.
-    func printTypes(option: String, ending: String) throws {
+    func printTypes(option: String, name: (String) -> String) throws {
         for (type, file) in Self.types {
             let outcome = try RunningProgram.run(
                 "fluxbus", ["types", type, option], environment: ["FLUXBUS_ADDRESS": bus.address])
             guard outcome.status == 0 else { throw Sockets.Failure(outcome.errors) }
-            try write("\(file).\(ending)", outcome.output)
+            try write(name(file), outcome.output)
         }
     }
 
