@@ -18,7 +18,8 @@ import Testing
         let file = try directory.write("a lamp.yaml", lamp)
         for (option, text) in [
             ("--swift", "public struct Lamp: SharedState"), ("--typescript", "export interface Lamp {"),
-            ("--python", "class Lamp(TypedDict):"), ("--c", "struct lamp {"), ("--json-schema", #""title": "lamp""#),
+            ("--python", "class Lamp(TypedDict):"), ("--c", "struct lamp {"), ("--go", "package lamp"),
+            ("--rust", "pub struct Lamp {"), ("--json-schema", #""title": "lamp""#),
         ] {
             let run = try CommandRun(["types", "--file", file, option], bus: "unix:/nowhere")
             #expect(run.status == .success)

@@ -159,7 +159,7 @@ struct PrintedCodeTests {
             )
 
             func article(ctx context.Context, bus *fluxbus.Bus) error {
-            \(Self.example("go"))\treturn err
+            \t\(Self.example("go"))\treturn err
             }
 
             """)
