@@ -182,7 +182,7 @@ struct PrintedCodeTests {
     private static let shownInGo = """
         7 true 9 true 0
         {"door":{"open":false},"measured":null,"mode":"auto"}
-        true 1 1 [1]
+        true 1 1 <nil>
 
         """
 
@@ -221,7 +221,7 @@ struct PrintedCodeTests {
     private static let shownInRust = """
         2 6
         7 true 9 true
-        true 1 1 [1]
+        true 1 1 null
         `"nowhere"` is no Mode: print the type again. (mismatch)
 
         """
