@@ -20,6 +20,9 @@ import (
 	"time"
 )
 
+// Version is that of this module.
+const Version = "0.9.0"
+
 // A Bus is a client of the bus. Any number of goroutines may use it.
 type Bus struct {
 	link    *link

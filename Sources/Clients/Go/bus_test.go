@@ -228,7 +228,7 @@ func TestFeedThatIsFarBehindGetsTheRestAsOne(t *testing.T) {
 }
 
 func TestSilentBusIsAsked(t *testing.T) {
-	_, peer, _ := connected(t, WithKeepAlive(time.Millisecond))
+	_, peer, _ := connected(t, WithKeepAlive(200*time.Millisecond))
 	if heard := peer.hear(t); heard["op"] != "ping" {
 		t.Error(heard)
 	}

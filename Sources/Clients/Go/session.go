@@ -540,8 +540,6 @@ func (s *session) lost(why string) *Error {
 			if p.op == "hello" {
 				_ = p.then(nil, err)
 			}
-		case p.isGivenUp:
-			s.leaves(p)
 		case p.isRepeated():
 			again = append(again, p)
 		default:

@@ -2,6 +2,7 @@ package fluxbus
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"reflect"
@@ -104,6 +105,32 @@ func TestLineWithoutEndIsRefused(t *testing.T) {
 	}
 	if err := reader.read([]byte("x"), nil); err == nil {
 		t.Error("it goes on")
+	}
+}
+
+func TestWhatIsNotTheProtocolEndsTheConnection(t *testing.T) {
+	for _, line := range []string{
+		"x", "[1]", "null", `"text"`, "{}", "{} {}", `{"id":77,"ok":true}`, `{"id":77,"ok":true,"revision":1}`, `{"ok":true}`,
+		`{"id":"a","ok":false}`, `{"id":2,"ok":"true"}`, `{"event":"change","sub":1}`, `{"event":"change","sub":1,"from":4,"revision":6}`,
+		`{"event":"change","sub":1,"revision":6}`, `{"event":"change","sub":1,"from":5,"revision":6,"changes":[]}`,
+		`{"event":"change","sub":1,"from":5,"revision":6,"changes":{"a/b":1}}`, "\x00", "{\"event\":\"\xff\"}",
+	} {
+		session := newSession(func() {}, nil)
+		session.connected(nil, func() {})
+		mirror := &Mirror{session: session, states: map[string]State{}, feeds: map[*Feed[Change]]bool{}}
+		session.subscribe(mirror)
+		start := `{"id":1,"ok":true,"epoch":"e","revision":5}` + "\n" + `{"id":2,"ok":true,"sub":1,"revision":5,"epoch":"e"}` + "\n" +
+			`{"event":"change","sub":1,"from":0,"revision":5,"reset":true,"states":{"a/b":{"c":1}}}` + "\n"
+		if err := session.received([]byte(start)); err != nil {
+			t.Fatal(err)
+		}
+		pending, err := session.prepare("dispatch", actionOf("counter/a", "increment", nil))
+		if err != nil || session.send(context.Background(), pending) != nil {
+			t.Fatal(err)
+		}
+		if err := session.received([]byte(line + "\n")); (err == nil) != (line == "{}") || mirror.Revision() != 5 {
+			t.Errorf("%q: %v", line, err)
+		}
 	}
 }
 
