@@ -60,7 +60,9 @@ struct LogLifeTests {
             let line = #"{"op":"dispatch","store":"counter/main","action":"increment","payload":{"by":"#
             for number in 0..<count { #expect(try client.ask("\(line)\(number)}}").contains("ok\":true")) }
             let reader = try LogReader(path: bus.log)
-            while try reader.indexedGroups().count < blocks.lowerBound { _ = try client.ask(#"{"op":"ping"}"#) }
+            while try reader.indexedGroups().count < blocks.lowerBound {
+                _ = try client.ask(#"{"op":"ping"}"#)
+            }
             #expect(blocks.contains(try reader.indexedGroups().count))
             for groups in try reader.indexedGroups() { #expect(try reader.indexBlock(of: groups) != nil) }
             let created = try client.ask(#"{"op":"history","order":"newest","action":"create","limit":2}"#)

@@ -11,7 +11,8 @@ package enum Repetition: Sendable, Equatable {
     init(_ request: BusRequest, usesKeys: Bool) {
         let usesKey = usesKeys || request["key"] != nil
         switch request.op {
-        case "compact", "get", "stores", "types", "history", "blame", "samples", "sync", "ping", "stats", "timers",
+        case "compact", "get", "stores", "types", "history", "blame", "samples", "sync", "ping", "stats",
+            "timers",
             "will", "subscribe",
             "unsubscribe", "hello":
             self = .free
