@@ -15,6 +15,8 @@ extension PrintedCodeTests {
 
     @Test(.enabled(if: Tools.hasC, "cc or make is missing; deploy/prepare installs them."))
     func cCompilesAndDrivesABus() throws {
+        // Make takes no path with a space, as the workshop has.
+        let place = TemporaryDirectory()
         let workshop = try Workshop()
         try workshop.printTypes(option: "--c", ending: "h")
         try workshop.copy("use.c")
@@ -24,11 +26,13 @@ extension PrintedCodeTests {
         )
         try workshop.write("all.c", Workshop.files.map { "#include \"\($0).h\"\n" }.joined() + "int all;\n")
         let made = try workshop.run([
-            "/usr/bin/make", "-s", "-C", Self.sources, "TLS=no", "BUILD=\(workshop.path)/built",
+            "/usr/bin/make", "-s", "-C", Self.sources, "TLS=no", "BUILD=\(place.path)/built",
         ])
         try #require(made.status == 0, "\(made.errors)")
         let compiled = try workshop.run(
-            Self.strict + ["use.c", "article.c", "all.c", "built/libfluxbus.a", "-pthread", "-o", "use"])
+            Self.strict + [
+                "use.c", "article.c", "all.c", "\(place.path)/built/libfluxbus.a", "-pthread", "-o", "use",
+            ])
         try #require(compiled.status == 0 && compiled.errors.isEmpty, "\(compiled.errors)")
         let sent = try workshop.run(["\(workshop.path)/use"] + workshop.arguments)
         try #require(sent.status == 0, "\(sent.status) \(sent.output) \(sent.errors)")
