@@ -190,13 +190,6 @@ uint64_t fluxbus_will(fluxbus *bus, fluxbus_json *actions, fluxbus_done *done, v
     return finish(&draft, (subject){.target = NULL});
 }
 
-void fluxbus_forget(fluxbus *bus, uint64_t number) {
-    for (int each = 0; each < 2; each++) {
-        for (request *request = (each ? &bus->waiting : &bus->unanswered)->first; request; request = request->next)
-            if (request->number == number) request->is_forgotten = true;
-    }
-}
-
 /* -- Pages of states -- */
 
 typedef struct paging {
@@ -234,4 +227,16 @@ uint64_t fluxbus_states(fluxbus *bus, const char *target, fluxbus_json *options,
     paging *paging = allocate(sizeof *paging);
     *paging = (struct paging){.target = copy_text(target), .options = options, .done = done, .context = context};
     return ask_for_page(bus, paging, NULL);
+}
+
+/* -- Giving up -- */
+
+void fluxbus_forget(fluxbus *bus, uint64_t number) {
+    for (int each = 0; each < 2; each++)
+        for (request *request = (each ? &bus->waiting : &bus->unanswered)->first; request; request = request->next) {
+            if (request->number != number) continue;
+            /* What it has read so far is let go at its end. */
+            if (request->call.done == take_page) ((paging *)request->call.context)->done = NULL;
+            else request->is_forgotten = true;
+        }
 }
