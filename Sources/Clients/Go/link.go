@@ -166,9 +166,10 @@ func (l *link) connectTo(ctx context.Context, at place, patience time.Duration) 
 	if at.scheme != "unix" && l.options.token != "" {
 		members = append(members, With("token", l.options.token))
 	}
-	// Ends what is read below when the time is over.
-	watch := make(chan struct{})
+	// Ends what is read below when the time is over. It has to be done before ctx is, which ends when this returns.
+	watch, watched := make(chan struct{}), make(chan struct{})
 	go func() {
+		defer close(watched)
 		select {
 		case <-ctx.Done():
 			c.close()
@@ -180,6 +181,7 @@ func (l *link) connectTo(ctx context.Context, at place, patience time.Duration) 
 		err = c.read()
 	}
 	close(watch)
+	<-watched
 	if err == nil && ctx.Err() == nil {
 		return c, nil
 	}
@@ -233,24 +235,30 @@ func (l *link) explained(err error, at place) *Error {
 func (l *link) run(conn *connection) {
 	defer close(l.ended)
 	for conn != nil {
-		stop := make(chan struct{})
-		go func() {
-			select {
-			case <-l.ctx.Done():
-				conn.close()
-			case <-stop:
-			}
-		}()
-		err := conn.readAll()
-		close(stop)
-		conn.close()
-		conn.writer.Wait()
+		err := l.serve(conn)
 		lost := l.session.lost(err.Error())
 		if l.ctx.Err() == nil {
 			l.logf("fluxbus: %s", lost.Message)
 		}
 		conn = l.reconnect()
 	}
+}
+
+// serve reads until the connection ends, or is to end.
+func (l *link) serve(conn *connection) error {
+	stop := make(chan struct{})
+	go func() {
+		select {
+		case <-l.ctx.Done():
+			conn.close()
+		case <-stop:
+		}
+	}()
+	err := conn.readAll()
+	close(stop)
+	conn.close()
+	conn.writer.Wait()
+	return err
 }
 
 func (l *link) reconnect() *connection {
