@@ -149,6 +149,44 @@ func TestResultAndDuplicateAreRead(t *testing.T) {
 	}
 }
 
+// A context that tells when somebody waits for its end.
+type watched struct {
+	context.Context
+	once    *sync.Once
+	isAsked chan struct{}
+}
+
+func (w watched) Done() <-chan struct{} {
+	w.once.Do(func() { close(w.isAsked) })
+	return w.Context.Done()
+}
+
+func TestShutdownWaitsForAnswers(t *testing.T) {
+	bus, peer, _ := connected(t, WithLinger(time.Second))
+	pending, err := bus.Send(context.Background(), "counter/a", "increment", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	heard := peer.hear(t)
+	ctx := watched{context.Background(), new(sync.Once), make(chan struct{})}
+	go func() {
+		<-ctx.isAsked
+		peer.say(`{"id":%v,"ok":true,"revision":6}`, heard["id"])
+		if leaving := peer.answer(t, greeting); leaving["op"] != "hello" || leaving["linger"] != 0.0 {
+			t.Error(leaving)
+		}
+	}()
+	if err := bus.Shutdown(ctx); err != nil {
+		t.Error(err)
+	}
+	if reply, err := pending.Wait(context.Background()); err != nil || reply.Revision != 6 {
+		t.Error(reply, err)
+	}
+	if _, err := bus.Request(context.Background(), "ping"); !errors.Is(err, Closed) {
+		t.Error(err)
+	}
+}
+
 func TestConnectWaitsForTheFirstConnection(t *testing.T) {
 	address, listener := listen(t)
 	_ = listener.Close()

@@ -173,6 +173,26 @@ fn iteration_that_is_far_behind_gets_the_rest_as_one() {
 }
 
 #[test]
+fn close_waits_for_answers() {
+    let (bus, peer) = connected(options().linger(Duration::from_secs(1)), |mut peer, _listener| {
+        let heard = peer.hear();
+        // Nothing comes before the answer.
+        let patience = Some(Duration::from_millis(100));
+        peer.lines.get_mut().set_read_timeout(patience).expect("a socket");
+        let nothing = peer.lines.fill_buf().map(<[u8]>::len);
+        peer.lines.get_mut().set_read_timeout(None).expect("a socket");
+        peer.say(&format!(r#"{{"id":{},"ok":true,"revision":6}}"#, heard["id"]));
+        (nothing.is_err(), peer.answer(GREETING))
+    });
+    let pending = bus.send(&fluxbus::Request::dispatch("counter/a", "increment", ())).expect("room");
+    bus.close(Duration::from_secs(20));
+    assert_eq!(pending.wait().expect("an answer").revision, 6);
+    let (was_silent, leaving) = peer.join().expect("a bus");
+    assert!(was_silent && leaving["op"].as_str() == Some("hello") && leaving["linger"] == Value::Int(0));
+    assert!(matches!(bus.dispatch("counter/a", "increment", ()), Err(error) if error.is("closed")));
+}
+
+#[test]
 fn silent_bus_is_asked() {
     let (_bus, peer) = connected(options().keep_alive(Duration::from_millis(200)), |mut peer, _listener| peer.hear());
     assert_eq!(peer.join().expect("a bus")["op"], Value::from("ping"));
