@@ -13,22 +13,27 @@ const backlog = 1_000
 
 // A Change is what a mirror has become. After a Reset it stands for everything: what is not in States is gone.
 type Change struct {
+	// Revision is that up to which the mirror is exact now.
 	Revision int64
 	// States holds, by address, those that are new or different.
 	States map[string]State
 	// Dropped holds the addresses that are gone.
 	Dropped []string
-	Reset   bool
+	// Reset: everything begins anew.
+	Reset bool
 	// Coalesced is how many commits are merged in it.
 	Coalesced int64
 }
 
 // An Action is one that was committed; or, where Gap is true, says that actions up to and with Revision may be missing.
 type Action struct {
-	Gap      bool
+	// Gap: this is none, and some may be missing.
+	Gap bool
+	// Revision is that of its commit.
 	Revision int64
 	// Target is a store's address, or a type.
 	Target string
+	// Action is its name.
 	Action string
 	// Payload has its defaults filled in.
 	Payload State
