@@ -44,7 +44,9 @@ import Testing
                 return .object(members)
             }
         }
-        let found = try #require(throws: ModelRun.Found.self) { try run.run(requests: Self.requestsOfSeed) }
+        let found = try #require(throws: ModelRun.Found.self) {
+            try run.run(requests: 2 * Self.requestsOfSeed)
+        }
         #expect(found.run.transcript.count < 40, "\(found)")
     }
 }

@@ -17,8 +17,8 @@ enum RandomSteps {
             guard let sub = peer.subs.keys.sorted().randomElement(using: &random) else { break }
             return .unsubscribe(client: client, sub: sub)
         case 85..<97: return .close(client: client)
-        case 97..<110: return .reading(client: client, false)
-        case 110..<140:
+        case 97..<122: return .reading(client: client, false)
+        case 122..<140:
             // Somebody who reads nothing does so for a while.
             let silent = execution.peers.filter { !$0.value.isReading }.keys.sorted().randomElement(
                 using: &random)
