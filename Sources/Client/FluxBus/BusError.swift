@@ -62,6 +62,7 @@ extension BusError.Code {
     public static let invalidPayload = Self(rawValue: "invalid_payload")
     public static let rejected = Self(rawValue: "rejected")
     public static let conflict = Self(rawValue: "conflict")
+    public static let gone = Self(rawValue: "gone")
     public static let exists = Self(rawValue: "exists")
     public static let forbidden = Self(rawValue: "forbidden")
     public static let unauthorized = Self(rawValue: "unauthorized")

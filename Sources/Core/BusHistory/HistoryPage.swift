@@ -9,6 +9,9 @@ struct HistoryFilter {
     /// Who looks; nil: one who may see everything.
     let view: Grants?
 
+    /// Commits through this revision are not all there.
+    var keptSince: Int { wish.subject?.keptSince ?? 0 }
+
     /// What of a commit is shown; nil: nothing.
     func shown(_ entry: JSONObject) -> JSONObject? {
         guard let view else { return wants(entry) ? entry : nil }

@@ -12,7 +12,7 @@ extension PastAnswers {
         _ question: StoreQuestion, _ paths: [JSONPointer]?, at point: PastPoint, _ query: LogQuery,
         _ progress: PastProgress, hasTime: () -> Bool
     ) throws(PastFailure) -> LogAnswer? {
-        let oldest = try oldest()
+        let oldest = max(try oldest(), question.keptSince)
         let revision = try requireKept(point, within: query.needed, oldest)
         let blame: Blame<Source>
         if let begun = progress.values as? Blame<Source> {
@@ -55,7 +55,7 @@ extension PastAnswers {
         if let begun = progress.values as? Samples<Source> {
             samples = begun
         } else {
-            let oldest = try oldest()
+            let oldest = max(try oldest(), question.keptSince)
             let until = try requireKept(range.until, within: query.needed, oldest)
             let since = try range.since.map { (point) throws(PastFailure) in
                 try requireKept(point, within: until, oldest)
@@ -115,10 +115,21 @@ extension PastAnswers {
 
     /// In milliseconds since 1970.
     private func time(of revision: Int) throws(PastFailure) -> Int {
-        try entry(of: revision)["time"]?.double.map { Int(($0 * 1000).rounded()) } ?? 0
+        guard let seconds = try findEntry(of: revision)?["time"]?.double else {
+            return try machine(at: revision).time
+        }
+        return Int((seconds * 1000).rounded())
     }
 
     private func entry(of revision: Int) throws(PastFailure) -> JSONObject {
+        guard let found = try findEntry(of: revision) else {
+            throw PastFailure(.damaged, "The log's commit \(revision) can't be read.")
+        }
+        return found
+    }
+
+    /// Nil where the log keeps nothing of the commit.
+    private func findEntry(of revision: Int) throws(PastFailure) -> JSONObject? {
         var found: JSONObject?
         try source.forEachGroup(after: revision - 1) { group in
             var lines = LogLines.Cursor(group.entries)
@@ -129,7 +140,6 @@ extension PastAnswers {
             }
             return found == nil && group.last < revision
         }
-        guard let found else { throw PastFailure(.damaged, "The log's commit \(revision) can't be read.") }
         return found
     }
 }

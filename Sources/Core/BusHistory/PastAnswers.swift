@@ -112,6 +112,7 @@ package final class PastAnswers<Source: PastSource> {
             let since = try range.since.map { (point) throws(PastFailure) in
                 try revision(of: point, within: until)
             }
+            let oldest = max(oldest, filter.keptSince)
             if let since, since < oldest {
                 throw PastFailure(
                     .gone, "The log goes back to revision \(oldest) only; ask for what came after it.")
@@ -219,9 +220,22 @@ package final class PastAnswers<Source: PastSource> {
         let machine = try machine(at: revision)
         let reply = ByteWriter()
         do throws(RequestError) {
-            let query = try StoreQuery(selection, in: machine, room: room)
+            let unkept = machine.unkept(of: selection.pattern).filter {
+                selection.view?.knows(type: $0.name) ?? true
+            }
+            if let first = unkept.first, selection.pattern.type.isLiteral { throw machine.gone(first) }
+            let query = try StoreQuery(
+                selection, in: machine, room: room - unkept.reduce(0) { $0 + $1.name.utf8.count + 16 })
             _ = query.advance { _ in true }
             guard query.appendAnswer(to: reply) else { return tooLong }
+            // Stores of other types are shown.
+            if !unkept.isEmpty {
+                reply.append(
+                    ",\"gone\":",
+                    jsonObject: unkept.reduce(into: [:]) {
+                        $0[$1.name] = .string(machine.policy(of: $1).rawValue)
+                    })
+            }
         } catch {
             return Self.refusal(error)
         }
@@ -258,7 +272,9 @@ package final class PastAnswers<Source: PastSource> {
     }
 
     private func state(_ revision: Int, _ store: String) throws(PastFailure) -> LogAnswer {
-        guard let past = try machine(at: revision).pastState(at: store) else {
+        let machine = try machine(at: revision)
+        if let type = machine.unkept(store) { return Self.refusal(machine.gone(type)) }
+        guard let past = machine.pastState(at: store) else {
             return .refused(
                 code: "unknown_store",
                 message:

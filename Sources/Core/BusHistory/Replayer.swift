@@ -65,9 +65,12 @@ package struct Replayer {
             } catch {
                 throw PastFailure(.damaged, error.message)
             }
+            // Commits of which nothing is kept have their revisions in groups, and behind the last one.
+            if machine.keepsLess || group.entries.isEmpty { machine.pass(through: min(group.last, revision)) }
             progress(machine.revision)
             return machine.revision < revision
         }
+        if machine.keepsLess, revision < .max { machine.pass(through: revision) }
     }
 
     /// The machine of the newest snapshot; an older one is used where a newer one is damaged.

@@ -5,6 +5,8 @@ import BusMachine
 extension StoreQuestion {
     /// The store's state; nil where there is no such store.
     func state(in machine: StateMachine) -> JSON? { machine.state(at: store).map(JSON.object) }
+
+    var keptSince: Int { subject.keptSince }
 }
 
 /// What a store was after each commit that may have changed some parts of it.

@@ -20,6 +20,10 @@ extension StateMachine {
         @usableFromInline var isWatched = false
         /// Whether the commit being made may have written something that one of these reads.
         @usableFromInline var isRead = false
+        /// Whether the log keeps less than all of some type.
+        @usableFromInline var keepsLess = false
+        var appliesLogPolicies = false
+        var forgottenThrough = 0
         var viewTable = ViewTable()
         @usableFromInline var types: [TypeEntry] = []
         @usableFromInline var stores: StoreTable

@@ -188,6 +188,7 @@ public final class StateMachine {
         identities.become(other.identities)
         (access, accessSince) = (other.access, other.accessSince)
         (parts, followsParts) = (other.parts, other.followsParts)
+        noteKept()
     }
 
     /// Returns unused memory to the kernel.

@@ -11,6 +11,7 @@ package enum ErrorCode: String, CaseIterable, Sendable {
     case invalidPayload = "invalid_payload"
     case rejected
     case conflict
+    case gone
     case exists
     case forbidden
     case unauthorized

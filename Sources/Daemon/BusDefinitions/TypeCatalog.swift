@@ -66,6 +66,7 @@ package struct TypeCatalog: Sendable {
             DeclaredType.checkWaiting(names, beside: natives, &errors)
             // What is wrong with a type may be all that a view finds wrong.
             if errors.isEmpty { DeclaredType.checkViews(types, beside: natives, &errors) }
+            if errors.isEmpty { DeclaredType.checkLogPolicies(types, &errors) }
         }
         errors = errors.inOrder
     }

@@ -201,6 +201,10 @@ package final class Engine {
     package var revision: Int { machine.revision }
     /// The last revision that is on disk.
     package var durableRevision: Int { log.durableRevision }
+    /// The last revision of the batches that are written: snapshots are taken there.
+    package var writtenRevision: Int { log.writtenRevision }
+    /// How many changes were made that the log does not keep.
+    package var unkeptChanges: Int { log.unkeptChanges }
     /// Why nothing can be committed now; nil while everything can.
     package var unavailableReason: String? { log.unavailableReason }
     /// Whether there is a log, and nothing is sent before it is written.

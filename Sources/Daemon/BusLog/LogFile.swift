@@ -31,6 +31,9 @@ package final class LogFile {
     /// History is complete after this one: the revision of the oldest snapshot, or 0.
     package internal(set) var oldestRevision: Int
 
+    /// The revision through which a run that did not end in order has reserved them; 0 where none has.
+    package let reservedThrough: Int
+
     let database: Database
     private let bootID: String
     private let insertion: Statement
@@ -87,6 +90,7 @@ package final class LogFile {
         oldestRevision = opening.survey.oldestRevision
         number = opening.survey.number
         written = opening.survey.written
+        reservedThrough = try Meta.text(Self.reserved, in: database).flatMap { Int($0) } ?? 0
         let isOpen = try Meta.mayHaveLost(in: database, bootID: bootID)
         mayHaveLost = opening.lostCommits || isOpen
         insertion = try Statement(database, Group.insertion)
@@ -124,12 +128,22 @@ package final class LogFile {
     ///   - first: The revision of the first commit, one after `lastRevision`.
     ///   - last: The revision of the last one; `first - 1` for a group without commits.
     ///   - time: Milliseconds since 1970.
+    ///   - reserved: The revision through which commits may have been made, if the run does not end in order, of which nothing
+    ///     is in the file; nil: no more than before.
     package func append(
-        _ entries: UnsafeRawBufferPointer, first: Int, last: Int, time: Int
+        _ entries: UnsafeRawBufferPointer, first: Int, last: Int, time: Int, reserving reserved: Int? = nil
     ) throws(LogFailure) {
         let group = nextGroup(entries, first: first, last: last, time: time)
-        try append(group) { insertion throws(LogFailure) in try group.insert(with: insertion) }
+        try append(group) { insertion throws(LogFailure) in
+            guard let reserved else { return try group.insert(with: insertion) }
+            try database.transaction { () throws(LogFailure) in
+                try group.insert(with: insertion)
+                try Meta.set([(Self.reserved, "\(reserved)")], in: database)
+            }
+        }
     }
+
+    private static let reserved = "reserved"
 
     /// Whether the next group waits for pages to be moved from the write-ahead log into the file, which takes long.
     package var isCheckpointDue: Bool { checkpoints.isDue }
@@ -279,7 +293,10 @@ package final class LogFile {
     package func close() throws(LogFailure) {
         try usable()
         try setFull(true)
-        try Meta.set([("clean", "1")], in: database)
+        try Meta.set(
+            [("clean", "1")]
+                + (try Meta.text(Self.reserved, in: database).map { _ in [(Self.reserved, "0")] } ?? []),
+            in: database)
         end = LogFailure(.lost, path: path, "The log \(path) was closed; open it again.")
         let isWhole = checkpoints.runAll()
         checkpoints.checkpointer?.close()

@@ -185,6 +185,10 @@ extension BusServer {
         coordinator.noteTrouble = { [weak loop] in
             loop?.pulse?.note(trouble: $0, now: MonotonicClock.milliseconds)
         }
+        coordinator.makeStores = { [unowned self] in
+            var errors = ConfigurationErrors()
+            setup.createStores(in: start.engine, &errors)
+        }
         coordinator.giveUp = { [unowned self] in giveUp($0) }
         loop.coordinator = coordinator
         // What several machines share is agreed on first, and one batch holds what many have sent.

@@ -134,7 +134,7 @@ package struct CommandSession {
 /// How a command ends, for scripts and units. The numbers are a contract (those from 64 on are sysexits).
 package enum CommandStatus: Int32, Sendable, CaseIterable {
     case success = 0
-    /// `unknown_store`, `unknown_timer`, `unknown_client`, `exists`, `conflict`, or a condition that is false.
+    /// `unknown_store`, `unknown_timer`, `unknown_client`, `exists`, `conflict`, `gone`, or a condition that is false.
     case no = 1
     /// The command line is wrong.
     case usage = 64
@@ -152,7 +152,8 @@ package enum CommandStatus: Int32, Sendable, CaseIterable {
     package init(_ code: BusError.Code) {
         self =
             switch code {
-            case .unknownStore, .unknownTimer, BusError.Code(rawValue: "unknown_client"), .exists, .conflict:
+            case .unknownStore, .unknownTimer, BusError.Code(rawValue: "unknown_client"), .exists, .conflict,
+                .gone:
                 .no
             case .invalidAddress, .invalidOptions: .usage
             case .rejected, .invalidPayload, .invalidRequest, .unknownType, .unknownAction, .unknownOperation,

@@ -74,6 +74,36 @@ struct TypeCatalogTests {
                 == "b.yaml:4:5: waitFor names sesion, which is not a type; did you mean `session`?")
     }
 
+    /// What decides about a commit that is kept is kept, too: directly, by a view, and by a view of a view.
+    @Test func keptTypesDoNotWaitForOnesThatAreKeptLess() throws {
+        let files = [
+            "beat.yaml": "type: beat\nlog: { keep: none }\ninitial: { n: 0 }",
+            "view.yaml": "view: beats\nof: [door, beat]\nvalues: { n: count() }",
+            "top.yaml": "view: top\nof: beats\nvalues: { n: count() }",
+            "door.yaml": "type: door\ninitial: { n: 0 }",
+        ]
+        for (name, what) in [
+            ("beat", "of which the log keeps less"),
+            ("beats", "which reads beat, of which the log keeps less"),
+            ("top", "which reads beat, of which the log keeps less"),
+        ] {
+            let waiting = "type: lamp\nwaitFor: [\(name)]\ninitial: {}"
+            #expect(
+                try error(files.merging(["lamp.yaml": waiting]) { $1 }).description
+                    == "lamp.yaml:2:11: lamp waits for \(name), \(what): what lamp does could not be repeated from the log. Write log: { keep: none } in lamp too, or keep: all in beat."
+            )
+            let less = waiting + "\nlog: { keep: none }"
+            #expect(try catalog(files.merging(["lamp.yaml": less]) { $1 }).types.count == 5)
+        }
+        // What is kept less may wait for what is kept.
+        #expect(
+            try catalog([
+                "a.yaml": "type: a\ninitial: {}",
+                "b.yaml": "type: b\nlog: { keep: none }\nwaitFor: [a]\ninitial: {}",
+            ])
+            .types.count == 2)
+    }
+
     @Test func typesDoNotWaitInACircle() throws {
         let files = [
             "a.yaml": "type: a\nwaitFor: [b]\ninitial: {}", "b.yaml": "type: b\nwaitFor: [d, c]\ninitial: {}",

@@ -70,6 +70,7 @@ package final class MemoryBus {
         } else {
             member = nil
             engine = Engine(configuration, types: types)
+            if setup.log != nil { engine.keepAsDefined() }
             setup.log?.takeSnapshot(engine.snapshot(), at: engine.revision)
         }
         now = max(now, engine.lastTime)
@@ -82,6 +83,10 @@ package final class MemoryBus {
             precondition(member.hasBegun, "The member begins: \(member.failure ?? "it does not").")
             for store in setup.stores { engine.shared.submitConfigured(store) }
         } else if setup.log != nil {
+            if let written = setup.log, written.lastRevision > 0 {
+                engine.forgetUnkept(through: written.reservedThrough)
+                written.pass(through: engine.revision)
+            }
             engine.beginLogging()
             engine.sessions.endOrphaned()
             try engine.begin(with: types)
@@ -153,6 +158,7 @@ package final class MemoryBus {
             isRewinding = false
             isBusy = true
             engine.rewind(to: try replayer.machine(at: engine.durableRevision, from: written))
+            for store in setup.stores { try engine.createConfigured(store) }
         }
         if disk == .works, !isRewinding, engine.unavailableReason != nil {
             engine.resumeCommits()
@@ -278,6 +284,10 @@ package final class MemoryBus {
     private func loggingFollower(types: [any StateType]) throws -> Engine {
         repeat { settle() } while engine.refuseQueries()
         settle()
+        if let group = engine.sealBatch(whole: true) {
+            setup.log?.append(group)
+            engine.confirmBatch()
+        }
         let bytes = handedOver()
         let follower = Engine(
             try Self.configuration(setup, epoch, types, access: access), types: [])

@@ -13,6 +13,8 @@ package final class MemoryLog: PastSource {
 
     package var groups: [Group] = []
     package var snapshotBytes: [Int: [UInt8]] = [:]
+    /// The revision through which commits may have been made of which nothing is in it.
+    private(set) var reservedThrough = 0
     /// The log of which it is a member's copy; the replica with which that begins, and the entries since.
     var shared: SharedLog?
     var replica: [UInt8] = []
@@ -26,6 +28,7 @@ package final class MemoryLog: PastSource {
         copy.groups = groups
         copy.snapshotBytes = snapshotBytes
         copy.forgotten = forgotten
+        copy.reservedThrough = reservedThrough
         (copy.shared, copy.replica, copy.sharedEntries) = (shared?.copy(), replica, sharedEntries)
         return copy
     }
@@ -77,6 +80,14 @@ package final class MemoryLog: PastSource {
         precondition(group.first == lastRevision + 1, "A group follows the one before.")
         groups.append(Group(first: group.first, last: group.last, entries: Array(group.entries.bytes)))
         sharedEntries += group.shared?.bytes ?? []
+        reservedThrough = group.reserved ?? reservedThrough
+    }
+
+    /// Goes on to a revision without an entry.
+    func pass(through revision: Int) {
+        if revision > lastRevision {
+            groups.append(Group(first: lastRevision + 1, last: revision, entries: []))
+        }
     }
 
     package func takeSnapshot(_ snapshot: ByteWriter, at revision: Int) {

@@ -345,6 +345,7 @@ struct CommandTests {
                             "types": [
                                 [
                                     "type": "c", "summary": "A counter.", "initial": ["n": 0],
+                                    "log": ["keep": "none"],
                                     "state": [
                                         "n": ["type": "integer", "default": 0, "summary": "How many."],
                                         "note": "string?",
@@ -375,6 +376,7 @@ struct CommandTests {
                 == """
                 c  A counter.
                 initial  {"n":0}
+                log  {"keep":"none"}
                 state
                   n     integer = 0  How many.
                   note  string?

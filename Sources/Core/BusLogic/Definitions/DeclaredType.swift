@@ -18,6 +18,8 @@ package final class DeclaredType: StateType {
     package let timeToLive: Int?
     /// The members by whose values its stores are found.
     package let indexed: [String]
+    /// What the log keeps of its stores; a view says nothing of its own.
+    package let logPolicy: LogPolicy
 
     let actions: [DeclaredAction]
     /// Whether an action makes members whose names its payload says.
@@ -107,6 +109,7 @@ package final class DeclaredType: StateType {
         actionNames = parts.actions.map(\.name)
         timeToLive = parts.timeToLive
         indexed = parts.indexed
+        logPolicy = parts.logPolicy
         view = parts.view
         tests = parts.tests
         place = parts.place

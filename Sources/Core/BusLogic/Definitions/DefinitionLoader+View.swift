@@ -95,6 +95,8 @@ extension DefinitionLoader {
             "\(member.key) belongs to a state type: nobody changes a view, which follows its sources. Leave it out."
         case "state", "initial":
             "A view's members are its values; write what they are worked out by below values: instead of \(member.key):."
+        case "log":
+            "A view is worked out from its sources, so the log keeps of it what it keeps of them; write log: there."
         case "let", "schemas":
             "\(member.key) is for state types; give the types that the view reads a computed value instead."
         default: FileWords.unknownKey(member.key, in: "a view", among: viewMembers)

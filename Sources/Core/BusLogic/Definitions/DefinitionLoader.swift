@@ -23,6 +23,7 @@ struct DefinitionLoader {
         var migrations = Migrations(steps: [])
         var timeToLive: Int?
         var indexed: [String] = []
+        var logPolicy = LogPolicy.all
         /// How the states of a view are worked out.
         var view: ViewRules?
         var tests: LocatedValue?
@@ -56,7 +57,7 @@ struct DefinitionLoader {
 
     static let members = [
         "type", "summary", "version", "state", "initial", "let", "computed", "invariant", "waitFor", "ttl",
-        "index", "timers", "actions", "migrate", "expressions", "schemas", "tests",
+        "index", "log", "timers", "actions", "migrate", "expressions", "schemas", "tests",
     ]
     static let longestName = 64
 
@@ -89,6 +90,7 @@ struct DefinitionLoader {
         checkTimers(root)
         mistakes.collect { () throws(SourceError) in parts.timeToLive = try loadTimeToLive(root) }
         mistakes.collect { () throws(SourceError) in try loadIndex(root) }
+        mistakes.collect { () throws(SourceError) in try loadLog(root) }
         if usesText, case .object(var definition) = parts.definition {
             definition["expressions"] = .string(Self.language)
             parts.definition = .object(definition)

@@ -13,6 +13,9 @@ package struct StoreView: Sendable {
         self.isPast = isPast
     }
 
+    /// Whether the client may know that there is a type.
+    package func knows(type: String) -> Bool { grants.knows(type: type) }
+
     func visibility(of store: Int32, in machine: StateMachine) -> Grants.Visibility {
         let record = machine.stores.pointer(store)
         let (name, type) = (record.pointee.name, machine.types[Int(record.pointee.type)].name)

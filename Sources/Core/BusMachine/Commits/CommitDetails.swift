@@ -17,6 +17,9 @@ public final class CommitDetails {
     /// Access rules that come into force; null: there are none from then on.
     package var access: JSON?
 
+    /// What the log keeps more or less of from then on.
+    package var policies: [StateMachine.PolicyChange] = []
+
     /// What it does to timers besides its actions.
     package var timer: TimerStep?
 
@@ -32,8 +35,9 @@ public final class CommitDetails {
 
     package init() {}
 
-    package convenience init(_ batch: BatchStores) {
+    package convenience init(_ batch: BatchStores?) {
         self.init()
+        guard let batch else { return }
         (created, dropped, self.batch) = (batch.created, batch.dropped, batch)
     }
 

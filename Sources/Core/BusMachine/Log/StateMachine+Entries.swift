@@ -12,15 +12,34 @@ extension StateMachine {
         line.append(",\"by\":")
         principal.by.withUnsafeBytes { line.append($0) }
         line.append(",\"actions\":[")
+        if keepsLess { return appendKept(to: line, actions: actions, key: key, details) }
         if actions { appendActions(to: line) }
         line.append(UInt8(ascii: "]"))
         if let key { append(key, to: line) }
         if let details { append(details, to: line) }
     }
 
+    /// The same of what the log keeps.
+    private func appendKept(
+        to line: ByteWriter, actions: Bool, key: KeyedRequest?, _ details: CommitDetails?
+    ) {
+        let (kept, isAll) = keptActions()
+        if actions { append(kept, to: line) }
+        line.append(UInt8(ascii: "]"))
+        if let key {
+            append(key, to: line)
+            if actions, !isAll || details?.batch != nil { appendReach(details?.batch, to: line) }
+        }
+        if let details { append(self.kept(details), after: actions ? kept.count : 0, to: line) }
+    }
+
     /// The plan's actions, each an object, with commas between them.
     package func appendActions(to line: ByteWriter) {
-        for (index, action) in plan.actions.elements.enumerated() {
+        append(plan.actions.elements, to: line)
+    }
+
+    private func append(_ actions: some Sequence<DispatchPlan.Action>, to line: ByteWriter) {
+        for (index, action) in actions.enumerated() {
             line.append(index == 0 ? "{" : ",{")
             append(action, to: line)
             line.append(UInt8(ascii: "}"))
@@ -79,8 +98,13 @@ extension StateMachine {
     }
 
     private func append(_ details: CommitDetails, to line: ByteWriter) {
+        append(details, after: plan.actions.count, to: line)
+    }
+
+    /// `actions`: how many there are in the entry.
+    private func append(_ details: CommitDetails, after actions: Int, to line: ByteWriter) {
         if let batch = details.batch {
-            append(batch, to: line)
+            append(batch, among: actions, to: line)
         } else if let created = details.created.first {
             append(",\"created\":{", [created], to: line)
             append(ownerOf: created, to: line)
@@ -103,6 +127,7 @@ extension StateMachine {
         if let access = details.access {
             line.append(",\"access\":", json: access)
         }
+        if !details.policies.isEmpty { append(details.policies, to: line) }
         if let ended = details.ended {
             line.append(",\"ended\":", decimal: ended)
         }
@@ -110,7 +135,7 @@ extension StateMachine {
 
     /// Writes what a batch has created and dropped, and between which of its actions: `steps` has each as a request, with its
     /// state unless that is in `created`, and numbers of actions.
-    private func append(_ batch: BatchStores, to line: ByteWriter) {
+    private func append(_ batch: BatchStores, among count: Int, to line: ByteWriter) {
         let staying = Set(batch.created)
         let created = batch.steps.filter { staying.contains($0.store) }
         if !created.isEmpty {
@@ -120,18 +145,18 @@ extension StateMachine {
         }
         if !batch.removed.isEmpty { append(dropped: batch.removed, to: line) }
         // Nothing comes before or behind drops alone.
-        if plan.actions.isEmpty, !batch.steps.contains(where: \.isCreation) { return }
+        if count == 0, !batch.steps.contains(where: \.isCreation) { return }
         if let ephemeral = created.first(where: \.isEphemeral) {
             append(ownerOf: ephemeral.store, to: line)
         }
         var steps: [JSON] = []
         var actions = 0
-        func count(through place: Int) {
+        func pass(through place: Int) {
             if place > actions { steps.append(.int(place - actions)) }
             actions = place
         }
         for step in batch.steps {
-            count(through: step.actions)
+            pass(through: step.actions)
             var request: JSONObject = [
                 "op": step.isCreation ? "create" : "drop", "store": .string(address(of: Int(step.store))),
             ]
@@ -142,7 +167,7 @@ extension StateMachine {
             }
             steps.append(.object(request))
         }
-        count(through: plan.actions.count)
+        pass(through: count)
         line.append(",\"steps\":", jsonArray: steps)
     }
 
@@ -151,7 +176,9 @@ extension StateMachine {
         let owner = stores.pointer(store).pointee.owner
         guard owner >= 0 else { return }
         line.append(",\"connection\":", decimal: owner)
-        if let session = sessions[owner] { append(nameOf: session, to: line) }
+        guard let session = sessions[owner] else { return }
+        session.isLogged = true
+        append(nameOf: session, to: line)
     }
 
     private func append(_ key: KeyedRequest, to line: ByteWriter) {
@@ -186,6 +213,7 @@ extension StateMachine {
 
     /// The note that a will has been left or cleared; after a crash the next daemon applies it.
     package func appendWillNote(of session: Session, to line: ByteWriter) {
+        session.isLogged = true
         line.append("{\"will\":", jsonArray: session.will.map(\.json))
         line.append(",\"connection\":", decimal: session.id)
         append(nameOf: session, to: line)

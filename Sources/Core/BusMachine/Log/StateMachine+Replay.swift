@@ -39,7 +39,9 @@ extension StateMachine {
         var early: [JSONObject] = []
         try LogLines.forEach(in: entries) { (line) throws(ReplayFailure) in
             if let entry = reading.entries.read(line), let by = named(by: entry.by) {
-                if place == nil, entry.first == revision + 1 { for note in early { try replay(note: note) } }
+                if place == nil, isNext(entry.first, behind: revision) {
+                    for note in early { try replay(note: note) }
+                }
                 early = []
                 let count = try due(entry.first, entry.first + entry.times - 1, behind: &place, through: last)
                 if count > 0 {
@@ -57,7 +59,7 @@ extension StateMachine {
                 return
             }
             guard let (first, end) = LogLines.revisions(of: entry) else { throw failure("has no revision") }
-            if place == nil, first == revision + 1 { for note in early { try replay(note: note) } }
+            if place == nil, isNext(first, behind: revision) { for note in early { try replay(note: note) } }
             early = []
             let count = try due(first, end, behind: &place, through: last)
             if count > 0 { try replay(entry, count: count) }
@@ -69,11 +71,18 @@ extension StateMachine {
     private func due(
         _ first: Int, _ end: Int, behind place: inout Int?, through last: Int
     ) throws(ReplayFailure) -> Int {
-        guard first >= 1, end >= first, first == place.map({ $0 + 1 }) ?? first,
-            first <= revision + 1 || revision >= last
+        guard first >= 1, end >= first, place.map({ isNext(first, behind: $0) }) ?? true,
+            isNext(first, behind: revision) || first <= revision || revision >= last
         else { throw failure("has no fitting revision") }
         place = end
-        return max(0, min(end, last) - revision)
+        let count = max(0, min(end, last) - max(revision, first - 1))
+        if count > 0 { pass(through: first - 1) }
+        return count
+    }
+
+    /// Whether an entry may follow a revision: directly, unless commits are left out of which the log keeps nothing.
+    private func isNext(_ first: Int, behind revision: Int) -> Bool {
+        first == revision + 1 || keepsLess && first > revision
     }
 
     /// Replays an entry that was read in place, `count` times.
@@ -172,7 +181,7 @@ extension StateMachine {
     ) throws(RequestError) {
         let isReplacement =
             entry["states"] != nil || entry["definitions"] != nil || entry["undefined"] != nil
-            || entry["access"] != nil
+            || entry["access"] != nil || entry["keeping"] != nil
         guard !isReplacement || !actions && entry["created"] == nil && entry["dropped"] == nil else {
             throw RequestError(.internal, "it sets states beside its actions")
         }
@@ -203,7 +212,9 @@ extension StateMachine {
                 renewLease(of: store)
             }
         }
+        let taken = try replayPolicies(of: entry, into: details)
         commit(details)
+        for (store, revision) in taken { stores.pointer(store).pointee.revision = revision }
         if let ended = entry["ended"]?.int { closeSession(ended) }
         let isDispatch = details.created.isEmpty && details.dropped.isEmpty
         let stores = max(1, details.dropped.count)
@@ -239,6 +250,8 @@ extension StateMachine {
         _ entry: JSONObject, by principal: Principal, matched: Int, changed: Int
     ) throws(RequestError) {
         guard let key = entry["key"]?.string else { return }
+        // Where not all of the commit is kept, it has reached more.
+        let (matched, changed) = (entry["matched"]?.int ?? matched, entry["changed"]?.int ?? changed)
         let digest = entry["digest"]?.string ?? ""
         try digest.utf8Span.span.withUnsafeBytes { (digest) throws(RequestError) in
             try key.utf8Span.span.withUnsafeBytes { (key) throws(RequestError) in
@@ -319,7 +332,9 @@ extension StateMachine {
     /// The session with a number of the log. One that left nothing may have ended without a note.
     private func replayedSession(_ number: SessionID, of principal: Principal) -> Session {
         if let known = sessions[number], !known.isEmpty { return known }
-        return openSession(number, principal)
+        let session = openSession(number, principal)
+        session.isLogged = true
+        return session
     }
 
     /// Restores a session of a snapshot: it left a will, or its stores follow.

@@ -90,6 +90,13 @@ public final class DispatchPlan {
         /// Of a drop by value, which names no store: those that it means, until it is applied.
         var chosen: ChosenStores?
 
+        /// The same with so many actions before it.
+        func behind(_ actions: Int) -> StoreStep {
+            StoreStep(
+                store: store, isCreation: isCreation, actions: actions, element: element, state: state,
+                lease: lease, isEphemeral: isEphemeral)
+        }
+
         /// The same for one of the stores that it means.
         func dropping(_ store: Int32) -> StoreStep {
             StoreStep(store: store, isCreation: false, actions: actions, element: element)

@@ -95,9 +95,14 @@ package struct HistorySubject: Sendable {
     package let actions: [String]?
     /// The types that a view is made of, whose commits change it.
     package let sources: [HistorySubject]
+    /// The revision since which the log keeps all of it; 0: since there is the type.
+    package let keptSince: Int
 
-    package init(type: String, store: String?, actions: [String]?, sources: [HistorySubject] = []) {
+    package init(
+        type: String, store: String?, actions: [String]?, sources: [HistorySubject] = [], keptSince: Int = 0
+    ) {
         (self.type, self.store, self.actions, self.sources) = (type, store, actions, sources)
+        self.keptSince = keptSince
     }
 }
 

@@ -20,6 +20,31 @@ package enum Identity: Hashable, Sendable {
     case certificate(String)
 }
 
+extension Identity {
+    /// As snapshots have it.
+    var members: JSONObject {
+        switch self {
+        case .uid(let uid): ["uid": .int(uid)]
+        case .user(let uid, let member): ["uid": .int(uid), "member": .string(member)]
+        case .token(let name): ["token": .string(name)]
+        case .certificate(let name): ["certificate": .string(name)]
+        }
+    }
+
+    /// Nil if that says none.
+    init?(_ members: JSONObject) {
+        if let uid = members["uid"]?.int {
+            self = members["member"]?.string.map { .user(uid, member: $0) } ?? .uid(uid)
+        } else if let name = members["certificate"]?.string {
+            self = .certificate(name)
+        } else if let name = members["token"]?.string {
+            self = .token(name)
+        } else {
+            return nil
+        }
+    }
+}
+
 /// On whose behalf something is committed, as rules, keys and the log know it. It never changes.
 public final class Principal: Sendable {
     /// Nil for the daemon itself.

@@ -15,10 +15,25 @@ package final class Session {
     package internal(set) var linger = 0
     package internal(set) var will: [WillAction] = []
     package internal(set) var ephemeralStores: Set<Int32> = []
+    /// Whether the log knows of it.
+    package internal(set) var isLogged = false
 
     init(_ id: SessionID, _ principal: Principal) {
         self.id = id
         self.principal = principal
+    }
+
+    /// As snapshots have it.
+    var record: JSONObject {
+        var record: JSONObject = [
+            "connection": .int(id), "by": (try? JSON(parsing: principal.by)) ?? [:],
+        ]
+        if let name {
+            record["session"] = .string(name)
+            record["linger"] = .int(linger)
+        }
+        if !will.isEmpty { record["will"] = .array(will.map(\.json)) }
+        return record
     }
 
     /// Whether nothing is to be done at its end.

@@ -25,6 +25,7 @@ extension StateMachine {
     package func adopt(_ session: Session) -> Session {
         let own = sessions[session.id] ?? openSession(session.id, principal(known: session.principal))
         own.will = session.will
+        own.isLogged = own.isLogged || session.isLogged
         (own.name, own.linger) = (session.name, session.linger)
         own.principal = principal(known: session.principal)
         return own

@@ -16,6 +16,8 @@ package final class Restoration {
     private var stores: [TransferRecord] = []
     private var viewStamps: [String: StateMachine.ViewStamp] = [:]
     private var drops: [TransferRecord] = []
+    /// What the log keeps of types, where that is not all, or has not always been.
+    private var policies: [String: (kept: LogPolicy, since: Int)] = [:]
     private var timers: [TransferRecord] = []
     /// Types that kept the definition of the records.
     private var kept: [String] = []
@@ -32,6 +34,7 @@ package final class Restoration {
         guard StateMachine.isSession(nextSession) else { throw bus.missing("nextSession") }
         machine.sessions.begin(at: nextSession)
         if bus.flag("followsParts") { machine.followsParts = true }
+        machine.forgottenThrough = bus.members["forgottenThrough"]?.int ?? 0
     }
 
     /// Accepts a record; false if it is none of a state machine.
@@ -72,6 +75,10 @@ package final class Restoration {
         if machine.types.isEmpty {
             for definition in definitionsInOrder { try define(definition) }
         }
+        for (name, policy) in policies {
+            if let type = machine.typesByName[name] { (type.kept, type.keptSince) = policy }
+        }
+        machine.noteKept()
         let replaced = try takeStores()
         for record in timers { try machine.takeTimer(record) }
         turnTimers()
@@ -90,6 +97,12 @@ package final class Restoration {
         }
         definitions[name] = definition
         definitionsInOrder.append(definition)
+        let since = try record.members["keptSince"].map { _ throws(TransferFailure) in
+            try record.integer("keptSince")
+        }
+        let kept = record.members["keep"]?.string.map { LogPolicy(rawValue: $0) } ?? .all
+        guard let kept else { throw record.missing("keep") }
+        if kept != .all || since != nil { policies[name] = (kept, since ?? 0) }
     }
 
     /// Gives a machine that has types already the views that the records were made with, and returns those that it had.
@@ -150,14 +163,7 @@ package final class Restoration {
     // MARK: Identities and sessions
 
     private func takeIdentity(_ record: TransferRecord) throws(TransferFailure) {
-        let identity: Identity
-        if let uid = record.members["uid"]?.int {
-            identity = record.members["member"]?.string.map { .user(uid, member: $0) } ?? .uid(uid)
-        } else if let name = record.members["certificate"]?.string {
-            identity = .certificate(name)
-        } else {
-            identity = .token(try record.string("token"))
-        }
+        guard let identity = Identity(record.members) else { throw record.missing("token") }
         _ = machine.identities.number(of: identity)
     }
 

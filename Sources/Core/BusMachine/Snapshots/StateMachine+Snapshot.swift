@@ -6,8 +6,8 @@ extension StateMachine {
     package func snapshot() -> ByteWriter {
         let writer = RecordWriter()
         writeBus(to: writer, form: StateTransfer.snapshotForm)
-        writeSessions(to: writer)
-        writeStores(to: writer)
+        writeSessions(to: writer, keptOnly: true)
+        writeStores(to: writer, keptOnly: true)
         return writer.finished()
     }
 
@@ -23,8 +23,15 @@ extension StateMachine {
             record("keysForgotten", .int(keys.forgottenThrough))
             record("nextSession", .int(sessions.next))
             if followsParts { record("followsParts", true) }
+            if forgottenThrough > 0 { record("forgottenThrough", .int(forgottenThrough)) }
         }
-        for entry in liveTypes { writer.record("type") { $0("definition", entry.type.definition) } }
+        for entry in liveTypes {
+            writer.record("type") { record in
+                record("definition", entry.type.definition)
+                if entry.kept != .all { record("keep", .string(entry.kept.rawValue)) }
+                if entry.keptSince > 0 { record("keptSince", .int(entry.keptSince)) }
+            }
+        }
         if let access {
             writer.record("access") { record in
                 record("definition", access.definition)
@@ -34,38 +41,31 @@ extension StateMachine {
         }
         for identity in identities.inOrder {
             writer.record("identity") { record in
-                switch identity {
-                case .uid(let uid): record("uid", .int(uid))
-                case .user(let uid, let member):
-                    record("uid", .int(uid))
-                    record("member", .string(member))
-                case .token(let name): record("token", .string(name))
-                case .certificate(let name): record("certificate", .string(name))
-                }
+                for member in identity.members { record(member.key, member.value) }
             }
         }
     }
 
     /// Sessions with a will or ephemeral stores.
-    package func writeSessions(to writer: RecordWriter) {
+    package func writeSessions(to writer: RecordWriter, keptOnly: Bool = false) {
         for session in sessionsInOrder where !session.isEmpty {
+            if keptOnly, session.will.isEmpty,
+                !session.ephemeralStores.contains(where: { isKept(.store($0)) })
+            {
+                continue
+            }
             writer.record("session") { record in
-                record("connection", .int(session.id))
-                record("by", (try? JSON(parsing: session.principal.by)) ?? [:])
-                if let name = session.name {
-                    record("session", .string(name))
-                    record("linger", .int(session.linger))
-                }
-                if !session.will.isEmpty { record("will", .array(session.will.map(\.json))) }
+                for member in session.record.members { record(member.key, member.value) }
             }
         }
     }
 
     /// The stores, the drop log, the keys of commits, and the timers.
-    package func writeStores(to writer: RecordWriter) {
-        for entry in types { writeStores(of: entry, to: writer) }
+    package func writeStores(to writer: RecordWriter, keptOnly: Bool = false) {
+        for entry in types where !keptOnly || entry.kept == .all { writeStores(of: entry, to: writer) }
         for number in dropLog.forgottenCount..<dropLog.count {
             let drop = dropLog[number]
+            if keptOnly, types[Int(drop.type)].kept != .all { continue }
             writer.record("drop") { record in
                 record("revision", .int(drop.revision))
                 record("type", .string(types[Int(drop.type)].name))
@@ -73,7 +73,7 @@ extension StateMachine {
             }
         }
         keys.forEach { id, entry in write(id, entry, to: writer) }
-        writeTimers(to: writer)
+        writeTimers(to: writer, keptOnly: keptOnly)
     }
 
     private func writeStores(of entry: TypeEntry, to writer: RecordWriter) {
@@ -125,13 +125,13 @@ extension StateMachine {
 }
 
 extension StateMachine {
-    /// A digest that differs if the states of two buses do: every store's address, its state byte for byte, its own
+    /// A digest that differs if the states of two buses do, as far as a log keeps them: every store's address, its state byte for byte, its own
     /// revision, and whether it is ephemeral; and every timer and lease. Creators, and the numbers of identities, are not
     /// part of it, nor are the stores of views, which follow from the others.
     package var stateDigest: String {
         let line = ByteWriter()
         let sum = ByteWriter()
-        for entry in typesInOrder where entry.view == nil {
+        for entry in typesInOrder where entry.view == nil && entry.kept == .all {
             for index in entry.inOrder {
                 let record = stores.pointer(index)
                 line.clear()

@@ -42,6 +42,9 @@ package struct Redefinition {
     /// The stores that would differ, with their new states.
     package fileprivate(set) var states: [(store: Int32, state: JSONObject)] = []
 
+    /// What the log keeps more or less of.
+    fileprivate(set) var policies: [StateMachine.PolicyChange] = []
+
     /// How many timers stores gain by it.
     fileprivate(set) var timers = 0
 
@@ -50,7 +53,9 @@ package struct Redefinition {
     fileprivate(set) var rules: AccessRules?
 
     /// Whether nothing is to be committed.
-    package var isEmpty: Bool { definitions.isEmpty && undefined.isEmpty && access == nil }
+    package var isEmpty: Bool {
+        definitions.isEmpty && undefined.isEmpty && access == nil && policies.isEmpty
+    }
 }
 
 extension StateMachine {
@@ -64,6 +69,7 @@ extension StateMachine {
             planned.access = access?.definition ?? .null
             planned.rules = access
         }
+        planned.policies = policyChanges(with: loaded)
         var misfits = Misfits()
         for entry in typesInOrder where !loaded.contains(where: { $0.name == entry.name }) {
             planned.undefined.append(entry.name)

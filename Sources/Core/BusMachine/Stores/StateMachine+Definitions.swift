@@ -54,6 +54,8 @@ extension StateMachine {
         for type in planned.types { define(type) }
         for name in planned.undefined { undefine(name) }
         orderTypes()
+        details.policies = planned.policies
+        for change in planned.policies { keep(change, since: revision + 1) }
         plan.clear()
         return details
     }
@@ -104,7 +106,9 @@ extension StateMachine {
     /// Removes a type that has no stores, or is a view.
     func undefine(_ name: String) {
         if let known = typesByName[name] { noteDefinition(of: known.type) }
+        typesByName[name]?.kept = .all
         typesByName[name] = nil
         removeTimers(ofType: name)
+        noteKept()
     }
 }

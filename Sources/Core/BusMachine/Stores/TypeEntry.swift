@@ -10,6 +10,9 @@ public final class TypeEntry {
     public let addressStart: String
     /// The definition; a reload replaces it.
     @exclusivity(unchecked) package private(set) var type: any StateType
+    /// What the log keeps of its stores, and since which commit; 0: since there is the type.
+    @exclusivity(unchecked) package internal(set) var kept = LogPolicy.all
+    @exclusivity(unchecked) package internal(set) var keptSince = 0
     /// Counts how often it was defined.
     @exclusivity(unchecked) public private(set) var definitions = 0
     /// The index of each action, by name.

@@ -4,27 +4,38 @@ import BusProtocol
 /// Timers in snapshots, hand-overs and digests.
 extension StateMachine {
     /// Writes the timers and leases, in the order in which they were set, which decides between those due at one time.
-    func writeTimers(to writer: RecordWriter) {
-        var all: [BusTimer] = []
-        timers.forEach { all.append($0) }
-        for timer in all.sorted(by: { $0.order < $1.order }) {
+    func writeTimers(to writer: RecordWriter, keptOnly: Bool = false) {
+        for timer in timersInOrder where !keptOnly || isKept(timer.owner) {
             writer.record("timer") { record in
-                switch timer.owner {
-                case .store(let index): record("store", .string(address(of: Int(index))))
-                case .type(let name): record("type", .string(name))
-                }
-                record("due", .int(timer.due))
-                switch timer.purpose {
-                case .lease(let length): record("ttl", .int(length))
-                case .action(let action, let payload, let principal):
-                    record("timer", .string(timer.name))
-                    record("action", .string(action))
-                    record("payload", .object(payload))
-                    if let every = timer.every { record("every", .int(every)) }
-                    record("by", (try? JSON(parsing: principal.by)) ?? [:])
-                }
+                for member in self.record(of: timer).members { record(member.key, member.value) }
             }
         }
+    }
+
+    /// In the order in which they were set.
+    var timersInOrder: [BusTimer] {
+        var all: [BusTimer] = []
+        timers.forEach { all.append($0) }
+        return all.sorted { $0.order < $1.order }
+    }
+
+    func record(of timer: BusTimer) -> JSONObject {
+        var record = JSONObject()
+        switch timer.owner {
+        case .store(let index): record["store"] = .string(address(of: Int(index)))
+        case .type(let name): record["type"] = .string(name)
+        }
+        record["due"] = .int(timer.due)
+        switch timer.purpose {
+        case .lease(let length): record["ttl"] = .int(length)
+        case .action(let action, let payload, let principal):
+            record["timer"] = .string(timer.name)
+            record["action"] = .string(action)
+            record["payload"] = .object(payload)
+            if let every = timer.every { record["every"] = .int(every) }
+            record["by"] = (try? JSON(parsing: principal.by)) ?? [:]
+        }
+        return record
     }
 
     /// Takes a timer or a lease from a record; its store is there already.
@@ -60,7 +71,7 @@ extension StateMachine {
     func forEachTimerLine(_ body: (ByteWriter) -> Void) {
         if timers.isEmpty { return }
         let line = ByteWriter()
-        for timer in timers.inOrder {
+        for timer in timers.inOrder where isKept(timer.owner) {
             line.clear()
             if let length = timer.lease {
                 line.append(quoted: name(of: timer.owner))

@@ -210,8 +210,6 @@ extension StateMachine {
         }
     }
 
-    private func type(of store: Int32) -> TypeEntry { types[Int(stores.pointer(store).pointee.type)] }
-
     func firstTimer(of owner: TimerOwner) -> Int32 {
         switch owner {
         case .store(let index): stores.pointer(index).pointee.timers

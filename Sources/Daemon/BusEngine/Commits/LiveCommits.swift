@@ -114,7 +114,13 @@ extension LiveCommits: CommitObserver {
     @inline(__always)
     func ends(by principal: Principal, actions: Bool, key: KeyedRequest?, _ details: CommitDetails?) {
         hub.endPublication(by: principal, actions: actions)
-        if log.isOn { log.append(machine, by: principal, actions: actions, key: key, details) }
+        if log.isOn {
+            if machine.keepsLess, !machine.keepsCommit(actions: actions, details) {
+                log.pass(machine)
+            } else {
+                log.append(machine, by: principal, actions: actions, key: key, details)
+            }
+        }
         if let trace = hub.trace {
             machine.traceCommit(by: principal, actions: actions, key: key, details, to: trace)
         }

@@ -24,11 +24,11 @@ struct BatchShare {
 /// How far the open batch had come.
 struct BatchMark {
     let bytes: Int
-    let revision: Int
+    let commits: Int
 
     /// What was added between this one and a later one.
     func added(_ later: BatchMark) -> (bytes: Int, commits: Int) {
         // An entry with a count is measured when it is complete.
-        (max(0, later.bytes - bytes), later.revision - revision)
+        (max(0, later.bytes - bytes), later.commits - commits)
     }
 }

@@ -17,6 +17,10 @@ final class CommitBatch {
     /// The revision before its first commit, and the last.
     @exclusivity(unchecked) private(set) var before = 0
     @exclusivity(unchecked) private(set) var last = 0
+    /// How many of the commits between have an entry.
+    @exclusivity(unchecked) private(set) var commits = 0
+    /// The revision through which it reserves them for commits without an entry; nil: it reserves none.
+    @exclusivity(unchecked) var reserved: Int?
     /// The turn of its last entry, in milliseconds since 1970.
     @exclusivity(unchecked) private(set) var time = 0
     /// The connections whose output waits for it, from `Connection.outbox.released` on.
@@ -34,7 +38,7 @@ final class CommitBatch {
     /// Entries of the log that several machines share, one behind the other, and the place of the last one; nil: none.
     @exclusivity(unchecked) private(set) var shared: SharedEntries?
 
-    var isEmpty: Bool { times == 0 && entries.isEmpty && shared == nil }
+    var isEmpty: Bool { times == 0 && entries.isEmpty && shared == nil && reserved == nil }
 
     /// Its size in memory, about.
     var size: Int { entries.count + latest.count + (shared?.bytes.count ?? 0) }
@@ -45,6 +49,7 @@ final class CommitBatch {
         times = 0
         if !ends.isEmpty { ends = [] }
         shared = nil
+        (commits, reserved) = (0, nil)
         before = revision
         last = revision
     }
@@ -56,6 +61,7 @@ final class CommitBatch {
         next.clear()
         body(next)
         self.time = time
+        commits += 1
         if times > 0, !alone, Self.areEqual(next.bytes, latest.bytes) {
             last += 1
             times += 1
@@ -65,6 +71,12 @@ final class CommitBatch {
         last += 1
         swap(&latest, &next)
         times = 1
+    }
+
+    /// Goes on to a revision without an entry.
+    func pass(through revision: Int, at time: Int) {
+        close()
+        (last, self.time) = (revision, time)
     }
 
     private static func areEqual(_ one: UnsafeRawBufferPointer, _ other: UnsafeRawBufferPointer) -> Bool {
@@ -107,6 +119,10 @@ package struct SealedBatch {
     /// Its first and last revision; a batch of notes only has `first == last + 1`.
     package let first: Int
     package let last: Int
+    /// How many of its commits have an entry.
+    package let commits: Int
+    /// The revision through which it reserves them; nil: it reserves none.
+    package let reserved: Int?
     /// Milliseconds since 1970.
     package let time: Int
     /// What of the shared log becomes durable with it.

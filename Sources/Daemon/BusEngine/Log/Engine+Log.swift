@@ -3,14 +3,31 @@ import BusMachine
 /// The engine and the disk: batches of commits go there, and the results come back.
 extension Engine {
     /// From now on commits are collected for a log, and output that reveals them waits until they are written.
-    package func beginLogging() { log.begin(at: machine.revision) }
+    /// The local copy of a shared bus keeps all of each type, whatever its definition says.
+    package func beginLogging() {
+        machine.applyLogPolicies(!shared.isOn)
+        log.begin(at: machine.revision)
+    }
+
+    /// A new log is about to begin with a snapshot: of each type it keeps what the definition says.
+    package func keepAsDefined() { machine.keepAsDefined() }
+
+    /// A start without what the daemon before has handed over: commits that are not in the log may have had revisions through
+    /// this one, and what the log does not keep is forgotten.
+    package func forgetUnkept(through revision: Int) {
+        machine.pass(through: revision)
+        machine.forgetUnkept()
+        hub.noteRevision()
+    }
 
     /// The next batch to write, if there is one and none is being written. Report the result with `confirmBatch`, or
     /// `suspendCommits` and `rewind`. Call it after `takeReady`.
     ///
     /// Connections that waited for room in the next batch are queued for their turn.
-    package func sealBatch() -> SealedBatch? {
-        guard let batch = log.seal() else { return nil }
+    ///
+    /// - Parameter whole: Also a batch of commits without entries alone, so that the log ends with the last revision.
+    package func sealBatch(whole: Bool = false) -> SealedBatch? {
+        guard let batch = log.seal(whole: whole) else { return nil }
         for connection in log.takeWaiting() {
             connections.markReady(connection)
             scheduler.enqueue(connection)
@@ -34,6 +51,8 @@ extension Engine {
         sessions.keep(ended: log.fail(at: past.revision))
         reads.restart()
         machine.become(past)
+        // What the log does not keep can't be read from it.
+        if machine.keepsLess { machine.forgetUnkept() }
         for case let connection? in connections.all { access.adopt(connection) }
         sessions.adopt()
         hub.rejoin()

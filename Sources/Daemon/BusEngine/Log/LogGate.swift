@@ -14,8 +14,13 @@ final class LogGate {
     @exclusivity(unchecked) private var inFlight: CommitBatch?
     /// The batches written last, for subscriptions that are about to catch up.
     @exclusivity(unchecked) private var written: [CommitBatch] = []
-    /// The last revision that is on disk.
+    /// The last revision that is on disk, as far as it has to be.
     @exclusivity(unchecked) private(set) var durableRevision = 0
+    /// The revision through which commits of which nothing is kept may have theirs: after a crash a start goes on behind it, so
+    /// that none is used twice.
+    @exclusivity(unchecked) private var reservedThrough = 0
+    /// How many changes commits have made of which nothing is kept.
+    @exclusivity(unchecked) private(set) var unkeptChanges = 0
     /// Counts batches: what somebody has in an earlier one than the open one no longer counts.
     @exclusivity(unchecked) private var number = 1
     /// How many users have something in the open batch.
@@ -39,6 +44,8 @@ final class LogGate {
     private static let leastCommits = 1 << 10
     /// One connection may fill one part in so many of what its user may: the user's others find room in the open batch.
     private static let connectionPart = 2
+    /// How many revisions are reserved at once: a bus that commits 10,000 times a second reserves some every two minutes.
+    package static let reservedAtOnce = 1 << 20
     /// How many written batches are kept for subscriptions that catch up, and how much they may hold.
     private static let writtenKept = (count: 8, bytes: 4 << 20)
 
@@ -48,11 +55,15 @@ final class LogGate {
     func begin(at revision: Int) {
         isOn = true
         durableRevision = revision
+        reservedThrough = revision
         open.begin(after: revision)
         for case let connection? in connections.all {
             connection.output.releaseAll()
         }
     }
+
+    /// The last revision of the batches that are written.
+    var writtenRevision: Int { (inFlight ?? open).before }
 
     /// Whether every commit is on disk, or need not be.
     var isDurable: Bool { !isOn || (inFlight == nil && open.isEmpty) }
@@ -74,13 +85,13 @@ final class LogGate {
 
     /// How much was added to the open batch so far.
     @inline(__always)
-    var mark: BatchMark { BatchMark(bytes: open.size, revision: open.last) }
+    var mark: BatchMark { BatchMark(bytes: open.size, commits: open.commits) }
 
     /// Counts what was added since a mark for a connection, and for its user.
     @inline(__always)
     func charge(_ connection: Connection, since mark: BatchMark) {
         // A will that is left is no commit, and stands in the log.
-        guard isOn, open.last != mark.revision || open.size != mark.bytes else { return }
+        guard isOn, open.commits != mark.commits || open.size != mark.bytes else { return }
         let (bytes, commits) = charge(connection.user, since: mark)
         connection.unwritten.add(
             mark.added(self.mark), to: number,
@@ -114,6 +125,20 @@ final class LogGate {
         }
     }
 
+    /// The commit that a state machine is making has no entry, as the log keeps nothing of it. Only its revision may have to be
+    /// reserved.
+    @inline(never)
+    func pass(_ machine: StateMachine) {
+        let wasDurable = isDurable
+        open.pass(through: machine.revision, at: machine.time)
+        unkeptChanges += machine.sequence - machine.sequenceBefore
+        if machine.revision > max(reservedThrough, inFlight?.reserved ?? 0, open.reserved ?? 0) {
+            open.reserved = machine.revision + Self.reservedAtOnce
+        } else if wasDurable {
+            durableRevision = machine.revision
+        }
+    }
+
     /// Appends a note: the will of a session.
     func appendWill(of session: Session, _ machine: StateMachine) {
         guard isOn else { return }
@@ -122,7 +147,8 @@ final class LogGate {
 
     /// Appends a note: the end of a session without a commit.
     func appendEnd(of session: SessionID, _ machine: StateMachine) {
-        guard isOn else { return }
+        // A session that left nothing which is kept is not in the log.
+        guard isOn, !machine.keepsLess || machine.session(session)?.isLogged != false else { return }
         open.addNote(at: machine.time) { StateMachine.appendEndNote(of: session, to: $0) }
     }
 
@@ -151,8 +177,10 @@ final class LogGate {
 
     /// The next batch to write, if there is one and none is being written. Report the result with
     /// `confirm`, or `suspend` and `fail`.
-    func seal() -> SealedBatch? {
-        guard isOn, inFlight == nil, !open.isEmpty else { return nil }
+    ///
+    /// - Parameter whole: Also one of commits without entries alone, so that the log ends with the last revision.
+    func seal(whole: Bool = false) -> SealedBatch? {
+        guard isOn, inFlight == nil, !open.isEmpty || whole && open.last > open.before else { return nil }
         let batch = open
         batch.close()
         for connection in batch.connections {
@@ -163,8 +191,8 @@ final class LogGate {
         open.begin(after: batch.last)
         beginShares()
         return SealedBatch(
-            entries: batch.entries, first: batch.before + 1, last: batch.last, time: batch.time,
-            shared: batch.shared)
+            entries: batch.entries, first: batch.before + 1, last: batch.last, commits: batch.commits,
+            reserved: batch.reserved, time: batch.time, shared: batch.shared)
     }
 
     private func beginShares() {
@@ -176,7 +204,8 @@ final class LogGate {
     func confirm() {
         guard let batch = inFlight else { preconditionFailure("No batch is being written.") }
         inFlight = nil
-        durableRevision = batch.last
+        durableRevision = open.isEmpty ? open.last : batch.last
+        reservedThrough = batch.reserved ?? reservedThrough
         for connection in batch.connections {
             connection.output.release(through: connection.unwritten.sealed)
             connections.markReady(connection)
@@ -224,8 +253,10 @@ final class LogGate {
     func fail(at revision: Int) -> [Session] {
         precondition(unavailableReason != nil, "Commits are suspended before the bus is rewound.")
         let ended = (inFlight?.ends ?? []) + open.ends
+        let (written, time) = (writtenRevision, open.time)
         inFlight = nil
-        open.begin(after: revision)
+        open.begin(after: written)
+        open.pass(through: revision, at: time)
         open.connections = []
         beginShares()
         _ = takeWaiting()

@@ -32,6 +32,7 @@ extension Engine {
             }
             try commands.require(.history, ofStoreIn: connection.access.grants, "read the history of")
             let store = String(decoding: request.store, as: UTF8.self)
+            if let type = machine.unkept(store) { throw machine.gone(type) }
             return historySubject(String(store.prefix { $0 != "/" }), store)
         }
         guard request.present.contains(.type) else { return nil }
@@ -39,7 +40,9 @@ extension Engine {
             _ = try machine.requireType(request.type)
             return nil
         }
-        return historySubject(String(decoding: request.type, as: UTF8.self))
+        let type = String(decoding: request.type, as: UTF8.self)
+        if let type = machine.unkept(type) { throw machine.gone(type) }
+        return historySubject(type)
     }
 
     /// The commits that a request wants to see: from the oldest on, after `since` or `time`, or from the newest back, from
@@ -85,7 +88,8 @@ extension Engine {
         let known = machine.types.first { UTF8Order.equal($0.name, type) }
         return HistorySubject(
             type: type, store: store, actions: known?.actionNames,
-            sources: (known?.view?.sources ?? []).map { historySubject($0) })
+            sources: (known?.view?.sources ?? []).map { historySubject($0) },
+            keptSince: known.map(machine.knownSince) ?? 0)
     }
 
     /// Which commits last changed a part of a store's state, or each of its members.

@@ -73,7 +73,7 @@ extension Engine {
         }
         // Under earlier rules its client saw other stores.
         if let since, isOurs, since <= machine.revision, since >= machine.accessSince,
-            machine.dropLog.reaches(back: since)
+            machine.dropLog.reaches(back: since), since >= machine.knownSince(filter.pattern)
         {
             return .resume(after: since)
         }

@@ -14,7 +14,9 @@ extension SubscriptionHub {
         let connection = subscription.connection
         // It may begin before those that are behind already.
         forgetEntries(of: connection)
-        subscription.deliveredThrough = revision
+        let known = min(machine.knownSince(subscription.group.key.pattern), machine.revision)
+        if revision < known { writeGap(to: subscription, at: known) }
+        subscription.deliveredThrough = max(revision, known)
         connection.beginPast()
         continuePast(of: connection)
     }
@@ -30,8 +32,12 @@ extension SubscriptionHub {
             }
             if after >= machine.revision {
                 for subscription in behind {
-                    // What its stores were like when these actions came is not known.
-                    if subscription.group.test != nil { writeGap(to: subscription, at: machine.revision) }
+                    // What its stores were like when these actions came is not known, nor are actions that are not kept.
+                    if subscription.group.test != nil
+                        || machine.keepsLess(of: subscription.group.key.pattern)
+                    {
+                        writeGap(to: subscription, at: machine.revision)
+                    }
                     endPast(subscription)
                 }
                 break

@@ -229,7 +229,10 @@ extension SubscriptionHub {
 
     /// Restarts a subscription to states that received, or was about to receive, what was rolled back.
     func restart(_ subscription: Subscription, hasMissed: Bool) {
-        guard hasMissed || subscription.from > machine.revision || subscription.isLagging else { return }
+        guard
+            hasMissed || subscription.from > machine.revision || subscription.isLagging
+                || machine.keepsLess(of: subscription.group.key.pattern)
+        else { return }
         if subscription.isLagging { endLagging(subscription) }
         subscription.from = min(subscription.from, machine.revision)
         beginLagging(

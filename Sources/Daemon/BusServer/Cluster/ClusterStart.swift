@@ -152,6 +152,12 @@ struct ClusterStart {
         } catch {
             throw LogFailure(.damaged, path: path, error.message)
         }
+        guard !machine.keepsLess else {
+            throw LogFailure(
+                .notALog, path: path,
+                "The log \(path) does not keep all types whole, as their definitions say under log:, and members of a bus need whole ones; start once without cluster: and with keep: all in all types, then with --cluster-init."
+            )
+        }
         machine.epoch = file.epoch ?? machine.epoch
         machine.knownTypes = configuration.knownTypes
         machine.limits = configuration.limits.effective

@@ -43,12 +43,15 @@ final class LogCoordinator {
     private let hasCode: Bool
     private var lastSnapshot: (revision: Int, bytes: Int)
     private var bytesSince = 0
+    private var commitsSince = 0
     /// What was written since the index was last told to go on.
     private var unindexed = (commits: 0, bytes: 0)
     /// What was written since the log was last trimmed.
     private var untrimmed = 0
     /// How many changes the engine counted when the last snapshot became due.
     private var changesBefore: Int
+    /// Makes the stores again that the configuration lists and the log does not keep, after the bus has been rewound.
+    var makeStores: () -> Void = {}
     private var isTakingSnapshot = false
     /// Commits can't be guaranteed any more, and those not in the log never will be.
     private var hasGivenUp = false
@@ -80,13 +83,16 @@ final class LogCoordinator {
         self.logger = logger
         self.lastSnapshot = lastSnapshot
         self.hasCode = hasCode
-        changesBefore = engine.changeCount
+        // As if all since then had entries: a start does not know how many do.
+        commitsSince = max(0, engine.revision - lastSnapshot.revision)
+        changesBefore = 0
         snapshots = Snapshots(writer, mailbox, settings.retain, recipe.ending)
         indexer = Indexer(writer, recipe.ending)
         past = PastReader(writer.file.path, recipe, mailbox, limits: limits)
         rewinder = Rewinder(writer.file.path, recipe.replayer, mailbox)
         backups = Backups(writer.file.path, snapshots, mailbox, recipe.ending)
         indexer.catchUp()
+        changesBefore = keptChanges
         // `retain:` may have become less.
         snapshots.trim()
     }
@@ -101,14 +107,15 @@ final class LogCoordinator {
     func turnEnded(atOnce standIn: StandIn? = nil) -> Bool {
         guard !isWriting, !hasGivenUp, let group = engine.sealBatch() else { return false }
         isWriting = true
-        engine.statistics.timings.group.record(group.last - group.first + 1)
+        engine.statistics.timings.group.record(group.commits)
         bytesSince += group.entries.count + Self.bytesPerGroup
         untrimmed += group.entries.count + Self.bytesPerGroup
-        unindexed.commits += group.last - group.first + 1
+        commitsSince += group.commits
+        unindexed.commits += group.commits
         unindexed.bytes += group.entries.count
         sharedInFlight = group.shared
         if let standIn, group.entries.count <= LoopLimits.writtenAtOnce,
-            group.last - group.first < LoopLimits.commitsAtOnce
+            group.commits <= LoopLimits.commitsAtOnce
         {
             var outcome: LogFileEvent?
             standIn.perform { outcome = writer.writeAtOnce(group) }
@@ -196,7 +203,7 @@ final class LogCoordinator {
         case .snapshotFailed(let message):
             isTakingSnapshot = false
             // The next one is tried when as much has been committed again.
-            lastSnapshot.revision = engine.durableRevision
+            (lastSnapshot.revision, commitsSince) = (engine.writtenRevision, 0)
             logger.error("no snapshot: \(message)", metadata: LogKind.logTrouble.metadata)
         case .unsynced(let failure):
             end(failure.message)
@@ -219,15 +226,14 @@ final class LogCoordinator {
 
     private func considerSnapshot() {
         guard !isTakingSnapshot else { return }
-        let commits = engine.durableRevision - lastSnapshot.revision
         guard
-            commits >= commitsBetween || bytesSince >= max(bytesBetween, lastSnapshot.bytes)
+            commitsSince >= commitsBetween || bytesSince >= max(bytesBetween, lastSnapshot.bytes)
                 || changesSince >= max(Self.changesBetween, lastSnapshot.bytes / Self.bytesPerChange)
         else { return }
         isTakingSnapshot = true
-        bytesSince = 0
-        changesBefore = engine.changeCount
-        snapshots.take(at: engine.durableRevision, recipe)
+        (bytesSince, commitsSince) = (0, 0)
+        changesBefore = keptChanges
+        snapshots.take(at: engine.writtenRevision, recipe)
     }
 
     private func considerTrimming() {
@@ -250,7 +256,9 @@ final class LogCoordinator {
         return min(range.upperBound, max(range.lowerBound, lastSnapshot.bytes / Self.snapshotBytesPerCommit))
     }
 
-    private var changesSince: Int { engine.changeCount - changesBefore }
+    /// Changes that a start repeats.
+    private var keptChanges: Int { engine.changeCount - engine.unkeptChanges }
+    private var changesSince: Int { keptChanges - changesBefore }
 
     // MARK: - Failures
 
@@ -276,7 +284,8 @@ final class LogCoordinator {
         case .machine(let past):
             waiting = []
             engine.rewind(to: past)
-            changesBefore = engine.changeCount
+            makeStores()
+            changesBefore = keptChanges
             rewinder.release(past)
             resumeIfPossible()
         case .failure(let failure): end("The log can't be read either. \(failure.message)")
@@ -302,7 +311,9 @@ final class LogCoordinator {
     // MARK: - The end
 
     /// Writes everything to disk before it returns; false if that failed.
-    func drain() -> Bool {
+    ///
+    /// - Parameter whole: Also that commits have been made of which nothing is kept.
+    func drain(whole: Bool = false) -> Bool {
         while true {
             writer.drain()
             hear()
@@ -311,8 +322,9 @@ final class LogCoordinator {
                 hear()
             }
             if engine.unavailableReason != nil || hasGivenUp { return false }
-            guard !isWriting, let group = engine.sealBatch() else { break }
+            guard !isWriting, let group = engine.sealBatch(whole: whole) else { break }
             isWriting = true
+            commitsSince += group.commits
             sharedInFlight = group.shared
             writer.write(group)
         }
@@ -321,7 +333,7 @@ final class LogCoordinator {
 
     /// Ends the log's run. `leavingSnapshot`: the next start begins where this one ends.
     func close(leavingSnapshot: Bool) {
-        let isWritten = drain()
+        let isWritten = drain(whole: true)
         // A snapshot under way may have far to go, and the present bus makes a newer one at once.
         recipe.ending.begin()
         snapshots.drain()
@@ -329,7 +341,7 @@ final class LogCoordinator {
         past.drain()
         backups.drain()
         let isDue =
-            engine.revision - lastSnapshot.revision > (hasCode ? 0 : 1000) || bytesSince > 1 << 20
+            commitsSince > (hasCode ? 0 : 1000) || bytesSince > 1 << 20
             || changesSince > 100_000
         do throws(LogFailure) {
             if isWritten, leavingSnapshot, isDue {

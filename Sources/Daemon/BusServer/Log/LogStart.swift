@@ -157,9 +157,19 @@ struct LogStart {
                 metadata: LogKind.newEpoch.metadata)
         }
         try file.begin(epoch: engine.epoch)
+        if !isNew, !hasTakenOver {
+            engine.forgetUnkept(through: file.reservedThrough)
+            if engine.revision > file.lastRevision {
+                // Revisions of the log have no holes but in groups.
+                try file.append(
+                    UnsafeRawBufferPointer(start: nil, count: 0), first: file.lastRevision + 1,
+                    last: engine.revision, time: WallClock.now)
+            }
+        }
         let writer = LogWriter(file, settings.sync, mailbox)
         var lastSnapshot = (revision: engine.revision, bytes: 0)
         if isNew {
+            engine.keepAsDefined()
             lastSnapshot.bytes = try Snapshots(
                 writer, mailbox, settings.retain, start.recipe.ending
             ).write(

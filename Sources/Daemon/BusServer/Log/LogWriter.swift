@@ -233,7 +233,8 @@ final class LogWriter: @unchecked Sendable {
                 }
             } else {
                 try file.append(
-                    group.entries.bytes, first: group.first, last: group.last, time: group.time)
+                    group.entries.bytes, first: group.first, last: group.last, time: group.time,
+                    reserving: group.reserved)
             }
             let isFirst = unsynced == 0
             unsynced += max(1, group.entries.count)

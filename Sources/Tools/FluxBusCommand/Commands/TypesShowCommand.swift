@@ -107,6 +107,9 @@ package struct TypesShowCommand: BusCommand {
         if let initial = definition["initial"] {
             try console.line(style.paint("initial", .heading) + "  " + ScreenText.value(initial))
         }
+        if let log = definition["log"] {
+            try console.line(style.paint("log", .heading) + "  " + ScreenText.value(log))
+        }
         try show(definition["state"], as: "state", in: console) {
             [.init(Self.kind($0)), .init($0["summary"]?.string ?? "", .faint)]
         }

@@ -109,6 +109,13 @@ enum TypeFileSchema {
             "index": Part.either(
                 "Members by whose values `where` finds stores without looking at all of them.",
                 ["type": "string"], ["type": "array", "items": ["type": "string"]]),
+            "log": Part.object(
+                "What the log keeps of the type's stores.",
+                [
+                    "keep": Part.words(
+                        "all: every commit. none: nothing, so that stores begin anew after a start.",
+                        LogPolicy.allCases.reversed().map(\.rawValue))
+                ], required: ["keep"]),
             "invariant": Part.list(
                 "Conditions that hold after every action; one that does not rejects it.",
                 of: Part.either(

@@ -1,4 +1,5 @@
 import BusJSON
+import BusLogic
 import FluxBus
 
 /// Writes the state of a bus at a revision, and every commit from there to the newest at the beginning of the export.
@@ -21,14 +22,14 @@ struct Exporter {
         }
         let header = Recording.Header(epoch: epoch, base: base, last: newest)
         try write(header)
-        let views = try writeDefinitions(at: base)
+        let (views, leavesOut) = try writeDefinitions(at: base)
         try writeStates(at: base, but: views)
         // Where the commits themselves scroll by, nobody needs to be told.
         if output.isTerminal {
-            try writeCommits(header, from: reader, nil)
+            try writeCommits(header, leavesOut, from: reader, nil)
         } else {
             try session.console.showingProgress("exporting", total: header.count) {
-                try writeCommits(header, from: reader, $0)
+                try writeCommits(header, leavesOut, from: reader, $0)
             }
         }
         try output.flush()
@@ -43,15 +44,16 @@ struct Exporter {
                 + "\"until\":\(header.last)}\n")
     }
 
-    /// Returns the names of views.
-    private func writeDefinitions(at base: Int) throws -> Set<String> {
-        var views: Set<String> = []
+    /// Returns the names of views, and whether the log leaves out commits of some types.
+    private func writeDefinitions(at base: Int) throws -> (views: Set<String>, leavesOut: Bool) {
+        var (views, leavesOut) = (Set<String>(), false)
         let reply = try session.ask(BusRequest("types", ["revision": .int(base)]), on: connection)
         for definition in reply["types"]?.array ?? [] {
             try output.write(line: .object(["definition": definition]))
             if definition["view"] != nil { views.insert(definition["type"]?.string ?? "") }
+            leavesOut = leavesOut || definition.logPolicy != .all
         }
-        return views
+        return (views, leavesOut)
     }
 
     /// The stores of views follow from the others.
@@ -64,20 +66,23 @@ struct Exporter {
     }
 
     private func writeCommits(
-        _ header: Recording.Header, from reader: HistoryReader, _ meter: ProgressMeter?
+        _ header: Recording.Header, _ leavesOut: Bool, from reader: HistoryReader, _ meter: ProgressMeter?
     ) throws {
-        var revision = header.base
+        var (revision, leavesOut) = (header.base, leavesOut)
         try reader.forEach(after: header.base, through: header.last) { line in
-            guard let commit = RecordedCommit(line), commit.revision == revision + 1 else {
+            guard let commit = RecordedCommit(line),
+                commit.revision == revision + 1 || leavesOut && commit.revision > revision
+            else {
                 throw CommandFailure(
                     .internal, "The log has a hole after revision \(revision): look at the daemon's journal.")
             }
             revision = commit.revision
+            leavesOut = leavesOut || Recording.leavesOut(line)
             try output.write(CommitText.line(of: line) + "\n")
             try meter?.reached(revision - header.base)
             return true
         }
-        guard revision == header.last else {
+        guard revision == header.last || leavesOut else {
             throw CommandFailure(
                 .internal,
                 "The log ends with revision \(revision) instead of \(header.last): look at the daemon's journal."

@@ -5,7 +5,7 @@ import BusSystem
 import Glibc
 
 /// Reads an exported file line by line, and refuses one that is no export, damaged or cut short: nothing that it
-/// returns is out of order or repeated, and no commit is missing between two that it returns. So endless input is
+/// returns is out of order or repeated, and no commit is missing between two that it returns, but those that the log does not keep. So endless input is
 /// refused early, whatever it repeats.
 package struct RecordingReader: ~Copyable {
     package let header: Recording.Header
@@ -16,6 +16,8 @@ package struct RecordingReader: ~Copyable {
     private var lineNumber = 1
     private var revision: Int
     private var commitsBegan = false
+    /// Whether the log leaves out commits of some types.
+    private var leavesOut = false
     /// The types and stores returned so far.
     private var given: Set<String> = []
 
@@ -77,7 +79,7 @@ package struct RecordingReader: ~Copyable {
     /// The next line; nil after the last.
     package mutating func next() throws -> Recording.Entry? {
         guard let line = try lines.line(from: descriptor) else {
-            guard revision == header.last else {
+            guard revision == header.last || leavesOut else {
                 throw CommandFailure(
                     .refused,
                     "\(name) ends with revision \(revision) instead of \(header.last): get the whole file.")
@@ -87,16 +89,20 @@ package struct RecordingReader: ~Copyable {
         lineNumber += 1
         guard let value = try? JSON(parsing: line, depthLimit: 256) else { throw damage("is not JSON") }
         if let commit = RecordedCommit(value) {
-            guard commit.revision == revision + 1, revision < header.last else {
+            guard commit.revision == revision + 1 || leavesOut && commit.revision > revision,
+                commit.revision <= header.last
+            else {
                 throw damage("holds revision \(commit.revision) where \(revision + 1) belongs")
             }
             revision = commit.revision
+            leavesOut = leavesOut || Recording.leavesOut(value)
             commitsBegan = true
             return .commit(commit)
         }
         guard !commitsBegan else { throw damage("is not a commit") }
         if let definition = value["definition"] {
             let type = definition["type"]?.string ?? ""
+            leavesOut = leavesOut || definition.logPolicy != .all
             guard given.insert(type).inserted else { throw damage("has a duplicate type \(type)") }
             return .definition(definition)
         }
@@ -133,6 +139,11 @@ extension InputLines {
 package enum Recording {
     /// The form of file that this version writes and reads.
     static let form = 1
+
+    /// Whether commits may be left out from one on, because the log does not keep all types from there.
+    static func leavesOut(_ commit: JSON) -> Bool {
+        (commit["definitions"]?.array ?? []).contains { $0.logPolicy != .all }
+    }
 
     /// The first line.
     package struct Header: Equatable {

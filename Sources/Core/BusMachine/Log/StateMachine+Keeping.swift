@@ -1,0 +1,219 @@
+import BusJSON
+import BusLogic
+import BusProtocol
+
+/// What the log keeps of types, as it is in force, and of commits.
+///
+/// Of a type of which it keeps nothing, a machine that is made from the log has no stores. So a commit that concerns only such
+/// types has no entry, and what concerns them in any other commit is left out of its entry; the revisions of entries have
+/// holes there. Which policies are in force is in the log itself, and not only in definitions: the local copy of a shared bus
+/// keeps everything, and a log may be older than the definitions with which a daemon is started.
+extension StateMachine {
+    /// Whether definitions decide what the log keeps of their types: on one machine, with a log.
+    private(set) var appliesLogPolicies: Bool {
+        get { place.pointee.appliesLogPolicies }
+        set { place.pointee.appliesLogPolicies = newValue }
+    }
+
+    /// From now on definitions decide what the log keeps, or do not.
+    package func applyLogPolicies(_ isApplied: Bool) { appliesLogPolicies = isApplied }
+
+    /// The revision through which stores of types of which the log does not keep all are forgotten: that of the start.
+    var forgottenThrough: Int {
+        get { place.pointee.forgottenThrough }
+        set { place.pointee.forgottenThrough = newValue }
+    }
+
+    /// What the log does not keep is forgotten through the present revision.
+    package func forgetUnkept() { forgottenThrough = revision }
+
+    /// A type of which the log keeps more or less from the next commit on.
+    package struct PolicyChange {
+        let type: String
+        let policy: LogPolicy
+    }
+
+    /// What the definitions change about what is in force.
+    func policyChanges(with loaded: [any StateType]) -> [PolicyChange] {
+        if !appliesLogPolicies { return [] }
+        return loaded.compactMap { type in
+            let policy = type.definition.logPolicy
+            return policy == typesByName[type.name]?.kept ?? .all
+                ? nil : PolicyChange(type: type.name, policy: policy)
+        }
+    }
+
+    /// A new log begins: what it keeps of types is as their definitions say.
+    package func keepAsDefined() {
+        appliesLogPolicies = true
+        for change in policyChanges(with: liveTypes.map(\.type)) {
+            typesByName[change.type]?.kept = change.policy
+        }
+        noteKept()
+    }
+
+    /// Puts a policy in force, with the commit of a revision.
+    func keep(_ change: PolicyChange, since revision: Int) {
+        guard let entry = typesByName[change.type] else { return }
+        entry.kept = change.policy
+        entry.keptSince = revision
+        noteKept()
+    }
+
+    /// Types, or what is kept of them, have changed.
+    func noteKept() { place.pointee.keepsLess = liveTypes.contains { $0.kept != .all } }
+
+    /// Whether the log keeps less than all of some type.
+    @inline(__always)
+    package var keepsLess: Bool { place.pointee.keepsLess }
+
+    /// What the log keeps of a type; of a view the least of what it keeps of those it reads.
+    package func policy(of entry: TypeEntry) -> LogPolicy {
+        (entry.view?.sources ?? []).compactMap { typesByName[$0] }.reduce(entry.kept) {
+            min($0, policy(of: $1))
+        }
+    }
+
+    /// The revision from which on all changes of a type's stores are known, those of dropped ones included. Whoever comes from an
+    /// earlier one has to begin anew.
+    package func knownSince(_ entry: TypeEntry) -> Int {
+        // What a start has forgotten ends with its revision.
+        let own = entry.kept == .all ? entry.keptSince : forgottenThrough == 0 ? 0 : forgottenThrough + 1
+        return (entry.view?.sources ?? []).compactMap { typesByName[$0] }.reduce(own) {
+            max($0, knownSince($1))
+        }
+    }
+
+    /// The same for all types that match.
+    package func knownSince(_ pattern: AddressPattern) -> Int {
+        liveTypes.reduce(0) { pattern.type.matches($1.name) ? max($0, knownSince($1)) : $0 }
+    }
+
+    /// Whether a type matches of which the log does not keep all.
+    package func keepsLess(of pattern: AddressPattern) -> Bool {
+        keepsLess && liveTypes.contains { pattern.type.matches($0.name) && policy(of: $0) != .all }
+    }
+
+    /// The types that match of which the log does not keep all, by name.
+    package func unkept(of pattern: AddressPattern) -> [TypeEntry] {
+        !keepsLess ? [] : typesInOrder.filter { pattern.type.matches($0.name) && policy(of: $0) != .all }
+    }
+
+    /// The type of a store, if the log does not keep all of it.
+    package func unkept(_ store: String) -> TypeEntry? {
+        typesByName[String(store.prefix { $0 != "/" })].flatMap { policy(of: $0) == .all ? nil : $0 }
+    }
+
+    /// The refusal of a question about the past of a type.
+    package func gone(_ entry: TypeEntry) -> RequestError {
+        let source =
+            entry.kept == .all
+            ? (entry.view?.sources ?? []).lazy.compactMap { self.typesByName[$0] }
+                .first { self.policy(of: $0) != .all } : nil
+        let what = source.map { "is made of \($0.name), which" } ?? ""
+        return RequestError(
+            .gone,
+            "\(entry.name) \(what.isEmpty ? "" : what + " ")has no past: its type says log: { keep: \(policy(of: entry).rawValue) }. Ask for the state of now."
+        ).with("type", .string(entry.name)).with("keep", .string(policy(of: entry).rawValue))
+    }
+
+    // MARK: Revisions that stand in no log
+
+    /// Goes on to a revision through commits of which the log has nothing.
+    package func pass(through revision: Int) {
+        if self.revision < revision { renumber(after: revision) }
+    }
+
+    // MARK: Commits
+
+    private func isKept(_ store: Int32) -> Bool {
+        types[Int(stores.pointer(store).pointee.type)].kept == .all
+    }
+
+    func isKept(_ owner: TimerOwner) -> Bool {
+        switch owner {
+        case .store(let store): isKept(store)
+        case .type(let name): typesByName[name].map { $0.kept == .all } ?? true
+        }
+    }
+
+    private func isKept(_ step: TimerStep) -> Bool {
+        switch step {
+        case .scheduled(let timer), .fired(let timer): isKept(timer.owner)
+        case .cancelled(let owner, _, _): isKept(.type(String(owner.prefix { $0 != "/" })))
+        }
+    }
+
+    private func isKept(_ action: DispatchPlan.Action) -> Bool {
+        action.steps.contains { plan.steps[$0].type.kept == .all }
+    }
+
+    /// Whether the log keeps something of the commit being made.
+    package func keepsCommit(actions: Bool, _ details: CommitDetails?) -> Bool {
+        guard let details else { return !actions || plan.actions.elements.contains(where: isKept) }
+        if !details.definitions.isEmpty || !details.undefined.isEmpty || details.access != nil
+            || !details.policies.isEmpty
+        {
+            return true
+        }
+        return actions && plan.actions.elements.contains(where: isKept)
+            || details.timer.map(isKept) == true
+            || (details.made + details.gone).contains(where: isKept)
+            || details.replaced.contains { isKept($0.store) }
+            || details.ended.flatMap { sessions[$0] }?.isLogged == true
+    }
+
+    /// What the log keeps of what a commit is besides its actions.
+    func kept(_ details: CommitDetails) -> CommitDetails {
+        let kept = CommitDetails(details.batch.map(kept).flatMap { $0.steps.isEmpty ? nil : $0 })
+        kept.created = details.created.filter(isKept)
+        kept.dropped = details.dropped.filter(isKept)
+        // The stores of a type of which more is kept from now on follow whole.
+        kept.replaced = details.replaced.filter { store in
+            isKept(store.store)
+                && !details.policies.contains { $0.type == type(of: store.store).name }
+        }
+        (kept.ended, kept.reverted, kept.access) = (details.ended, details.reverted, details.access)
+        (kept.definitions, kept.undefined) = (details.definitions, details.undefined)
+        kept.policies = details.policies
+        kept.timer = details.timer.flatMap { isKept($0) ? $0 : nil }
+        return kept
+    }
+
+    private func kept(_ batch: BatchStores) -> BatchStores {
+        let actions = plan.actions.elements
+        var kept = BatchStores(
+            steps: batch.steps.filter { isKept($0.store) }.map { step in
+                step.behind(actions.prefix(step.actions).count(where: isKept))
+            })
+        kept.created = batch.created.filter(isKept)
+        kept.dropped = batch.dropped.filter(isKept)
+        kept.replaced = batch.replaced.filter(isKept)
+        kept.passing = batch.passing.filter(isKept)
+        return kept
+    }
+
+    /// The actions of the plan of which the log keeps something, and whether these are all.
+    func keptActions() -> (actions: [DispatchPlan.Action], isAll: Bool) {
+        let all = plan.actions.elements
+        // An action to every type is written as it is: in a machine made from the log, types of which it keeps nothing have no stores.
+        let kept = all.filter(isKept)
+        return (
+            kept,
+            kept.count == all.count
+                && kept.allSatisfy { $0.steps.allSatisfy { plan.steps[$0].type.kept == .all } }
+        )
+    }
+
+    /// How many stores the commit being made has reached, though not all of it is kept: its key is remembered with that.
+    func appendReach(_ batch: BatchStores?, to line: ByteWriter) {
+        let written = writeSet.elements.map(\.store).filter {
+            stores.pointer($0).pointee.creator != StoreRecord.view
+        }
+        let addresses = Set((written + (batch?.steps ?? []).map(\.store)).map { address(of: Int($0)) })
+        line.append(",\"matched\":", decimal: addresses.count)
+        line.append(",\"changed\":", decimal: changed)
+    }
+
+    func type(of store: Int32) -> TypeEntry { types[Int(stores.pointer(store).pointee.type)] }
+}

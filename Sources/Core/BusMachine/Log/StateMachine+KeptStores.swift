@@ -1,0 +1,114 @@
+import BusJSON
+import BusLogic
+import BusProtocol
+
+/// What the log keeps of types changes by an entry. The stores of a type of which everything is kept from then on stand in it
+/// with all that snapshots have of them; those of a type of which nothing is kept any more are gone where the log is replayed.
+extension StateMachine {
+    /// `,"keeping":{"presence":"none"}`, and the stores that come with it.
+    func append(_ policies: [PolicyChange], to line: ByteWriter) {
+        line.append(
+            ",\"keeping\":",
+            jsonObject: policies.reduce(into: [:]) { $0[$1.type] = .string($1.policy.rawValue) })
+        var records: [JSON] = []
+        for change in policies where change.policy == .all {
+            if let entry = typesByName[change.type] { records += self.records(of: entry) }
+        }
+        if !records.isEmpty { line.append(",\"kept\":", jsonArray: records) }
+    }
+
+    private func records(of entry: TypeEntry) -> [JSON] {
+        if entry.view != nil { return [] }
+        let members = entry.members.filter { $0 >= 0 }
+        var owners: Set<SessionID> = []
+        var records: [JSONObject] = []
+        for index in members {
+            let store = stores.pointer(index)
+            var record: JSONObject = [
+                "kind": "store", "type": .string(entry.name), "name": .string(store.pointee.name),
+                "state": .object(store.pointee.state), "revision": .int(store.pointee.revision),
+            ]
+            if let creator = identities.identity(number: Int(store.pointee.creator)) {
+                record["creator"] = .object(creator.members)
+            } else if store.pointee.creator == StoreRecord.configured {
+                record["creator"] = "configuration"
+            }
+            if let owner = sessions[store.pointee.owner] {
+                record["owner"] = .int(owner.id)
+                owner.isLogged = true
+                if owners.insert(owner.id).inserted {
+                    records.append(owner.record)
+                    records[records.count - 1]["kind"] = "session"
+                }
+            }
+            records.append(record)
+        }
+        for timer in timersInOrder {
+            switch timer.owner {
+            case .store(let store) where type(of: store) === entry: break
+            case .type(let name) where UTF8Order.equal(name, entry.name): break
+            default: continue
+            }
+            records.append(record(of: timer))
+            records[records.count - 1]["kind"] = "timer"
+        }
+        return records.map(JSON.object)
+    }
+
+    /// Replays what an entry says of it; the stores that come or go join those of the commit. Returns the own revisions of
+    /// those that come.
+    func replayPolicies(
+        of entry: JSONObject, into details: CommitDetails
+    ) throws(RequestError) -> [(store: Int32, revision: Int)] {
+        guard let keeping = entry["keeping"]?.object else { return [] }
+        for member in keeping.members {
+            guard let type = typesByName[member.key],
+                let policy = member.value.string.flatMap({ LogPolicy(rawValue: $0) })
+            else { throw RequestError(.internal, "it keeps what this version does not know") }
+            keep(PolicyChange(type: member.key, policy: policy), since: revision + 1)
+            if policy == .all || type.view != nil { continue }
+            details.dropped += type.members.filter { $0 >= 0 }
+            removeTimers(ofType: type.name)
+        }
+        var taken: [(store: Int32, revision: Int)] = []
+        for record in entry["kept"]?.array ?? [] {
+            do {
+                let record = TransferRecord(
+                    members: record.object ?? [:], data: UnsafeRawBufferPointer(start: nil, count: 0))
+                switch record.kind {
+                case "store": taken.append(try takeKept(record))
+                case "timer": try takeTimer(record)
+                case "session":
+                    var session = record.members
+                    session["will"] = session["will"] ?? []
+                    try restoreSession(session)
+                default: throw record.missing("kind")
+                }
+            } catch {
+                throw RequestError(.internal, "it keeps a store that is none")
+            }
+        }
+        details.created += taken.map(\.store)
+        return taken
+    }
+
+    private func takeKept(_ record: TransferRecord) throws -> (store: Int32, revision: Int) {
+        let address = "\(try record.string("type"))/\(try record.string("name"))"
+        let creator =
+            switch record.members["creator"] {
+            case .object(let members)?: Identity(members).map { identities.number(of: $0) }
+            case "configuration": Optional(StoreRecord.configured)
+            default: Optional(StoreRecord.nobody)
+            }
+        let owner = record.members["owner"]?.int.map { sessions[$0] }
+        guard let creator, owner.map({ $0 != nil }) ?? true else { throw record.missing("creator") }
+        let state = try record.object("state")
+        let store = try address.utf8Span.span.withUnsafeBytes { (bytes) throws(RequestError) in
+            let parts = try requireAddress(bytes)
+            let entry = try requireType(parts.type)
+            try requireFree(address, parts, entry)
+            return insert(parts.name, of: entry, state, creator: creator, owner: owner ?? nil)
+        }
+        return (store, try record.integer("revision"))
+    }
+}

@@ -1,0 +1,293 @@
+import BusEngine
+import BusHistory
+import BusJSON
+import BusLog
+import BusLogic
+import BusMachine
+import BusServer
+import TestStorage
+import TestSupport
+import Testing
+
+/// One bus whose log keeps of some types everything and of one nothing, through many ends; and a client that sends its
+/// dispatches until they are answered, and follows all stores.
+struct PolicyLife {
+    enum End { case powerLoss, kill, stop }
+
+    private let seed: UInt64
+    private var random: SeededGenerator
+    private var disk = SimulatedDisk()
+    private var boot = 0
+    private var now = 1_795_000_000_000
+    /// What the definition of `beat` says.
+    private var policy = LogPolicy.none
+
+    /// What the client knows.
+    private var seen = 0
+    private var mirror: [String: JSON] = [:]
+    private var next = 0
+    private var open: (line: String, kept: Int, unkept: Int)?
+    /// How often the kept store was incremented by commits that were answered, and the other one in this run.
+    private var kept = 0
+    private var unkept = 0
+
+    private(set) var resumed = 0
+    private(set) var resets = 0
+    private(set) var freeCommits = 0
+    private(set) var duplicates = 0
+    private(set) var reloads = 0
+
+    init(seed: UInt64) {
+        self.seed = seed
+        random = SeededGenerator(seed: seed)
+    }
+
+    mutating func run(until end: End) throws {
+        if end == .powerLoss { disk.losePower(after: Int.random(in: 20...300, using: &random)) }
+        do {
+            let bus = try start()
+            let steps = end == .powerLoss ? 1000 : Int.random(in: 1...50, using: &random)
+            for step in 0..<steps { try work(bus, step) }
+            if end == .stop { try stop(bus) }
+        } catch is LogFailure {
+            #expect(!disk.hasPower, "seed \(seed)")
+        }
+        if end == .powerLoss {
+            disk = disk.restarted(using: &random)
+            boot += 1
+        } else {
+            disk = disk.killed()
+        }
+    }
+
+    mutating func finish() throws {
+        let bus = try start()
+        for step in 0..<10 { try work(bus, step) }
+        while open != nil { try work(bus, 1) }
+        #expect(bus.engine.state(at: "counter/main")?["count"]?.int == kept, "seed \(seed)")
+        let replayer = Replayer(knowing: [], hashSeed: 1)
+        let past = LogPast(try LogReader(path: "log", vfs: disk.name))
+        #expect(try Verification.verify(past, replayer) { _ in }, "seed \(seed)")
+        #expect(try replayer.machine(from: past).stateDigest == bus.engine.stateDigest, "seed \(seed)")
+    }
+
+    // MARK: - The daemon
+
+    private struct Bus {
+        let engine: Engine
+        let file: LogFile
+        let client: ConnectionID
+    }
+
+    private var definition: String {
+        """
+        type: beat
+        log: { keep: \(policy.rawValue) }
+        initial: { count: 0 }
+        actions: { increment: { payload: { by: { type: integer, default: 1 } }, increment: { count: { var: payload.by } } } }
+        """
+    }
+
+    private mutating func start() throws -> Bus {
+        let file = try LogFile(path: "log", sync: .always, bootID: "boot \(boot)", vfs: disk.name)
+        #expect(file.notices.isEmpty && !file.mayHaveLost, "seed \(seed): \(file.notices)")
+        let configuration = EngineConfiguration(epoch: file.epoch ?? "epoch 0", ownUID: 0, version: "test")
+        let reader = try LogReader(path: "log", vfs: disk.name)
+        let isNew = try reader.snapshots().isEmpty
+        let wasKept = policy == .all
+        if random.oneIn(4) {
+            policy = policy == .all ? .none : .all
+            reloads += 1
+        }
+        let types = try SampleTypes.load(and: [definition])
+        let engine =
+            isNew
+            ? Engine(configuration, types: types)
+            : Engine(configuration, try Replayer(knowing: [], hashSeed: 1).machine(from: LogPast(reader)))
+        engine.epoch = file.epoch ?? "epoch 0"
+        try file.begin(epoch: engine.epoch)
+        if isNew {
+            try snapshot(engine.snapshot(), at: engine.revision, file)
+        } else {
+            engine.forgetUnkept(through: file.reservedThrough)
+            if engine.revision > file.lastRevision {
+                try file.append(
+                    UnsafeRawBufferPointer(start: nil, count: 0), first: file.lastRevision + 1,
+                    last: engine.revision, time: now)
+            }
+        }
+        now = max(now, engine.lastTime) + 1
+        engine.beginTurn(at: now)
+        engine.beginLogging()
+        engine.sessions.endOrphaned()
+        try engine.begin(with: types)
+        for store in ["counter/main", "beat/main"] { try engine.createConfigured(store) }
+        let bus = Bus(engine: engine, file: file, client: engine.connect(.unix(uid: 1000, pid: 7)))
+        try write(bus)
+        #expect(engine.revision >= seen, "seed \(seed)")
+        let count = engine.state(at: "beat/main")?["count"]?.int ?? -1
+        // What was kept is there; of what was not kept nothing, nor anything that was never acknowledged.
+        if wasKept {
+            let most = unkept + (open?.unkept ?? 0)
+            #expect(count >= unkept && count <= most, "seed \(seed): \(count)")
+        } else {
+            #expect(count == 0, "seed \(seed)")
+        }
+        unkept = count
+        try follow(bus)
+        return bus
+    }
+
+    /// The client resumes from the last revision that it was told.
+    private mutating func follow(_ bus: Bus) throws {
+        let since = seen > 0 ? #","since":\#(seen),"epoch":"epoch 0""# : ""
+        for line in try ask(bus, #"{"op":"subscribe","format":"state","match":"*/main"\#(since)}"#)
+        where line["event"] != nil {
+            if line["reset"] == true { resets += 1 } else { resumed += 1 }
+        }
+        try follow(bus, "counter/main", since)
+    }
+
+    /// A store that is kept never needs a reset.
+    private mutating func follow(_ bus: Bus, _ store: String, _ since: String) throws {
+        if since.isEmpty { return }
+        for line in try ask(bus, #"{"op":"subscribe","format":"state","store":"\#(store)"\#(since)}"#)
+        where line["event"] != nil {
+            #expect(line["reset"] == nil, "seed \(seed): \(line)")
+        }
+    }
+
+    private func write(_ bus: Bus, whole: Bool = false) throws {
+        bus.engine.takeReady { _ in }
+        while let group = bus.engine.sealBatch(whole: whole) {
+            try bus.file.append(
+                group.entries.bytes, first: group.first, last: group.last, time: group.time,
+                reserving: group.reserved)
+            bus.engine.confirmBatch()
+            bus.engine.takeReady { _ in }
+        }
+    }
+
+    private func stop(_ bus: Bus) throws {
+        try write(bus, whole: true)
+        #expect(bus.file.lastRevision == bus.engine.revision, "seed \(seed)")
+        if Bool(truncating: seed) { try snapshot(bus.engine.snapshot(), at: bus.engine.revision, bus.file) }
+        try bus.file.close()
+    }
+
+    private func snapshot(_ bytes: ByteWriter, at revision: Int, _ file: LogFile) throws {
+        try file.beginSnapshot(revision: revision, time: now)
+        try file.addPart(bytes.bytes)
+        try file.endSnapshot()
+        try file.sync()
+        withExtendedLifetime(bytes) {}
+    }
+
+    // MARK: - The client
+
+    private mutating func work(_ bus: Bus, _ step: Int) throws {
+        now += Int.random(in: 0...3, using: &random)
+        bus.engine.beginTurn(at: now)
+        if open == nil { open = someDispatch() }
+        let request = open!
+        let told = seen
+        let (before, isFree) = (disk.counts.bytes, request.kept == 0 && policy == .none)
+        let replies = try ask(bus, request.line)
+        if isFree, step > 0, disk.counts.bytes == before { freeCommits += 1 }
+        guard let reply = replies.first(where: { $0["ok"] != nil }) else { return }
+        #expect(reply["ok"] == true, "seed \(seed): \(reply)")
+        let revision = try #require(reply["revision"]?.int)
+        if reply["duplicate"] == true {
+            // The other part of it went with the run in which it was made.
+            duplicates += 1
+            kept += request.kept
+            if policy == .all { unkept += 0 }
+        } else {
+            #expect(revision > told, "seed \(seed): a revision is used twice")
+            kept += request.kept
+            unkept += request.unkept
+        }
+        seen = max(seen, revision)
+        open = nil
+        let states = ["counter/main", "beat/main"].reduce(into: [String: JSON]()) {
+            $0[$1] = bus.engine.state(at: $1).map(JSON.object)
+        }
+        #expect(states["beat/main"]?["count"]?.int == unkept || reply["duplicate"] == true, "seed \(seed)")
+        unkept = states["beat/main"]?["count"]?.int ?? -1
+        #expect(mirror == states, "seed \(seed)")
+        if step % 16 == 11 { try takeSnapshot(bus) }
+    }
+
+    private mutating func someDispatch() -> (line: String, kept: Int, unkept: Int) {
+        next += 1
+        let key = #""key":"k\#(next)","after":\#(seen),"epoch":"epoch 0""#
+        let (kept, unkept) = (
+            #"{"store":"counter/main","action":"increment"}"#, #"{"store":"beat/main","action":"increment"}"#
+        )
+        switch Int.random(in: 0..<8, using: &random) {
+        case 0: return (#"{"op":"dispatch","store":"counter/main","action":"increment",\#(key)}"#, 1, 0)
+        case 1: return (#"{"op":"dispatch","type":"*","action":"increment",\#(key)}"#, 1, 1)
+        case 2: return (#"{"op":"dispatch","actions":[\#(unkept),\#(kept),\#(unkept)],\#(key)}"#, 1, 2)
+        case 3:
+            let name = #""store":"beat/n\#(next)""#
+            return (
+                #"{"op":"dispatch","actions":[{"op":"create",\#(name)},\#(kept),{\#(name),"action":"increment"}],\#(key)}"#,
+                1, 0
+            )
+        case 4: return (#"{"op":"dispatch","type":"beat","action":"increment"}"#, 0, 1)
+        default: return (#"{"op":"dispatch","store":"beat/main","action":"increment"}"#, 0, 1)
+        }
+    }
+
+    /// Sends a line, brings what it commits to the disk, and takes what comes.
+    private mutating func ask(_ bus: Bus, _ line: String) throws -> [JSON] {
+        (line + "\n").utf8.withContiguousStorageIfAvailable {
+            bus.engine.receive(bus.client, UnsafeRawBufferPointer($0))
+        }
+        try write(bus)
+        bus.engine.serveAll()
+        try write(bus)
+        var text: [UInt8] = []
+        var count = 0
+        repeat {
+            count = withUnsafeTemporaryAllocation(of: OutputPiece.self, capacity: 16) { pieces in
+                let count = bus.engine.output(of: bus.client, into: pieces)
+                let before = text.count
+                for piece in pieces[..<count] {
+                    text += UnsafeRawBufferPointer(start: piece.base, count: piece.count)
+                }
+                bus.engine.sent(bus.client, text.count - before)
+                return count
+            }
+        } while count > 0
+        let lines = try text.split(separator: 10).map { try JSON(parsing: Array($0)) }
+        for line in lines where line["event"] == "change" && line["sub"] == 1 { apply(line) }
+        for line in lines { seen = max(seen, line["event"] == nil ? 0 : line["revision"]?.int ?? 0) }
+        return lines
+    }
+
+    private mutating func apply(_ line: JSON) {
+        if line["reset"] == true { mirror = [:] }
+        for member in line["states"]?.object?.members ?? [] { mirror[member.key] = member.value }
+        for dropped in line["dropped"]?.array ?? [] { mirror[dropped.string ?? ""] = nil }
+    }
+
+    /// As the daemon takes one: by a state machine of its own that applies the log.
+    private func takeSnapshot(_ bus: Bus) throws {
+        do {
+            let past = LogPast(try LogReader(path: "log", vfs: disk.name))
+            let machine = try Replayer(knowing: [], hashSeed: 1).machine(
+                at: bus.engine.writtenRevision, from: past)
+            #expect(machine.stateDigest == bus.engine.stateDigest, "seed \(seed)")
+            try snapshot(machine.snapshot(), at: machine.revision, bus.file)
+        } catch let failure as PastFailure {
+            #expect(!disk.hasPower, "seed \(seed): \(failure)")
+            throw LogFailure(.io, path: "log", failure.message)
+        }
+        while try bus.file.trim(Retention(age: .max, bytes: 4096), now: now, budget: 8) {}
+    }
+}
+
+extension Bool {
+    fileprivate init(truncating seed: UInt64) { self = seed & 1 == 1 }
+}
