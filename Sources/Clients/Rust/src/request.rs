@@ -30,7 +30,7 @@ fn kind_of(target: &str) -> &'static str {
 impl Request {
     /// A request with that `op`, without members.
     pub fn new(op: &'static str) -> Request {
-        Request { op, members: Vec::new(), has_key: false, is_dry: false, is_writable: true }
+        Request { op, members: Vec::with_capacity(112), has_key: false, is_dry: false, is_writable: true }
     }
 
     /// An action on one store, `"counter/kitchen"`, or on every store of a type, `"counter"`.
@@ -167,23 +167,22 @@ impl Request {
         Err(Error::new("invalid_request", "A number is infinite or none, which JSON has no word for."))
     }
 
-    /// The line up to its last members: those that say what was seen, and the brace.
-    pub(crate) fn line(&self, id: u64, key: Option<&str>) -> Vec<u8> {
-        let mut line = Vec::with_capacity(self.members.len() + 160);
+    /// Writes the line up to its last members: those that say what was seen, and the brace.
+    pub(crate) fn write_line(&self, id: u64, key: Option<&str>, line: &mut Vec<u8>) {
+        line.reserve(self.members.len() + 160);
         line.extend_from_slice(b"{\"id\":");
-        write_int(id as i64, &mut line);
+        write_int(id as i64, line);
         if let Some(prefix) = key {
             line.extend_from_slice(b",\"key\":\"");
             line.extend_from_slice(prefix.as_bytes());
             line.push(b'-');
-            write_int(id as i64, &mut line);
+            write_int(id as i64, line);
             line.push(b'"');
         }
         line.extend_from_slice(b",\"op\":\"");
         line.extend_from_slice(self.op.as_bytes());
         line.push(b'"');
         line.extend_from_slice(&self.members);
-        line
     }
 }
 

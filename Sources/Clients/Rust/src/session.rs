@@ -9,6 +9,8 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 pub const WINDOW: usize = 10_000;
 /// A line from the bus may have this many bytes; a longer one ends the connection.
 const LONGEST_LINE: usize = 64 << 20;
+/// Lines with room for more bytes are not kept for the next ones.
+const LARGEST_SPARE: usize = 1 << 10;
 
 /// A subscription of a session, on whatever connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -87,6 +89,8 @@ pub struct Session<T> {
     out: Vec<u8>,
     unanswered: VecDeque<Sent<T>>,
     waiting: VecDeque<Sent<T>>,
+    /// The memory of lines that are answered, for the next ones: mostly another thread made it.
+    spare: Vec<Vec<u8>>,
     /// Requests of the program that are not answered.
     size: usize,
     will: Option<Request>,
@@ -117,6 +121,7 @@ impl<T> Session<T> {
             out: Vec::new(),
             unanswered: VecDeque::new(),
             waiting: VecDeque::new(),
+            spare: Vec::new(),
             size: 0,
             will: None,
             subscriptions: BTreeMap::new(),
@@ -190,7 +195,8 @@ impl<T> Session<T> {
         let takes_key = matches!(request.op, "dispatch" | "create" | "drop" | "cancel") && !request.is_dry;
         let is_keyed = takes_key && matches!(purpose, Purpose::Program(_));
         let key = Some(self.prefix.as_str()).filter(|_| is_keyed && !request.has_key);
-        let line = request.line(self.count, key);
+        let mut line = self.spare.pop().unwrap_or_default();
+        request.write_line(self.count, key, &mut line);
         Sent { number: self.count, op: request.op, line, is_keyed, written: 0, purpose }
     }
 
@@ -417,7 +423,11 @@ impl<T> Session<T> {
         self.answered(sent, Err(error))
     }
 
-    fn answered(&mut self, sent: Sent<T>, result: Result<Reply, Error>) -> Result<(), Error> {
+    fn answered(&mut self, mut sent: Sent<T>, result: Result<Reply, Error>) -> Result<(), Error> {
+        if sent.line.capacity() <= LARGEST_SPARE && self.spare.len() < WINDOW {
+            sent.line.clear();
+            self.spare.push(sent.line);
+        }
         match sent.purpose {
             Purpose::Program(token) => {
                 if let Ok(reply) = &result {
