@@ -110,14 +110,22 @@ struct LogPolicyTests {
         client.close()
         #expect(bus.engine.state(at: "beat/mine") == nil)
         #expect(bus.engine.revision > revision + 100)
+        let passing = bus.connect()
+        try passing.reply(to: #"{"op":"create","store":"beat/e","ephemeral":true}"#)
+        try passing.reply(to: #"{"op":"drop","store":"beat/e"}"#)
+        passing.close()
+        bus.disk = .works
         #expect(bus.written!.groups.count == groups)
+        bus.disk = .isBusy
         // Behind a commit that is kept, they wait for it as everything does.
         let other = bus.connect()
         other.send(Line.increment)
         other.send(#"{"op":"dispatch","store":"beat/a","action":"increment"}"#)
         #expect(try other.all().isEmpty)
+        #expect(bus.engine.durableRevision == bus.engine.revision - 2)
         bus.disk = .works
         #expect(try other.all().count == 2)
+        #expect(bus.engine.durableRevision == bus.engine.revision)
     }
 
     @Test(alone) func startBeginsWhatIsNotKeptAnewAndUsesNoRevisionTwice() throws {
@@ -127,6 +135,8 @@ struct LogPolicyTests {
         try client.reply(to: #"{"op":"create","store":"beat/b"}"#)
         for _ in 0..<10 { try client.increment("beat/a") }
         try client.increment("counter/a")
+        // As the daemon leaves one when it stops.
+        bus.written!.takeSnapshot(bus.engine.snapshot(), at: bus.engine.revision)
         let last = try client.increment("beat/b")
         let next = try bus.crash { $0.stores = ["beat/a", "counter/a"] }
         let after = next.connect()
@@ -243,6 +253,14 @@ struct LogPolicyTests {
         let client = bus.connect()
         let mirror = bus.connect()
         _ = try mirror.ask(#"{"op":"subscribe","type":"beat"}"#)
+        try client.increment("beat/a", by: 5)
+        _ = try mirror.all()
+        bus.disk = .isBusy
+        client.send(Line.increment(id: 1))
+        bus.disk = .fails
+        bus.disk = .works
+        #expect(try client.codes() == ["unavailable"])
+        #expect(try mirror.all().contains { $0["reset"] == true })
         let seen = try client.increment("beat/a", by: 5)
         bus.disk = .isBusy
         client.send(Line.increment(id: 1))
