@@ -68,6 +68,43 @@ struct MigrationTests {
         #expect(refused.messages.contains("meter has version 2 on the bus"))
     }
 
+    /// Before a migration another definition was in force, which did other things: a pipeline asks what the present one does.
+    @Test func aCheckBeginsWithTheNewestMigration() throws {
+        let bus = try eventfulBus()
+        bus.definitions = [Self.second]
+        try bus.ask(#"{"op":"reload"}"#, uid: 0)
+        let migrated = bus.revision
+        try bus.ask(#"{"op":"dispatch","type":"meter","action":"add","payload":{"by":2}}"#)
+        try bus.ask(#"{"op":"revert","store":"meter/b","revision":2}"#)
+        try bus.ask(#"{"op":"dispatch","type":"meter","action":"add","payload":{"by":2}}"#)
+        let folder = TemporaryDirectory()
+        let address = try bus.listen()
+        let export = try CommandRun(["export", "--since", "0"], bus: address)
+        bus.stop()
+        _ = try folder.write("export.ndjson", export.output)
+        for sample in try SampleTypes.files() {
+            _ = try folder.write(String(sample.name), String(decoding: sample.bytes, as: UTF8.self))
+        }
+        func check(_ definition: String, _ arguments: [String] = []) throws -> CommandRun {
+            _ = try folder.write("meter.yaml", definition)
+            return try CommandRun(
+                ["replay", "\(folder.path)/export.ndjson", "--types", folder.path] + arguments,
+                bus: "unix:/nowhere")
+        }
+        let run = try check(Self.second)
+        #expect(run.status == .success, "\(run.output) \(run.messages)")
+        #expect(run.output == #"{"commits":3,"different":0,"refused":0,"stores":[]}"# + "\n")
+        #expect(run.messages.contains("from revision \(migrated) on, the newest migration; --since 0"))
+        // From the beginning, the first definition had other members.
+        #expect(try check(Self.second, ["--since", "0"]).status == .no)
+        #expect(try check(Self.second, ["--since", "\(migrated + 1)"]).output.hasPrefix(#"{"commits":2,"#))
+        #expect(try check(Self.second, ["--since", "999"]).status == .usage)
+        // What the present definition does is compared.
+        let other = try check(Self.second.replacing("10] } } }", with: "11] } } }"))
+        #expect(other.status == .no)
+        #expect(try JSON(parsing: try #require(other.lines.first))["revision"] == .int(migrated + 1))
+    }
+
     /// Every recorded state is migrated for the definitions that are checked, also the one a revert goes back to.
     @Test(arguments: [0, 2, 4]) func aHistoryIsCheckedAgainstALaterVersion(since base: Int) throws {
         let bus = try eventfulBus()

@@ -86,15 +86,10 @@ package struct ImportCommand: BusCommand {
     package init() {}
 
     package func perform(in session: CommandSession) throws -> CommandStatus {
-        try Self.run(file, isDryRun: dryRun, in: session)
-    }
-
-    /// The same for `replay`.
-    static func run(_ file: String, isDryRun: Bool, in session: CommandSession) throws -> CommandStatus {
         var reader = try RecordingReader(file, input: session.context.input)
-        let importer = try Importer(session, header: reader.header, isDryRun: isDryRun)
+        let importer = try Importer(session, header: reader.header, isDryRun: dryRun)
         try importer.run(&reader)
-        try importer.tally.show(in: session.console, isDryRun: isDryRun)
+        try importer.tally.show(in: session.console, isDryRun: dryRun)
         return importer.status
     }
 }

@@ -2,35 +2,43 @@ import ArgumentParser
 import BusDefinitions
 import BusLogic
 
-/// `fluxbus replay`: applies an exported file on a bus, or in memory with other definitions.
+/// `fluxbus replay`: applies an exported file in memory, with other definitions.
 package struct ReplayCommand: BusCommand {
     package static let configuration = CommandConfiguration(
         commandName: "replay",
-        abstract:
-            "Replay an exported file, or check what changed definitions would have made of it.",
+        abstract: "Check what changed definitions would have made of an exported file.",
         discussion: """
             Examples:
               fluxbus replay --check house.ndjson --types /etc/fluxbus/types
               fluxbus replay --check house.ndjson --types draft --json | jq '.differences // empty'
-              fluxbus replay house.ndjson                   the same as fluxbus import
+              fluxbus replay --check house.ndjson --types draft --since 0
 
-            With --check no bus is needed and none is changed: every recorded commit is replayed in memory, at its \
+            No bus is needed and none is changed: every recorded commit is replayed in memory, at its \
             time and under its revision, once with the recorded definitions and once with those in --types, and what \
-            differs is reported, commit by commit. The code is 0 when nothing differs, and 1 when \
+            differs is reported, commit by commit. It begins with the states after the newest migration in the file, \
+            because a later version seldom comes to what an earlier one did; --since says otherwise. The code is 0 \
+            when nothing differs, and 1 when \
             something does not. What was refused when it was recorded is not in the file. Types compiled into a \
-            daemon keep their mutations to themselves: their actions change nothing here.
+            daemon keep their mutations to themselves: their actions change nothing here. `fluxbus import` replays a \
+            file on a bus.
             """)
 
-    @Flag(help: "Compare in memory what --types would have made of it, and change nothing.")
+    @Flag(help: "What it does in any case; scripts may say so.")
     package var check = false
 
-    @Argument(help: "The file; - for standard input, unless it is checked.", completion: .file())
+    @Argument(help: "The file.", completion: .file())
     package var file: String
 
     @Option(
         help: ArgumentHelp("The directory of definitions to check.", valueName: "directory"),
         completion: .directory)
-    package var types: String?
+    package var types: String
+
+    @Option(
+        help: ArgumentHelp(
+            "Compare what came after this revision. Default: the newest migration in the file, or its beginning.",
+            valueName: "revision"))
+    package var since: Int?
 
     @Option(
         help: ArgumentHelp(
@@ -38,27 +46,17 @@ package struct ReplayCommand: BusCommand {
             valueName: "number"))
     package var limit: Int?
 
-    @Flag(
-        help: "Without --check: show what the file holds and how much of it the bus has, and change nothing.")
-    package var dryRun = false
-
     @OptionGroup package var options: GlobalOptions
     package var isOpenEnded: Bool { true }
 
     package init() {}
 
     package func validate() throws {
-        guard check == (types != nil) else {
-            throw ValidationError("--check and --types belong together: it checks the definitions in there.")
-        }
-        if check && file == "-" { throw ValidationError("A check reads the file twice: name a file.") }
-        if check && dryRun { throw ValidationError("A check changes nothing: leave --dry-run out.") }
+        if file == "-" { throw ValidationError("A check reads the file twice: name a file.") }
         guard limit ?? 1 >= 0 else { throw ValidationError("--limit must be at least 0.") }
-        if limit != nil && !check { throw ValidationError("--limit goes with --check.") }
     }
 
     package func perform(in session: CommandSession) throws -> CommandStatus {
-        guard let types else { return try ImportCommand.run(file, isDryRun: dryRun, in: session) }
         let candidates: [DeclaredType]
         do {
             candidates = try TypeCatalog.load(types).types
@@ -66,17 +64,26 @@ package struct ReplayCommand: BusCommand {
             throw CommandFailure(.refused, error.lines.joined(separator: "\n"))
         }
         var preview = try RecordingReader(file, input: session.context.input)
-        let reverts = try RevertedStates(&preview)
+        let outline = try RecordingOutline(&preview)
         var reader = try RecordingReader(file, input: session.context.input)
-        let comparison = ReplayComparison(reader.header, types: candidates, reverts: reverts)
+        let header = reader.header
+        let start = max(header.base, since ?? outline.newestMigration ?? header.base)
+        guard start <= header.last else {
+            throw CommandFailure(
+                .usage, "\(file) ends with revision \(header.last): begin with an earlier one.")
+        }
+        if since == nil, start > header.base {
+            try session.console.note(
+                "Compared from revision \(start) on, the newest migration; --since \(header.base) compares everything."
+            )
+        }
+        let comparison = ReplayComparison(
+            header, since: start, types: candidates, reverts: RevertedStates(outline))
         var report = ReplayReport(
             console: session.console, limit: limit ?? (session.console.form == .text ? 20 : nil))
-        let header = reader.header
         try session.console.showingProgress("replaying", total: header.count) { meter in
             while let entry = try reader.next() {
-                if let deviation = try comparison.take(entry) {
-                    try report.show(deviation, base: header.base)
-                }
+                for deviation in try comparison.take(entry) { try report.show(deviation, base: start) }
                 if case .commit(let commit) = entry { try meter?.reached(commit.revision - header.base) }
             }
         }

@@ -154,6 +154,12 @@ final class ReplayBus {
 
     private var typeNames: [String] { types.map(\.name) }
 
+    /// All stores but those of views, which follow from the others.
+    var addresses: [String] {
+        types.filter { ($0 as? DeclaredType)?.definition["view"] == nil }
+            .flatMap { machine.addresses(ofType: $0.name) }
+    }
+
     /// The stores whose states a commit may have changed.
     func addresses(touchedBy commit: RecordedCommit) -> Set<String> {
         var found: Set<String> = Set(commit.created.keys + commit.dropped + commit.states.keys)
@@ -177,13 +183,7 @@ final class RevertedStates {
     private var wanted: [Int: Set<String>] = [:]
     private var states: [Int: [String: JSON]] = [:]
 
-    /// Reads a whole recording to learn which states will be needed.
-    init(_ reader: inout RecordingReader) throws {
-        while let entry = try reader.next() {
-            guard case .commit(let commit) = entry, let (store, revision) = commit.reverted else { continue }
-            wanted[revision, default: []].insert(store)
-        }
-    }
+    init(_ outline: RecordingOutline) { wanted = outline.revertedTo }
 
     /// Keeps the states needed of a revision that has just been reached.
     func note(at revision: Int, in bus: ReplayBus) {
@@ -200,4 +200,33 @@ final class RevertedStates {
 
     /// A store's state at a revision; nil when there was no such store.
     func state(of store: String, at revision: Int) -> JSON? { states[revision]?[store] }
+}
+
+/// What has to be known of a whole recording before it is replayed.
+struct RecordingOutline {
+    /// The stores that were reverted, by the revision that they were reverted to.
+    private(set) var revertedTo: [Int: Set<String>] = [:]
+    /// The revision of the last commit with which a type had another version; nil if none has.
+    private(set) var newestMigration: Int?
+
+    /// Reads a whole recording.
+    init(_ reader: inout RecordingReader) throws {
+        var versions: [String: Int] = [:]
+        while let entry = try reader.next() {
+            switch entry {
+            case .definition(let definition):
+                versions[definition["type"]?.string ?? ""] = definition.definedVersion
+            case .store: break
+            case .commit(let commit):
+                if let (store, revision) = commit.reverted {
+                    revertedTo[revision, default: []].insert(store)
+                }
+                for definition in commit.definitions {
+                    let version = definition.definedVersion
+                    let before = versions.updateValue(version, forKey: definition["type"]?.string ?? "")
+                    if before ?? version != version { newestMigration = commit.revision }
+                }
+            }
+        }
+    }
 }

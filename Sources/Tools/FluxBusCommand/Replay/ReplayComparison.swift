@@ -16,6 +16,8 @@ final class ReplayComparison {
     }
 
     private let header: Recording.Header
+    /// What comes after this revision is compared.
+    private let start: Int
     private let reverts: RevertedStates
     private var definitions: [DeclaredType] = []
     private var recorded: ReplayBus?
@@ -32,22 +34,32 @@ final class ReplayComparison {
     /// No result has differed at any time.
     var isEqual: Bool { deviating == 0 }
 
-    /// Compares with the results of `types`. `reverts` names the old states needed for reverts.
-    init(_ header: Recording.Header, types: [DeclaredType], reverts: RevertedStates) {
+    /// Compares with the results of `types` from a revision on: with the states that the recorded definitions had made by then,
+    /// migrated where `types` have a later version. `reverts` names the old states needed for reverts.
+    init(_ header: Recording.Header, since start: Int, types: [DeclaredType], reverts: RevertedStates) {
         self.header = header
+        self.start = start
         self.reverts = reverts
         candidate = ReplayBus(types: types, epoch: header.epoch)
     }
 
-    /// Handles the file's next line; returns the difference it made, if any.
-    func take(_ entry: Recording.Entry) throws -> Deviation? {
+    /// Handles the file's next line; returns the differences it made.
+    func take(_ entry: Recording.Entry) throws -> [Deviation] {
         switch entry {
-        case .definition(let definition):
-            definitions.append(try Self.compile(definition, of: header.base))
-            return nil
-        case .store(let address, let state): return try begin(with: address, state)
-        case .commit(let commit): return try carryOut(commit)
+        case .definition(let definition): definitions.append(try Self.compile(definition, of: header.base))
+        case .store(let address, let state):
+            if let refusal = bus().begin(with: address, former(state, at: address, for: bus())) {
+                throw damage(header.base, refusal)
+            }
+            if start == header.base { return [begin(with: address, state)].compactMap(\.self) }
+        case .commit(let commit):
+            try carryOutAsRecorded(commit)
+            if commit.revision > start { return [carryOut(commit)].compactMap(\.self) }
+            if commit.revision == start {
+                return bus().addresses.compactMap { begin(with: $0, bus().state(at: $0)?.object ?? [:]) }
+            }
         }
+        return []
     }
 
     private static func compile(_ definition: JSON, of revision: Int) throws -> DeclaredType {
@@ -70,10 +82,7 @@ final class ReplayComparison {
 
     // MARK: - The beginning
 
-    private func begin(with address: String, _ state: JSONObject) throws -> Deviation? {
-        if let refusal = bus().begin(with: address, former(state, at: address, for: bus())) {
-            throw damage(header.base, refusal)
-        }
+    private func begin(with address: String, _ state: JSONObject) -> Deviation? {
         var refusal: ReplayBus.Refusal?
         switch adopted(state, at: address) {
         case .success(let adopted):
@@ -81,15 +90,14 @@ final class ReplayComparison {
             refusal = candidate.begin(with: address, .init(state: adopted, origin: origin))
         case .failure(let failure): refusal = failure
         }
-        reverts.note([address], at: header.base, in: candidate)
+        reverts.note([address], at: start, in: candidate)
         return deviation(nil, refusal, at: [address])
     }
 
     // MARK: - Commits
 
-    private func carryOut(_ commit: RecordedCommit) throws -> Deviation? {
+    private func carryOutAsRecorded(_ commit: RecordedCommit) throws {
         let recorded = bus()
-        commits += 1
         var reloaded: [DeclaredType]?
         if commit.redefines {
             let new = try commit.definitions.map { try Self.compile($0, of: commit.revision) }
@@ -97,12 +105,18 @@ final class ReplayComparison {
             definitions = definitions.filter { !gone.contains($0.name) } + new
             reloaded = definitions
         }
-        let (store, target) = commit.reverted ?? ("", 0)
+        let store = commit.reverted?.store ?? ""
         let then = commit.states[store]
         let own = recorded.carryOut(
             commit, created: commit.created,
             revertedState: then?.object.map { former($0, at: store, for: recorded) }, definitions: reloaded)
         if let own { throw damage(commit.revision, own) }
+    }
+
+    private func carryOut(_ commit: RecordedCommit) -> Deviation? {
+        commits += 1
+        let (store, target) = commit.reverted ?? ("", 0)
+        let then = commit.states[store]
         let before = then?.object.map {
             ReplayBus.FormerState(
                 state: (try? adopted($0, at: store).get()) ?? plain($0, at: store),
@@ -110,11 +124,11 @@ final class ReplayComparison {
         }
         let kept = reverts.state(of: store, at: target)?.object.map { former($0, of: candidate, at: store) }
         let refusal = candidate.carryOut(
-            commit, created: wanted(commit.created), revertedState: target < header.base ? before : kept,
+            commit, created: wanted(commit.created), revertedState: target < start ? before : kept,
             definitions: nil)
         reverts.note(at: commit.revision, in: candidate)
         // A store may exist on one side only.
-        let touched = recorded.addresses(touchedBy: commit).union(candidate.addresses(touchedBy: commit))
+        let touched = bus().addresses(touchedBy: commit).union(candidate.addresses(touchedBy: commit))
         return deviation(commit, refusal, at: touched.sorted(by: UTF8Order.precedes))
     }
 
