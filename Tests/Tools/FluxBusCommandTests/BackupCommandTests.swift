@@ -27,9 +27,10 @@ struct BackupCommandTests {
         let client = try bus.client()
         // Larger than some parts.
         let text = String(repeating: "x", count: 4000)
-        for _ in 0..<200 {
+        for number in 0..<200 {
             try client.send(
-                #"{"op":"dispatch","store":"counter/main","action":"write","payload":{"text":"\#(text)"}}"#)
+                #"{"op":"dispatch","store":"counter/main","action":"write","payload":{"text":"\#(text)\#(number)"}}"#
+            )
         }
         for _ in 0..<200 { #expect(try client.line()?.contains(#""ok":true"#) == true) }
         try directory.write("copy.sqlite", "what was there")
@@ -76,10 +77,11 @@ struct BackupCommandTests {
     }
 
     @Test func withoutACopyNothingIsLeft() throws {
-        let run = try CommandRun(["backup", file], bus: try LiveBus().address)
+        let (forgetful, bus) = (try LiveBus(), try bus())
+        let run = try CommandRun(["backup", file], bus: forgetful.address)
         #expect(run.status == .temporary && run.messages.contains("keeps no action log"), "\(run.messages)")
         #expect(names.isEmpty)
-        let pipe = try CommandRun(["backup", "/dev/null"], bus: try bus().address)
+        let pipe = try CommandRun(["backup", "/dev/null"], bus: bus.address)
         #expect(pipe.status == .usage)
     }
 
@@ -107,6 +109,7 @@ struct BackupCommandTests {
         let other = try CommandRun(["compact"], bus: bus.address)
         let sizes = try JSON(parsing: other.output)
         #expect(sizes["bytes"] == sizes["before"] && sizes["bytes"]?.int ?? 0 > 4096)
-        #expect(try CommandRun(["compact"], bus: try LiveBus().address).status == .temporary)
+        let forgetful = try LiveBus()
+        #expect(try CommandRun(["compact"], bus: forgetful.address).status == .temporary)
     }
 }

@@ -22,8 +22,8 @@ final class Snapshots: Sendable {
     private static let rowsAtOnce = 256
     /// Pages of the write-ahead log after which trimming waits for the disk: a batch that is synced waits for as many.
     private static let pagesUnsynced = 64
-    /// Then it rests for as long as that took, and at most for so many microseconds, so that half of the disk is the batches'.
-    private static let longestRest = 50_000
+    /// Then it rests for as long as that took, and at most for so many milliseconds, so that half of the disk is the batches'.
+    private static let longestRest = 50
 
     init(_ writer: LogWriter, _ mailbox: LogMailbox, _ retention: Retention, _ ending: Ending) {
         self.writer = writer
@@ -168,8 +168,8 @@ final class Snapshots: Sendable {
             guard let sync else { continue }
             let error = sync.run()
             try writer.withFile { (file) throws(LogFailure) in try file.endSync(sync, error: error) }
-            let took = (MonotonicClock.nanoseconds - began) / 1000
-            usleep(UInt32(clamping: min(took, Self.longestRest)))
+            let took = (MonotonicClock.nanoseconds - began) / 1_000_000
+            _ = poll(nil, 0, Int32(min(max(1, took), Self.longestRest)))
             began = MonotonicClock.nanoseconds
         }
     }
