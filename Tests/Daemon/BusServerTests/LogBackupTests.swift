@@ -27,6 +27,11 @@ import Testing
         try JSON(parsing: client.ask(#"{"op":"backup","offset":\#(offset)}"#))
     }
 
+    private func data(of reply: JSON) throws -> [UInt8] {
+        let text = try #require(reply["data"]?.string)
+        return try #require(Base64.decode(text))
+    }
+
     @Test func oneClientIsGivenACopyAtATime() throws {
         let daemon = try bus.start()
         let client = try bus.client()
@@ -34,7 +39,7 @@ import Testing
         var parts: [UInt8] = []
         let first = try backup(0, client)
         let size = try #require(first["bytes"]?.int)
-        parts += try #require(Base64.decode(try #require(first["data"]?.string)))
+        parts += try data(of: first)
         #expect(size > 800_000 && parts.count == 192 << 10)
         // Complete, it has no name any more.
         #expect(try !names.contains { $0.contains("backup") })
@@ -47,7 +52,7 @@ import Testing
         while parts.count < size {
             let next = try backup(parts.count, client)
             #expect(next["bytes"] == first["bytes"] && next["revision"] == 101)
-            parts += try #require(Base64.decode(try #require(next["data"]?.string)))
+            parts += try data(of: next)
         }
         #expect(parts.count == size)
         let copy = "\(bus.directory.path)/copy.sqlite"

@@ -57,10 +57,11 @@ struct BackupCommandTests {
         let bus = try bus()
         let isOver = Mutex(false)
         let done = DispatchSemaphore(value: 0)
-        let client = try bus.client()
+        let address = bus.address
         Thread.detachNewThread {
+            let client = try? LineClient(address)
             while !isOver.withLock({ $0 }) {
-                _ = try? client.ask(#"{"op":"dispatch","type":"counter","action":"increment"}"#)
+                _ = try? client?.ask(#"{"op":"dispatch","type":"counter","action":"increment"}"#)
             }
             done.signal()
         }
@@ -68,7 +69,8 @@ struct BackupCommandTests {
         for _ in 0..<5 {
             let run = try CommandRun(["backup", file], bus: bus.address)
             let revision = try #require(try JSON(parsing: run.output)["revision"]?.int)
-            #expect(revision >= before && (try LogCopy(verifying: file).revision) == revision)
+            #expect(revision >= before)
+            #expect(try LogCopy(verifying: file).revision == revision)
             before = revision
         }
         isOver.withLock { $0 = true }

@@ -18,7 +18,7 @@ extension PrintedCodeTests {
         // Make takes no path with a space, as the workshop has.
         let place = TemporaryDirectory()
         let workshop = try Workshop()
-        try workshop.printTypes(option: "--c", ending: "h")
+        try workshop.printTypes(option: "--c") { "\($0).h" }
         try workshop.copy("use.c")
         try workshop.write(
             "article.c",
