@@ -187,7 +187,7 @@ extension BusServer {
         }
         coordinator.makeStores = { [unowned self] in
             var errors = ConfigurationErrors()
-            setup.createStores(in: start.engine, &errors)
+            setup.createStores(in: start.engine, unkeptOnly: true, &errors)
         }
         coordinator.giveUp = { [unowned self] in giveUp($0) }
         loop.coordinator = coordinator

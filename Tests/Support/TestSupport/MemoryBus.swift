@@ -158,10 +158,10 @@ package final class MemoryBus {
             isRewinding = false
             isBusy = true
             engine.rewind(to: try replayer.machine(at: engine.durableRevision, from: written))
-            for store in setup.stores { try engine.createConfigured(store) }
         }
         if disk == .works, !isRewinding, engine.unavailableReason != nil {
             engine.resumeCommits()
+            for store in setup.stores { try engine.createConfigured(store, unkeptOnly: true) }
             isBusy = true
         }
         for query in queries where answersPast && query.needed <= engine.durableRevision {

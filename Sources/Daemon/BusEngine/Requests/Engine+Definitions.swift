@@ -162,8 +162,10 @@ extension Engine {
     private static let restOfRehearsal = 64
 
     /// Creates a store that the configuration lists, for the daemon itself. One that exists is left alone.
-    package func createConfigured(_ address: String) throws(RequestError) {
-        if machine.find(address) != nil { return }
+    ///
+    /// - Parameter unkeptOnly: Only if the log keeps nothing of its type, which a bus that is rewound to the log forgets.
+    package func createConfigured(_ address: String, unkeptOnly: Bool = false) throws(RequestError) {
+        if machine.find(address) != nil || unkeptOnly && machine.unkept(address) == nil { return }
         let details = CommitDetails()
         details.created = [try machine.create(address, nil, by: .daemon)]
         commits.commit(by: .daemon, actions: false, details)

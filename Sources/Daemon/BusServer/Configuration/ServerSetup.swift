@@ -289,10 +289,14 @@ extension ServerSetup {
     }
 
     /// Creates the configured stores that do not exist.
-    func createStores(in engine: Engine, _ errors: inout ConfigurationErrors) {
+    ///
+    /// - Parameter unkeptOnly: Only those of types of which the log keeps nothing.
+    func createStores(
+        in engine: Engine, unkeptOnly: Bool = false, _ errors: inout ConfigurationErrors
+    ) {
         for store in configuration.stores {
             do {
-                try engine.createConfigured(store.value)
+                try engine.createConfigured(store.value, unkeptOnly: unkeptOnly)
             } catch {
                 errors.add("The store \(store.value): \(error.message)", at: store.place)
             }

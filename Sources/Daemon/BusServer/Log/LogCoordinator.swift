@@ -50,7 +50,7 @@ final class LogCoordinator {
     private var untrimmed = 0
     /// How many changes the engine counted when the last snapshot became due.
     private var changesBefore: Int
-    /// Makes the stores again that the configuration lists and the log does not keep, after the bus has been rewound.
+    /// Makes the stores again that the configuration lists and the log does not keep, after the bus was rewound, once commits can be written.
     var makeStores: () -> Void = {}
     private var isTakingSnapshot = false
     /// Commits can't be guaranteed any more, and those not in the log never will be.
@@ -284,7 +284,6 @@ final class LogCoordinator {
         case .machine(let past):
             waiting = []
             engine.rewind(to: past)
-            makeStores()
             changesBefore = keptChanges
             rewinder.release(past)
             resumeIfPossible()
@@ -299,6 +298,8 @@ final class LogCoordinator {
         logger.notice("the log can be written again", metadata: LogKind.logRecovered.metadata)
         noteTrouble(nil)
         engine.resumeCommits()
+        // Not before: what can't be written would rewind the bus again.
+        makeStores()
     }
 
     private func end(_ reason: String) {

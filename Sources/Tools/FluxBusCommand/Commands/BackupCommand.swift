@@ -12,7 +12,6 @@ package struct BackupCommand: BusCommand {
         discussion: """
             Examples:
               fluxbus backup bus-copy.sqlite
-              fluxbus --address tls:hall.home:7412 backup hall.sqlite
               fluxbusd --restore bus-copy.sqlite          puts it in the place of a log
 
             The copy holds every commit up to the newest when it began, with the snapshots between them; the bus goes on \

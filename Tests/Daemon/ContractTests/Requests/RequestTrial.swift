@@ -113,6 +113,8 @@ struct RequestTrial {
     }
 
     /// What messages say, and what differs from run to run or by how much was tried before.
-    private static let without: Set<String> = ["message", "uptime", "oldest", "memory"]
+    private static let without: Set<String> = [
+        "message", "uptime", "oldest", "memory", "data", "bytes", "before",
+    ]
     private static let counts: Set<String> = ["revision", "from", "since", "next", "actual", "sub"]
 }
