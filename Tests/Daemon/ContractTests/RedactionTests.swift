@@ -11,7 +11,7 @@ import Testing
           code: { type: string, default: "4711" }
           opened: { type: integer, default: 0 }
         actions:
-          open:
+          unlatch:
             payload: { code: { type: string, minLength: 4, maxLength: 4 }, who: string? }
             redact: [/code]
             require: [{ if: payload.code == state.code, else: wrong }]
@@ -25,7 +25,7 @@ import Testing
     private static let diary = """
         type: diary
         initial: { codes: [] }
-        actions: { open: { payload: { code: string }, append: { codes: = payload.code } } }
+        actions: { unlatch: { payload: { code: string }, append: { codes: = payload.code } } }
         """
 
     private func bus(_ log: MemoryLog) throws -> MemoryBus {
@@ -37,7 +37,7 @@ import Testing
     }
 
     private static func open(_ target: String, _ code: String) -> String {
-        #"{"op":"dispatch",\#(target),"action":"open","payload":{"code":"\#(code)"}}"#
+        #"{"op":"dispatch",\#(target),"action":"unlatch","payload":{"code":"\#(code)"}}"#
     }
 
     @Test func onlyADigestLeavesTheBus() throws {

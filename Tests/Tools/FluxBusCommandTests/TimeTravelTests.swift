@@ -316,7 +316,7 @@ struct TimeTravelTests {
         ["log", "-n", "1", "--limit", "2"], ["at"], ["at", "-1"], ["at", "then"], ["diff", "1"],
         ["blame", "counter"], ["blame", "counter/a", "count"], ["revert", "counter/a"],
         ["revert", "counter", "--to", "1"], ["import"], ["replay", "--check", "x"],
-        ["replay", "x", "--types", "y"], ["replay", "--check", "-", "--types", "y"],
+        ["replay", "x"], ["replay", "--check", "-", "--types", "y"],
     ])
     func aWrongCommandLineEndsWith64(_ arguments: [String]) {
         #expect {
