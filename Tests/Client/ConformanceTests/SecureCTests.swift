@@ -5,7 +5,7 @@ import Testing
 /// The client in C through TLS.
 @Suite(
     "The C client through TLS", .enabled(if: CLibrary.canBuild, "cc, make or pkg-config is missing."),
-    .timeLimit(.minutes(5)))
+    .timeLimit(.minutes(10)))
 struct SecureCTests {
     private static let token = "0123456789abcdef"
     private let authority: TestAuthority
