@@ -168,7 +168,7 @@ func isThere(_ tool: String) -> Bool { FileManager.default.isExecutableFile(atPa
             try place.write("mirror/main.go", text)
             try place.write(
                 "mirror/go.mod",
-                "module mirror\n\nrequire fluxbus v0.0.0\n\nreplace fluxbus => \(Self.go)\n")
+                "module mirror\n\nrequire fluxbus v0.0.0\n\nreplace fluxbus => \"\(Self.go)\"\n")
             return try Compilers.goProgram(in: "\(place.path)/mirror", "go-mirror")
         }
     }

@@ -145,7 +145,7 @@ struct PrintedCodeTests {
         try workshop.copy("mistakes.go", to: "wrong/main.go")
         let client = Repository.root.appendingPathComponent("Sources/Clients/Go").path
         try workshop.write(
-            "go.mod", "module use\n\ngo 1.19\n\nrequire fluxbus v0.0.0\n\nreplace fluxbus => \(client)\n")
+            "go.mod", "module use\n\ngo 1.19\n\nrequire fluxbus v0.0.0\n\nreplace fluxbus => \"\(client)\"\n")
         try workshop.write(
             "article/article.go",
             """
