@@ -51,7 +51,7 @@ final class EffectRunner: @unchecked Sendable {
     /// What its store said while it began.
     var latest: (standing: EffectStanding, revision: Int)?
     var claim = Claim()
-    var report = Report()
+    var reporting = Reporting()
 
     enum Phase { case beginning, following, retiring, over }
     private(set) var phase = Phase.beginning

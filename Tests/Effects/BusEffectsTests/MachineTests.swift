@@ -46,6 +46,27 @@ import Testing
         #expect(!machine.isLate(at: Self.second - 1) && machine.isLate(at: Self.second))
     }
 
+    /// Where the effect stands is told from time to time also while nothing is meant; what has been counted by then is not lost.
+    @Test func whatIsCountedIsToldOnce() throws {
+        var machine = EffectMachine(try effect(), done: 0)
+        var report = PlaceReport()
+        func next(isIdle: Bool) -> JSONObject? {
+            report.next(&machine, held: [], isClean: true, isIdle: isIdle)
+        }
+        #expect(next(isIdle: false)?["done"] == 0)
+        machine.take(event(1))
+        #expect(started(&machine) == [1])
+        finishes(&machine, event(1), .succeeded, at: 0)
+        #expect(next(isIdle: true) == nil)
+        #expect(next(isIdle: false)?["succeeded"] == 1)
+        #expect(next(isIdle: false) == nil)
+        machine.passed(EffectLimits.idleCommits - 1)
+        #expect(next(isIdle: true) == nil)
+        machine.passed(EffectLimits.idleCommits)
+        let told = next(isIdle: true)
+        #expect(told?["done"] == .int(EffectLimits.idleCommits) && told?["succeeded"] == 0)
+    }
+
     @Test func aStoreWaitsForItsJobAndOthersDoNot() throws {
         var machine = EffectMachine(try effect("limit: { running: 2 }\n"), done: 0)
         for (revision, store) in [(1, "door/a"), (2, "door/a"), (3, "door/b"), (4, "door/c")] {

@@ -79,11 +79,10 @@ extension Connections {
 extension Peer {
     fileprivate func handOver(_ record: (String, JSON) -> Void) {
         switch self {
-        case .unix(let uid, let pid, let unit, let comm):
+        case .unix(let uid, let pid, let unit):
             record("uid", .int(uid))
             record("pid", .int(pid))
             if let unit { record("unit", .string(unit)) }
-            if let comm { record("comm", .string(comm)) }
         case .tcp(let address, let certificate):
             record("address", .string(address))
             if let certificate {
@@ -97,7 +96,7 @@ extension Peer {
         guard let address = record.members["address"]?.string else {
             self = .unix(
                 uid: try record.integer("uid"), pid: try record.integer("pid"),
-                unit: record.members["unit"]?.string, comm: record.members["comm"]?.string)
+                unit: record.members["unit"]?.string)
             return
         }
         let certificate = record.members["certificate"]?.string.map {

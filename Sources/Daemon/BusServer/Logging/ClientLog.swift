@@ -102,7 +102,7 @@ final class ClientLog {
 
     private static func identity(_ peer: Peer) -> String {
         switch peer {
-        case .unix(let uid, _, _, _): "uid \(uid)"
+        case .unix(let uid, _, _): "uid \(uid)"
         case .tcp(let address, _): String(address[..<(address.lastIndex(of: ":") ?? address.endIndex)])
         }
     }
@@ -110,10 +110,9 @@ final class ClientLog {
     private static func metadata(_ peer: Peer, _ reason: String?) -> Logger.Metadata {
         var metadata: Logger.Metadata = [:]
         switch peer {
-        case .unix(let uid, let pid, let unit, let comm):
+        case .unix(let uid, let pid, let unit):
             metadata["uid"] = .stringConvertible(uid)
             metadata["pid"] = .stringConvertible(pid)
-            if let comm { metadata["comm"] = .string(comm) }
             if let unit { metadata["unit"] = .string(unit) }
         case .tcp(let address, let certificate):
             metadata["address"] = .string(address)
