@@ -35,8 +35,6 @@ package enum EffectLimits {
     package static let words = 200
     /// How long connecting to a server may take.
     package static let connecting = Duration.seconds(10)
-    /// Connections to servers that stay open.
-    package static let connections = 16
     /// How long programs may go on when the service ends.
     package static let ending = Duration.seconds(10)
     /// The wait before something is tried again that the bus refused.

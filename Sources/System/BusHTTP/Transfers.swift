@@ -15,7 +15,8 @@ package final class Transfers: @unchecked Sendable {
     /// libcurl wants this once, before all else.
     private static let isReady: Bool = curl_global_init(Int(CURL_GLOBAL_DEFAULT)) == CURLE_OK
 
-    /// - Parameter kept: Connections that stay open for the next requests.
+    /// - Parameter kept: Connections that stay open for the next requests. Where one of them ends before an answer has begun,
+    ///   libcurl sends the request again by itself; without any, each request is sent once.
     package init(keeping kept: Int) {
         guard Self.isReady, let multi = curl_multi_init() else {
             preconditionFailure("There is no memory for libcurl.")
@@ -147,7 +148,12 @@ package final class Transfers: @unchecked Sendable {
         _ = curl_set_text(easy, CURLOPT_PROTOCOLS_STR, "http,https")
         // The environment's proxies are for other things.
         _ = curl_set_text(easy, CURLOPT_PROXY, "")
-        _ = curl_set_number(easy, CURLOPT_MAXCONNECTS, kept)
+        if kept > 0 {
+            _ = curl_set_number(easy, CURLOPT_MAXCONNECTS, kept)
+        } else {
+            _ = curl_set_number(easy, CURLOPT_FRESH_CONNECT, 1)
+            _ = curl_set_number(easy, CURLOPT_FORBID_REUSE, 1)
+        }
         _ = curl_set_number(easy, CURLOPT_TCP_KEEPALIVE, 1)
         _ = curl_set_number(easy, CURLOPT_TCP_KEEPIDLE, 5)
         _ = curl_set_number(easy, CURLOPT_TCP_KEEPINTVL, 2)

@@ -51,7 +51,7 @@ final class PostSender: Sendable {
 
     /// What the thread and those who give it orders share.
     private final class Mailbox: Sendable {
-        private let transfers = Transfers(keeping: EffectLimits.connections)
+        private let transfers = Transfers(keeping: 0)
         private let orders = Mutex<[Order]>([])
         /// How long the thread sleeps at most, in milliseconds: nothing is due then.
         private static let longestSleep = 10_000
