@@ -133,12 +133,11 @@ struct CCode {
         }
     }
 
-    /// Read members have their fallbacks; those that are sent may leave it to the bus.
     private mutating func fields(_ members: [Member], isRead: Bool, hint: String) -> [Field] {
         members.map { member in
+            let printed = PrintedMember(member, isRead: isRead)
             let kind = kind(of: member.schema, "\(hint)_\(Identifier.snake(member.name))")
-            let fallback = isRead ? nil : member.fallback.map { "Default: \($0.encoded)" }
-            var comment = SourceText.lines(of: member.schema.summary) + member.schema.remarks
+            var comment = printed.comment
             if case .choice(let values) = member.schema.shape {
                 comment.append("One of: \(values.map(\.encoded).joined(separator: ", "))")
             }
@@ -146,8 +145,8 @@ struct CCode {
                 comment.append("Read what is in it by \(name)_decode.")
             }
             return Field(
-                wire: member.name, kind: kind, isOptional: isRead ? member.mayBeAbsent : member.isOptional,
-                isNullable: member.schema.isNullable, comment: comment + SourceText.lines(of: fallback))
+                wire: member.name, kind: kind, isOptional: printed.isOptional,
+                isNullable: member.schema.isNullable, comment: comment)
         }
     }
 

@@ -60,6 +60,12 @@ enum SourceText {
         return result + "\""
     }
 
+    /// `\u00e9`, `\U0001f600`.
+    static func escape(_ scalar: Unicode.Scalar) -> String {
+        scalar.value > 0xffff
+            ? "\\U" + hexadecimal(scalar, digits: 8) : "\\u" + hexadecimal(scalar, digits: 4)
+    }
+
     /// A number of hexadecimal digits.
     static func hexadecimal(_ scalar: Unicode.Scalar, digits: Int = 0) -> String {
         let number = String(scalar.value, radix: 16)

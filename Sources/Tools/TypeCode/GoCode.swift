@@ -4,9 +4,7 @@ import BusJSON
 struct GoCode {
     private let type: TypeDescription
     /// What the package declares.
-    private var names = NameTable(reserved: ["Mirror", "State", "Type"])
-    /// The types that were given a name, and how many of them are written.
-    private var nested: [(shape: Schema.Shape, name: String)] = []
+    private var parts = NamedParts(NameTable(reserved: ["Mirror", "State", "Type"]))
     private var out = CodeText(indentedBy: "\t")
 
     static func text(of type: TypeDescription) -> String {
@@ -18,7 +16,7 @@ struct GoCode {
     private init(_ type: TypeDescription) { self.type = type }
 
     private mutating func writeFile() {
-        let actions = names.claim(type.actions.map(\.name), Self.exported)
+        let actions = parts.names.claim(type.actions.map(\.name), Self.exported)
         out.lines(TypeLanguage.go.origin(type.name).map { "// " + $0 })
         out.line()
         out.line("package \(packageName)")
@@ -29,9 +27,8 @@ struct GoCode {
             $0.line("\"fluxbus\"")
         }
         out.lines(["", "// Type is the name of the state type.", "const Type = \(Self.quoted(type.name))"])
-        let computed = type.computed.map { Field(computed: $0) }
         write(
-            type.members.map { Field($0, isRead: true) } + computed, as: "State", hint: "",
+            PrintedMember.all(of: type), as: "State", hint: "",
             ["State is what a store of the type holds."] + SourceText.lines(of: type.summary))
         out.lines(["", "// Mirror follows all stores of the type, by their names."])
         out.block(
@@ -39,14 +36,11 @@ struct GoCode {
                 + "(*fluxbus.MirrorOf[State], error) {"
         ) { $0.line("return fluxbus.TypedMirror[State](ctx, bus, Type, members...)") }
         for (action, name) in zip(type.actions, actions) { write(action, as: name) }
-        var written = 0
-        while written < nested.count {
-            let (shape, name) = nested[written]
-            written += 1
+        while let (shape, name) = parts.next() {
             switch shape {
             case .structure(let members):
                 write(
-                    members.map { Field($0, isRead: true) }, as: name, hint: name,
+                    members.map { PrintedMember($0, isRead: true) }, as: name, hint: name,
                     ["\(name) is a part of the type."])
             case .choice(let values): write(values.compactMap(\.string), as: name)
             default: break
@@ -62,7 +56,7 @@ struct GoCode {
 
     private mutating func write(_ action: TypeDescription.Action, as name: String) {
         write(
-            action.payload.map { Field($0, isRead: false) }, as: name, hint: name,
+            action.payload.map { PrintedMember($0, isRead: false) }, as: name, hint: name,
             ["\(name) is the action \(action.name) with what it takes."]
                 + SourceText.lines(of: action.summary))
         let parameters = "store string, members ...fluxbus.Member"
@@ -82,41 +76,8 @@ struct GoCode {
 
     // MARK: Structs
 
-    /// A member of a struct.
-    private struct Field {
-        let name: String
-        let schema: Schema
-        let isOptional: Bool
-        let comment: [String]
-
-        /// Read members have their fallbacks; those that are sent may leave it to the bus.
-        init(_ member: Member, isRead: Bool) {
-            name = member.name
-            schema = member.schema
-            isOptional = isRead ? member.mayBeAbsent : member.isOptional
-            let fallback = isRead ? nil : member.fallback.map { "Default: \($0.encoded)" }
-            comment =
-                SourceText.lines(of: schema.summary) + schema.remarks + SourceText.lines(of: fallback)
-        }
-
-        init(computed name: String) {
-            self.name = name
-            schema = .any
-            isOptional = false
-            comment = ["Computed by the bus."]
-        }
-
-        /// Whether a struct's tag can hold the name.
-        var isTag: Bool {
-            !name.isEmpty && name != "-"
-                && name.unicodeScalars.allSatisfy { scalar in
-                    "a"..."z" ~= scalar || "A"..."Z" ~= scalar || "0"..."9" ~= scalar
-                        || "!#$%&()*+-./:;<=>?@[]^_{|}~ ".unicodeScalars.contains(scalar)
-                }
-        }
-    }
-
-    private mutating func write(_ fields: [Field], as name: String, hint: String, _ summary: [String]) {
+    private mutating func write(_ fields: [PrintedMember], as name: String, hint: String, _ summary: [String])
+    {
         var table = NameTable(reserved: ["AsStep", "Dispatch", "MarshalJSON", "UnmarshalJSON"])
         let members = table.claim(fields.map(\.name), Self.exported)
         out.line()
@@ -136,7 +97,7 @@ struct GoCode {
     }
 
     /// Methods for members whose names no tag can hold.
-    private mutating func writeCoding(of name: String, _ others: [(field: Field, member: String)]) {
+    private mutating func writeCoding(of name: String, _ others: [(field: PrintedMember, member: String)]) {
         out.lines(["", "// MarshalJSON writes all members."])
         out.block("func (value \(name)) MarshalJSON() ([]byte, error) {") { out in
             out.line("type plain \(name)")
@@ -165,7 +126,7 @@ struct GoCode {
     private mutating func write(_ choices: [String], as name: String) {
         out.lines(["", "// \(name) is one of the constants below.", "type \(name) string"])
         for choice in choices {
-            let constant = names.claim(name + Identifier.pascal(choice))
+            let constant = parts.names.claim(name + Identifier.pascal(choice))
             out.lines(["", "// \(constant) is one of them."])
             out.line("const \(constant) \(name) = \(Self.quoted(choice))")
         }
@@ -192,19 +153,12 @@ struct GoCode {
         case .string: return "string"
         case .array(let element): return "fluxbus.List[\(goType(of: element, hint + "Item"))]"
         case .map(let value): return "fluxbus.Map[\(goType(of: value, hint + "Value"))]"
-        case .structure: return named(schema.shape, hint)
+        case .structure: return parts.name(of: schema.shape, hint)
         case .choice(let values):
-            if values.strings != nil { return named(schema.shape, hint) }
+            if values.strings != nil { return parts.name(of: schema.shape, hint) }
             if values.allSatisfy({ $0.int != nil }) { return "int64" }
             return values.allSatisfy { $0.double != nil } ? "float64" : "any"
         }
-    }
-
-    private mutating func named(_ shape: Schema.Shape, _ hint: String) -> String {
-        if let known = nested.first(where: { $0.shape == shape }) { return known.name }
-        let name = names.claim(hint)
-        nested.append((shape, name))
-        return name
     }
 
     // MARK: Text
@@ -216,11 +170,7 @@ struct GoCode {
     }
 
     private static func quoted(_ text: String) -> String {
-        SourceText.quoted(text) { scalar in
-            scalar.value > 0xffff
-                ? "\\U" + SourceText.hexadecimal(scalar, digits: 8)
-                : "\\u" + SourceText.hexadecimal(scalar, digits: 4)
-        }
+        SourceText.quoted(text, escape: SourceText.escape)
     }
 
     /// What can't name a package: keywords, and what the printed code and its users import.
@@ -229,4 +179,15 @@ struct GoCode {
         "fluxbus", "for", "func", "go", "goto", "if", "import", "interface", "internal", "main", "map",
         "package", "range", "return", "select", "struct", "switch", "type", "var", "vendor",
     ]
+}
+
+extension PrintedMember {
+    /// Whether a struct's tag can hold the name.
+    fileprivate var isTag: Bool {
+        !name.isEmpty && name != "-"
+            && name.unicodeScalars.allSatisfy { scalar in
+                "a"..."z" ~= scalar || "A"..."Z" ~= scalar || "0"..."9" ~= scalar
+                    || "!#$%&()*+-./:;<=>?@[]^_{|}~ ".unicodeScalars.contains(scalar)
+            }
+    }
 }

@@ -29,10 +29,10 @@ struct PythonCode {
         out.line()
         out.line("from typing import Any, Literal, NotRequired, TypedDict")
         write(
-            Field.all(of: type), as: state, summary: SourceText.lines(of: type.summary),
+            PrintedMember.all(of: type), as: state, summary: SourceText.lines(of: type.summary),
             hint: stem)
         for (index, action) in type.actions.enumerated() {
-            let fields = action.payload.map { Field($0, isRead: false) }
+            let fields = action.payload.map { PrintedMember($0, isRead: false) }
             write(fields, as: payloads[index], summary: ["What \(action.name) takes."], hint: payloads[index])
             out.lines(["", "", "class \(actions[index])(TypedDict):"])
             out.line("    action: Literal[\(Self.quoted(action.name))]")
@@ -72,38 +72,8 @@ struct PythonCode {
 
     // MARK: Dictionaries
 
-    /// A member of a typed dictionary.
-    private struct Field {
-        let name: String
-        let schema: Schema
-        let isOptional: Bool
-        let comment: [String]
-
-        /// Read members have their fallbacks; those that are sent may leave it to the bus.
-        init(_ member: Member, isRead: Bool) {
-            name = member.name
-            schema = member.schema
-            isOptional = isRead ? member.mayBeAbsent : member.isOptional
-            let fallback = isRead ? nil : member.fallback.map { "Default: \($0.encoded)" }
-            comment =
-                SourceText.lines(of: schema.summary) + schema.remarks + SourceText.lines(of: fallback)
-        }
-
-        init(computed name: String) {
-            self.name = name
-            schema = .any
-            isOptional = false
-            comment = ["Computed by the bus."]
-        }
-
-        /// The members of a state.
-        static func all(of type: TypeDescription) -> [Field] {
-            type.members.map { Field($0, isRead: true) } + type.computed.map { Field(computed: $0) }
-        }
-    }
-
     /// A typed dictionary, after those that it needs.
-    private mutating func write(_ fields: [Field], as name: String, summary: [String], hint: String) {
+    private mutating func write(_ fields: [PrintedMember], as name: String, summary: [String], hint: String) {
         let types = fields.map { field in
             let type = pythonType(of: field.schema, hint + Identifier.pascal(field.name))
             return field.isOptional ? "NotRequired[\(type)]" : type
@@ -165,7 +135,7 @@ struct PythonCode {
         if let known = nested.first(where: { $0.members == members }) { return known.name }
         let name = names.claim(hint)
         nested.append((members, name))
-        write(members.map { Field($0, isRead: true) }, as: name, summary: [], hint: name)
+        write(members.map { PrintedMember($0, isRead: true) }, as: name, summary: [], hint: name)
         return name
     }
 
@@ -186,11 +156,7 @@ struct PythonCode {
     // MARK: Text
 
     private static func quoted(_ text: String) -> String {
-        SourceText.quoted(text) { scalar in
-            scalar.value > 0xffff
-                ? "\\U" + SourceText.hexadecimal(scalar, digits: 8)
-                : "\\u" + SourceText.hexadecimal(scalar, digits: 4)
-        }
+        SourceText.quoted(text, escape: SourceText.escape)
     }
 
     /// Begins a comment that no text behind it can turn into one for a type checker, such as `# type: ignore`.

@@ -4,9 +4,7 @@ import BusJSON
 struct RustCode {
     private let type: TypeDescription
     /// What the module declares.
-    private var names = NameTable(reserved: RustCode.reserved)
-    /// The types that were given a name, in the order in which they are written.
-    private var nested: [(shape: Schema.Shape, name: String)] = []
+    private var parts = NamedParts(NameTable(reserved: RustCode.reserved))
     private var out = CodeText(indentedBy: "    ")
 
     static func text(of type: TypeDescription) -> String {
@@ -18,15 +16,14 @@ struct RustCode {
     private init(_ type: TypeDescription) { self.type = type }
 
     private mutating func writeFile() {
-        let state = names.claim(Identifier.pascal(type.name))
-        let actions = names.claim(type.actions.map(\.name), Identifier.pascal)
+        let state = parts.names.claim(Identifier.pascal(type.name))
+        let actions = parts.names.claim(type.actions.map(\.name), Identifier.pascal)
         out.lines(TypeLanguage.rust.origin(type.name).map { "// " + $0 })
         out.line()
         // Names come from the definition, and not everybody uses all of them.
         out.line("#![allow(clippy::all, dead_code, non_camel_case_types, non_snake_case)]")
-        let computed = type.computed.map { Field(computed: $0) }
         write(
-            type.members.map { Field($0, isRead: true) } + computed, as: state, hint: "",
+            PrintedMember.all(of: type), as: state, hint: "",
             ["What a store of the type holds."] + SourceText.lines(of: type.summary))
         out.line()
         out.block("impl \(state) {") { out in
@@ -41,13 +38,12 @@ struct RustCode {
             }
         }
         for (action, name) in zip(type.actions, actions) { write(action, as: name, of: state) }
-        var written = 0
-        while written < nested.count {
-            let (shape, name) = nested[written]
-            written += 1
+        while let (shape, name) = parts.next() {
             switch shape {
             case .structure(let members):
-                write(members.map { Field($0, isRead: true) }, as: name, hint: name, ["A part of the type."])
+                write(
+                    members.map { PrintedMember($0, isRead: true) }, as: name, hint: name,
+                    ["A part of the type."])
             case .choice(let values): write(values.compactMap(\.string), as: name)
             default: break
             }
@@ -59,7 +55,7 @@ struct RustCode {
     ) {
         let summary =
             ["The action `\(action.name)` with what it takes."] + SourceText.lines(of: action.summary)
-        write(action.payload.map { Field($0, isRead: false) }, as: name, hint: name, summary)
+        write(action.payload.map { PrintedMember($0, isRead: false) }, as: name, hint: name, summary)
         let target = "&::fluxbus::target(\(state)::TYPE, store), \(Self.quoted(action.name)), self"
         out.line()
         out.block("impl \(name) {") { out in
@@ -83,32 +79,8 @@ struct RustCode {
 
     // MARK: Structs
 
-    /// A member of a struct.
-    private struct Field {
-        let name: String
-        let schema: Schema
-        let isOptional: Bool
-        let comment: [String]
-
-        /// Read members have their fallbacks; those that are sent may leave it to the bus.
-        init(_ member: Member, isRead: Bool) {
-            name = member.name
-            schema = member.schema
-            isOptional = isRead ? member.mayBeAbsent : member.isOptional
-            let fallback = isRead ? nil : member.fallback.map { "Default: \($0.encoded)" }
-            comment =
-                SourceText.lines(of: schema.summary) + schema.remarks + SourceText.lines(of: fallback)
-        }
-
-        init(computed name: String) {
-            self.name = name
-            schema = .any
-            isOptional = false
-            comment = ["Computed by the bus."]
-        }
-    }
-
-    private mutating func write(_ fields: [Field], as name: String, hint: String, _ summary: [String]) {
+    private mutating func write(_ fields: [PrintedMember], as name: String, hint: String, _ summary: [String])
+    {
         var table = NameTable(reserved: Self.reserved)
         let members = table.claim(fields.map(\.name), Identifier.snake)
         let types = fields.map { field in
@@ -143,7 +115,7 @@ struct RustCode {
     }
 
     private mutating func writeInitializer(
-        of name: String, _ all: [(field: Field, member: String, type: String)]
+        of name: String, _ all: [(field: PrintedMember, member: String, type: String)]
     ) {
         out.line()
         out.block("impl \(name) {") { out in
@@ -157,7 +129,7 @@ struct RustCode {
         }
     }
 
-    private mutating func writeCoding(of name: String, _ fields: [(field: Field, member: String)]) {
+    private mutating func writeCoding(of name: String, _ fields: [(field: PrintedMember, member: String)]) {
         out.line()
         out.block("impl From<\(name)> for ::fluxbus::Value {") { out in
             let value = fields.isEmpty ? "_value" : "value"
@@ -235,19 +207,12 @@ struct RustCode {
         case .array(let element): return "Vec<\(rustType(of: element, hint + "Item"))>"
         case .map(let value):
             return "::std::collections::BTreeMap<String, \(rustType(of: value, hint + "Value"))>"
-        case .structure: return named(schema.shape, hint)
+        case .structure: return parts.name(of: schema.shape, hint)
         case .choice(let values):
-            if values.strings != nil { return named(schema.shape, hint) }
+            if values.strings != nil { return parts.name(of: schema.shape, hint) }
             if values.allSatisfy({ $0.int != nil }) { return "i64" }
             return values.allSatisfy { $0.double != nil } ? "f64" : Self.any
         }
-    }
-
-    private mutating func named(_ shape: Schema.Shape, _ hint: String) -> String {
-        if let known = nested.first(where: { $0.shape == shape }) { return known.name }
-        let name = names.claim(hint)
-        nested.append((shape, name))
-        return name
     }
 
     // MARK: Text
