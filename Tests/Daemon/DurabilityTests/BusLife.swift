@@ -9,15 +9,13 @@ import TestSupport
 import Testing
 
 /// One bus through many ends, and a client that sends each of its dispatches until it is answered.
-struct BusLife {
-    enum End { case powerLoss, kill }
-
-    private let seed: UInt64
+struct BusLife: LoggedLife {
+    let seed: UInt64
     private let mode: SyncMode
-    private var random: SeededGenerator
-    private var disk = SimulatedDisk()
-    private var boot = 0
-    private var now = 1_795_000_000_000
+    var random: SeededGenerator
+    var disk = SimulatedDisk()
+    var boot = 0
+    var now = 1_795_000_000_000
     private(set) var epochs = 0
 
     /// The version of the type `age` that the daemon is started with; some starts bring the next one.
@@ -39,20 +37,11 @@ struct BusLife {
     }
 
     /// Works until the disk has no power any more, or the daemon is gone.
-    mutating func run(until end: End) throws {
-        if end == .powerLoss { disk.losePower(after: Int.random(in: 20...300, using: &random)) }
-        do {
-            let bus = try start()
-            let steps = end == .kill ? Int.random(in: 1...60, using: &random) : .max
-            for step in 0..<steps { try work(bus, step) }
-        } catch is LogFailure {
-            #expect(!disk.hasPower, "seed \(seed)")
-        }
-        if end == .powerLoss {
-            disk = disk.restarted(using: &random)
-            boot += 1
-        } else {
-            disk = disk.killed()
+    mutating func run(until end: LifeEnd) throws {
+        try live(until: end) { life in
+            let bus = try life.start()
+            let steps = end == .kill ? Int.random(in: 1...60, using: &life.random) : .max
+            for step in 0..<steps { try life.work(bus, step) }
         }
     }
 
@@ -63,51 +52,18 @@ struct BusLife {
         while open != nil { try work(bus, 1) }
         let count = bus.engine.state(at: "counter/main")?["count"]?.int
         if mode == .always { #expect(count == acknowledged, "seed \(seed)") }
-        let replayer = Replayer(knowing: [], hashSeed: 1)
-        let past = LogPast(try LogReader(path: "log", vfs: disk.name))
-        #expect(try Verification.verify(past, replayer) { _ in }, "seed \(seed)")
-        #expect(try replayer.machine(from: past).stateDigest == bus.engine.stateDigest, "seed \(seed)")
+        try verifyLog(of: bus)
     }
 
     // MARK: - The daemon
 
-    private struct Bus {
-        let engine: Engine
-        let file: LogFile
-        let client: ConnectionID
-    }
-
-    /// What a start does, with the parts it does it with.
-    private mutating func start() throws -> Bus {
-        let file = try LogFile(path: "log", sync: mode, bootID: "boot \(boot)", vfs: disk.name)
-        #expect(file.notices.isEmpty, "seed \(seed): \(file.notices)")
-        let configuration = EngineConfiguration(epoch: file.epoch ?? "epoch 0", ownUID: 0, version: "test")
-        let reader = try LogReader(path: "log", vfs: disk.name)
-        let isNew = try reader.snapshots().isEmpty
+    private mutating func start() throws -> LoggedBus {
         if Bool.random(using: &random) { version += 1 }
-        let types = try SampleTypes.load(and: [Self.definition(version)])
-        let engine =
-            isNew
-            ? Engine(configuration, types: types)
-            : Engine(configuration, try Replayer(knowing: [], hashSeed: 1).machine(from: LogPast(reader)))
-        engine.epoch = file.epoch ?? "epoch 0"
-        if file.mayHaveLost, !isNew {
-            engine.epoch = "epoch \(boot).\(Int.random(in: 0...Int.max, using: &random))"
-        }
-        try file.begin(epoch: engine.epoch)
-        if isNew { try snapshot(engine.snapshot(), at: engine.revision, file) }
-        now = max(now, engine.lastTime) + 1
-        engine.beginTurn(at: now)
-        engine.beginLogging()
-        engine.sessions.endOrphaned()
-        try engine.begin(with: types)
-        try engine.createConfigured("counter/main")
-        for store in Self.aging { try engine.createConfigured(store) }
-        checkVersions(engine)
-        let client = engine.connect(.unix(uid: 1000, pid: 7))
-        let bus = Bus(engine: engine, file: file, client: client)
-        try write(bus)
-        meet(engine)
+        let bus = try startBus(
+            try SampleTypes.load(and: [Self.definition(version)]), ["counter/main"] + Self.aging, sync: mode
+        ) { life in "epoch \(life.boot).\(Int.random(in: 0...Int.max, using: &life.random))" }
+        checkVersions(bus.engine)
+        meet(bus.engine)
         return bus
     }
 
@@ -142,28 +98,10 @@ struct BusLife {
         #expect(engine.revision >= seen, "seed \(seed)")
     }
 
-    private func write(_ bus: Bus) throws {
-        bus.engine.takeReady { _ in }
-        while let group = bus.engine.sealBatch() {
-            try bus.file.append(
-                group.entries.bytes, first: group.first, last: group.last, time: group.time)
-            bus.engine.confirmBatch()
-            bus.engine.takeReady { _ in }
-        }
-    }
-
-    private func snapshot(_ bytes: ByteWriter, at revision: Int, _ file: LogFile) throws {
-        try file.beginSnapshot(revision: revision, time: now)
-        try file.addPart(bytes.bytes)
-        try file.endSnapshot()
-        try file.sync()
-        withExtendedLifetime(bytes) {}
-    }
-
     // MARK: - The client
 
     /// One request, perhaps a step of what a daemon does beside, and what the client hears.
-    private mutating func work(_ bus: Bus, _ step: Int) throws {
+    private mutating func work(_ bus: LoggedBus, _ step: Int) throws {
         now += Int.random(in: 0...3, using: &random)
         bus.engine.beginTurn(at: now)
         if open == nil {
@@ -179,44 +117,21 @@ struct BusLife {
         }
         // Nothing may have left before it is written.
         #expect(!bus.engine.hasOutput(bus.client), "seed \(seed)")
-        try write(bus)
-        hear(bus)
+        try bus.write()
+        try hear(bus)
         switch step % 16 {
         case 7 where mode == .interval: try bus.file.sync()
-        case 11: try takeSnapshot(bus)
+        case 11: try takeSnapshot(of: bus)
         default: break
         }
     }
 
-    private mutating func hear(_ bus: Bus) {
-        var text: [UInt8] = []
-        withUnsafeTemporaryAllocation(of: OutputPiece.self, capacity: 16) { pieces in
-            let count = bus.engine.output(of: bus.client, into: pieces)
-            for piece in pieces[..<count] {
-                text += UnsafeRawBufferPointer(start: piece.base, count: piece.count)
-            }
-            bus.engine.sent(bus.client, text.count)
-        }
-        guard let reply = try? JSON(parsing: text) else { return }
+    private mutating func hear(_ bus: LoggedBus) throws {
+        guard let reply = try bus.heard().first else { return }
         #expect(reply["ok"] == true, "seed \(seed): \(reply)")
         #expect(reply["id"]?.int == open?.number, "seed \(seed)")
         if let revision = reply["revision"]?.int { seen = max(seen, revision) }
         acknowledged += 1
         open = nil
-    }
-
-    /// As the daemon takes one: by a state machine of its own that applies the log.
-    private func takeSnapshot(_ bus: Bus) throws {
-        do {
-            let past = LogPast(try LogReader(path: "log", vfs: disk.name))
-            let machine = try Replayer(knowing: [], hashSeed: 1).machine(from: past)
-            #expect(machine.stateDigest == bus.engine.stateDigest, "seed \(seed)")
-            try snapshot(machine.snapshot(), at: machine.revision, bus.file)
-        } catch let failure as PastFailure {
-            #expect(!disk.hasPower, "seed \(seed): \(failure)")
-            throw LogFailure(.io, path: "log", failure.message)
-        }
-        let retention = Retention(age: .max, bytes: 4096)
-        while try bus.file.trim(retention, now: now, budget: 8) {}
     }
 }

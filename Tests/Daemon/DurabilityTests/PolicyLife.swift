@@ -11,14 +11,12 @@ import Testing
 
 /// One bus whose log keeps of some types everything and of one nothing, through many ends; and a client that sends its
 /// dispatches until they are answered, and follows all stores.
-struct PolicyLife {
-    enum End { case powerLoss, kill, stop }
-
-    private let seed: UInt64
-    private var random: SeededGenerator
-    private var disk = SimulatedDisk()
-    private var boot = 0
-    private var now = 1_795_000_000_000
+struct PolicyLife: LoggedLife {
+    let seed: UInt64
+    var random: SeededGenerator
+    var disk = SimulatedDisk()
+    var boot = 0
+    var now = 1_795_000_000_000
     /// What the definition of `beat` says.
     private var policy = LogPolicy.none
 
@@ -42,21 +40,12 @@ struct PolicyLife {
         random = SeededGenerator(seed: seed)
     }
 
-    mutating func run(until end: End) throws {
-        if end == .powerLoss { disk.losePower(after: Int.random(in: 20...300, using: &random)) }
-        do {
-            let bus = try start()
-            let steps = end == .powerLoss ? 1000 : Int.random(in: 1...50, using: &random)
-            for step in 0..<steps { try work(bus, step) }
-            if end == .stop { try stop(bus) }
-        } catch is LogFailure {
-            #expect(!disk.hasPower, "seed \(seed)")
-        }
-        if end == .powerLoss {
-            disk = disk.restarted(using: &random)
-            boot += 1
-        } else {
-            disk = disk.killed()
+    mutating func run(until end: LifeEnd) throws {
+        try live(until: end) { life in
+            let bus = try life.start()
+            let steps = end == .powerLoss ? 1000 : Int.random(in: 1...50, using: &life.random)
+            for step in 0..<steps { try life.work(bus, step) }
+            if end == .stop { try life.stop(bus) }
         }
     }
 
@@ -65,19 +54,10 @@ struct PolicyLife {
         for step in 0..<10 { try work(bus, step) }
         while open != nil { try work(bus, 1) }
         #expect(bus.engine.state(at: "counter/main")?["count"]?.int == kept, "seed \(seed)")
-        let replayer = Replayer(knowing: [], hashSeed: 1)
-        let past = LogPast(try LogReader(path: "log", vfs: disk.name))
-        #expect(try Verification.verify(past, replayer) { _ in }, "seed \(seed)")
-        #expect(try replayer.machine(from: past).stateDigest == bus.engine.stateDigest, "seed \(seed)")
+        try verifyLog(of: bus)
     }
 
     // MARK: - The daemon
-
-    private struct Bus {
-        let engine: Engine
-        let file: LogFile
-        let client: ConnectionID
-    }
 
     private var definition: String {
         """
@@ -88,42 +68,19 @@ struct PolicyLife {
         """
     }
 
-    private mutating func start() throws -> Bus {
-        let file = try LogFile(path: "log", sync: .always, bootID: "boot \(boot)", vfs: disk.name)
-        #expect(file.notices.isEmpty && !file.mayHaveLost, "seed \(seed): \(file.notices)")
-        let configuration = EngineConfiguration(epoch: file.epoch ?? "epoch 0", ownUID: 0, version: "test")
-        let reader = try LogReader(path: "log", vfs: disk.name)
-        let isNew = try reader.snapshots().isEmpty
+    private mutating func start() throws -> LoggedBus {
         let wasKept = policy == .all
         if random.oneIn(4) {
             policy = policy == .all ? .none : .all
             reloads += 1
         }
-        let types = try SampleTypes.load(and: [definition])
-        let engine =
-            isNew
-            ? Engine(configuration, types: types)
-            : Engine(configuration, try Replayer(knowing: [], hashSeed: 1).machine(from: LogPast(reader)))
-        engine.epoch = file.epoch ?? "epoch 0"
-        try file.begin(epoch: engine.epoch)
-        if isNew {
-            try snapshot(engine.snapshot(), at: engine.revision, file)
-        } else {
-            engine.forgetUnkept(through: file.reservedThrough)
-            if engine.revision > file.lastRevision {
-                try file.append(
-                    UnsafeRawBufferPointer(start: nil, count: 0), first: file.lastRevision + 1,
-                    last: engine.revision, time: now)
-            }
+        let bus = try startBus(
+            try SampleTypes.load(and: [definition]), ["counter/main", "beat/main"], sync: .always
+        ) { life in
+            Issue.record("seed \(life.seed): commits may be lost")
+            return nil
         }
-        now = max(now, engine.lastTime) + 1
-        engine.beginTurn(at: now)
-        engine.beginLogging()
-        engine.sessions.endOrphaned()
-        try engine.begin(with: types)
-        for store in ["counter/main", "beat/main"] { try engine.createConfigured(store) }
-        let bus = Bus(engine: engine, file: file, client: engine.connect(.unix(uid: 1000, pid: 7)))
-        try write(bus)
+        let engine = bus.engine
         #expect(engine.revision >= seen, "seed \(seed)")
         let count = engine.state(at: "beat/main")?["count"]?.int ?? -1
         // What was kept is there; of what was not kept nothing, nor anything that was never acknowledged.
@@ -139,7 +96,7 @@ struct PolicyLife {
     }
 
     /// The client resumes from the last revision that it was told.
-    private mutating func follow(_ bus: Bus) throws {
+    private mutating func follow(_ bus: LoggedBus) throws {
         let since = seen > 0 ? #","since":\#(seen),"epoch":"epoch 0""# : ""
         for line in try ask(bus, #"{"op":"subscribe","format":"state","match":"*/main"\#(since)}"#)
         where line["event"] != nil {
@@ -149,7 +106,7 @@ struct PolicyLife {
     }
 
     /// A store that is kept never needs a reset.
-    private mutating func follow(_ bus: Bus, _ store: String, _ since: String) throws {
+    private mutating func follow(_ bus: LoggedBus, _ store: String, _ since: String) throws {
         if since.isEmpty { return }
         for line in try ask(bus, #"{"op":"subscribe","format":"state","store":"\#(store)"\#(since)}"#)
         where line["event"] != nil {
@@ -157,35 +114,16 @@ struct PolicyLife {
         }
     }
 
-    private func write(_ bus: Bus, whole: Bool = false) throws {
-        bus.engine.takeReady { _ in }
-        while let group = bus.engine.sealBatch(whole: whole) {
-            try bus.file.append(
-                group.entries.bytes, first: group.first, last: group.last, time: group.time,
-                reserving: group.reserved)
-            bus.engine.confirmBatch()
-            bus.engine.takeReady { _ in }
-        }
-    }
-
-    private func stop(_ bus: Bus) throws {
-        try write(bus, whole: true)
+    private func stop(_ bus: LoggedBus) throws {
+        try bus.write(whole: true)
         #expect(bus.file.lastRevision == bus.engine.revision, "seed \(seed)")
         if Bool(truncating: seed) { try snapshot(bus.engine.snapshot(), at: bus.engine.revision, bus.file) }
         try bus.file.close()
     }
 
-    private func snapshot(_ bytes: ByteWriter, at revision: Int, _ file: LogFile) throws {
-        try file.beginSnapshot(revision: revision, time: now)
-        try file.addPart(bytes.bytes)
-        try file.endSnapshot()
-        try file.sync()
-        withExtendedLifetime(bytes) {}
-    }
-
     // MARK: - The client
 
-    private mutating func work(_ bus: Bus, _ step: Int) throws {
+    private mutating func work(_ bus: LoggedBus, _ step: Int) throws {
         now += Int.random(in: 0...3, using: &random)
         bus.engine.beginTurn(at: now)
         if open == nil { open = someDispatch() }
@@ -201,7 +139,6 @@ struct PolicyLife {
             // The other part of it went with the run in which it was made.
             duplicates += 1
             kept += request.kept
-            if policy == .all { unkept += 0 }
         } else {
             #expect(revision > told, "seed \(seed): a revision is used twice")
             kept += request.kept
@@ -215,7 +152,7 @@ struct PolicyLife {
         #expect(states["beat/main"]?["count"]?.int == unkept || reply["duplicate"] == true, "seed \(seed)")
         unkept = states["beat/main"]?["count"]?.int ?? -1
         #expect(mirror == states, "seed \(seed)")
-        if step % 16 == 11 { try takeSnapshot(bus) }
+        if step % 16 == 11 { try takeSnapshot(of: bus) }
     }
 
     private mutating func someDispatch() -> (line: String, kept: Int, unkept: Int) {
@@ -240,27 +177,12 @@ struct PolicyLife {
     }
 
     /// Sends a line, brings what it commits to the disk, and takes what comes.
-    private mutating func ask(_ bus: Bus, _ line: String) throws -> [JSON] {
-        (line + "\n").utf8.withContiguousStorageIfAvailable {
-            bus.engine.receive(bus.client, UnsafeRawBufferPointer($0))
-        }
-        try write(bus)
+    private mutating func ask(_ bus: LoggedBus, _ line: String) throws -> [JSON] {
+        bus.send(line)
+        try bus.write()
         bus.engine.serveAll()
-        try write(bus)
-        var text: [UInt8] = []
-        var count = 0
-        repeat {
-            count = withUnsafeTemporaryAllocation(of: OutputPiece.self, capacity: 16) { pieces in
-                let count = bus.engine.output(of: bus.client, into: pieces)
-                let before = text.count
-                for piece in pieces[..<count] {
-                    text += UnsafeRawBufferPointer(start: piece.base, count: piece.count)
-                }
-                bus.engine.sent(bus.client, text.count - before)
-                return count
-            }
-        } while count > 0
-        let lines = try text.split(separator: 10).map { try JSON(parsing: Array($0)) }
+        try bus.write()
+        let lines = try bus.heard()
         for line in lines where line["event"] == "change" && line["sub"] == 1 { apply(line) }
         for line in lines { seen = max(seen, line["event"] == nil ? 0 : line["revision"]?.int ?? 0) }
         return lines
@@ -270,21 +192,6 @@ struct PolicyLife {
         if line["reset"] == true { mirror = [:] }
         for member in line["states"]?.object?.members ?? [] { mirror[member.key] = member.value }
         for dropped in line["dropped"]?.array ?? [] { mirror[dropped.string ?? ""] = nil }
-    }
-
-    /// As the daemon takes one: by a state machine of its own that applies the log.
-    private func takeSnapshot(_ bus: Bus) throws {
-        do {
-            let past = LogPast(try LogReader(path: "log", vfs: disk.name))
-            let machine = try Replayer(knowing: [], hashSeed: 1).machine(
-                at: bus.engine.writtenRevision, from: past)
-            #expect(machine.stateDigest == bus.engine.stateDigest, "seed \(seed)")
-            try snapshot(machine.snapshot(), at: machine.revision, bus.file)
-        } catch let failure as PastFailure {
-            #expect(!disk.hasPower, "seed \(seed): \(failure)")
-            throw LogFailure(.io, path: "log", failure.message)
-        }
-        while try bus.file.trim(Retention(age: .max, bytes: 4096), now: now, budget: 8) {}
     }
 }
 
