@@ -160,16 +160,8 @@ func (s *session) prepare(op string, body body) (*Pending, error) {
 func (s *session) send(ctx context.Context, p *Pending) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for s.size >= window && s.ended == nil {
-		news := s.waitForNews()
-		s.mu.Unlock()
-		select {
-		case <-news:
-			s.mu.Lock()
-		case <-ctx.Done():
-			s.mu.Lock()
-			return givenUp(ctx, false)
-		}
+	if s.wait(ctx, window) != nil {
+		return givenUp(ctx, false)
 	}
 	if s.ended != nil {
 		return s.ended
@@ -255,7 +247,12 @@ func (s *session) outgoing(empty []byte) []byte {
 func (s *session) idle(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for s.size > 0 && s.ended == nil {
+	return s.wait(ctx, 1)
+}
+
+// wait waits until fewer requests than this are unanswered, or the session has ended. It is called with the session locked.
+func (s *session) wait(ctx context.Context, fewer int) error {
+	for s.size >= fewer && s.ended == nil {
 		news := s.waitForNews()
 		s.mu.Unlock()
 		select {

@@ -108,6 +108,20 @@ func TestLineWithoutEndIsRefused(t *testing.T) {
 	}
 }
 
+// following makes a session with a mirror that has been told its first states.
+func following(t *testing.T) (*session, *Mirror) {
+	session := newSession(func() {}, nil)
+	session.connected(nil, func() {})
+	mirror := &Mirror{session: session, states: map[string]State{}, feeds: map[*Feed[Change]]bool{}}
+	session.subscribe(mirror)
+	start := `{"id":1,"ok":true,"epoch":"e","revision":5}` + "\n" + `{"id":2,"ok":true,"sub":1,"revision":5,"epoch":"e"}` + "\n" +
+		`{"event":"change","sub":1,"from":0,"revision":5,"reset":true,"states":{"a/b":{"c":1}}}` + "\n"
+	if err := session.received([]byte(start)); err != nil {
+		t.Fatal(err)
+	}
+	return session, mirror
+}
+
 func TestWhatIsNotTheProtocolEndsTheConnection(t *testing.T) {
 	for _, line := range []string{
 		"x", "[1]", "null", `"text"`, "{}", "{} {}", `{"id":77,"ok":true}`, `{"id":77,"ok":true,"revision":1}`, `{"ok":true}`,
@@ -115,15 +129,7 @@ func TestWhatIsNotTheProtocolEndsTheConnection(t *testing.T) {
 		`{"event":"change","sub":1,"revision":6}`, `{"event":"change","sub":1,"from":5,"revision":6,"changes":[]}`,
 		`{"event":"change","sub":1,"from":5,"revision":6,"changes":{"a/b":1}}`, "\x00", "{\"event\":\"\xff\"}",
 	} {
-		session := newSession(func() {}, nil)
-		session.connected(nil, func() {})
-		mirror := &Mirror{session: session, states: map[string]State{}, feeds: map[*Feed[Change]]bool{}}
-		session.subscribe(mirror)
-		start := `{"id":1,"ok":true,"epoch":"e","revision":5}` + "\n" + `{"id":2,"ok":true,"sub":1,"revision":5,"epoch":"e"}` + "\n" +
-			`{"event":"change","sub":1,"from":0,"revision":5,"reset":true,"states":{"a/b":{"c":1}}}` + "\n"
-		if err := session.received([]byte(start)); err != nil {
-			t.Fatal(err)
-		}
+		session, mirror := following(t)
 		pending, err := session.prepare("dispatch", actionOf("counter/a", "increment", nil))
 		if err != nil || session.send(context.Background(), pending) != nil {
 			t.Fatal(err)
@@ -202,15 +208,7 @@ func FuzzReceived(f *testing.F) {
 	f.Add([]byte(`{"event":"change","sub":1,"from":0,"reset":true,"revision":6,"states":{"a/b":{}},"dropped":["a/c"]}`+"\n"), uint8(3))
 	f.Add([]byte(`{"id":3,"ok":false,"error":{"code":"rejected"}}`+"\n\n"+`{"event":"goodbye"}`+"\n"), uint8(0))
 	f.Fuzz(func(t *testing.T, data []byte, cut uint8) {
-		session := newSession(func() {}, nil)
-		session.connected(nil, func() {})
-		mirror := &Mirror{session: session, states: map[string]State{}, feeds: map[*Feed[Change]]bool{}}
-		session.subscribe(mirror)
-		start := `{"id":1,"ok":true,"epoch":"e","revision":5}` + "\n" + `{"id":2,"ok":true,"sub":1,"revision":5,"epoch":"e"}` + "\n" +
-			`{"event":"change","sub":1,"from":0,"revision":5,"reset":true,"states":{"a/b":{"c":1}}}` + "\n"
-		if err := session.received([]byte(start)); err != nil {
-			t.Fatal(err)
-		}
+		session, mirror := following(t)
 		at := int(cut)
 		if at > len(data) {
 			at = len(data)
