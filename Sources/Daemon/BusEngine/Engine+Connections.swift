@@ -7,7 +7,7 @@ extension Engine {
     /// Why a client may not connect, because its user has as many connections as it may; nil if it may. TCP clients are
     /// asked when they have said who they are.
     package func refusal(of peer: Peer) -> String? {
-        guard case .unix(let uid, _, _, _) = peer else { return nil }
+        guard case .unix(let uid, _, _) = peer else { return nil }
         do throws(RequestError) {
             try shares.requireConnection(users.user(machine.identity(of: uid)), isCounted: false)
             return nil
@@ -17,9 +17,11 @@ extension Engine {
     }
 
     /// Adds a new connection. Unix peers are identified at once; TCP peers must send a hello first.
-    package func connect(_ peer: Peer) -> ConnectionID {
+    ///
+    /// - Parameter comm: The name of the peer's program, as /proc has it, for those who ask later who it was.
+    package func connect(_ peer: Peer, comm: String? = nil) -> ConnectionID {
         let connection = connections.add(peer, isHeld: log.isOn)
-        if case .unix(let uid, let pid, let unit, let comm) = peer {
+        if case .unix(let uid, let pid, let unit) = peer {
             access.identify(connection, as: machine.principal(uid: uid, pid: pid, unit: unit, comm: comm))
         }
         scheduler.chargeConnecting(of: connection.user)

@@ -42,7 +42,7 @@ import Testing
         setup.users = [7: ("ada", [])]
         setup.log = MemoryLog()
         let bus = try MemoryBus(setup)
-        let client = bus.connect(.unix(uid: 7, pid: 8, comm: "python3"))
+        let client = bus.connect(.unix(uid: 7, pid: 8), comm: "python3")
         let watcher = bus.connect(uid: 9)
         try watcher.ask(#"{"op":"subscribe","store":"counter/a","actions":true,"initial":false}"#)
         func by() throws -> JSONObject? {

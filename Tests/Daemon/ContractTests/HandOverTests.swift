@@ -75,7 +75,7 @@ import Testing
             bus.connect(.tcp(address: "[::1]:1")), bus.connect(.tcp(address: "[::1]:2"))
         )
         try remote.ask(#"{"op":"hello","token":"secret"}"#)
-        let watcher = bus.connect(.unix(uid: 7, pid: 8, unit: "watcher.service", comm: "watcher"))
+        let watcher = bus.connect(.unix(uid: 7, pid: 8, unit: "watcher.service"), comm: "watcher")
         try watcher.ask(#"{"op":"hello","client":"panel","via":"[::1]:7"}"#)
         try watcher.ask(#"{"op":"subscribe","store":"door/front","actions":true}"#)
         try bus.restart()

@@ -155,6 +155,6 @@ enum Cost {
         // One in 250 dispatches, which is twice what buffers take that grow; a rule that allocates takes 1 or more.
         static let perFurtherDispatch = 0.004
     #endif
-    /// Bytes: some 1,205, and up to 20 more where other tests allocate meanwhile.
-    static let perSubscriber = 1250.0
+    /// Bytes.
+    static let perSubscriber = 1200.0
 }

@@ -28,7 +28,7 @@ final class MemoryTranscriptBus: TranscriptBus {
         clients[client] = bus.connect(
             tcp
                 ? .tcp(address: "127.0.0.1:50312")
-                : .unix(uid: MemoryBus.ownUID, pid: 4711 + clients.count, comm: "client"))
+                : .unix(uid: MemoryBus.ownUID, pid: 4711 + clients.count), comm: "client")
     }
 
     func send(_ client: Character, _ line: String) { clients[client]?.send(line) }

@@ -329,8 +329,8 @@ package final class MemoryBus {
         return connect(.unix(uid: uid, pid: nextProcess))
     }
 
-    package func connect(_ peer: Peer) -> MemoryClient {
-        let endpoint = MemoryEndpoint(engine: engine, connection: engine.connect(peer))
+    package func connect(_ peer: Peer, comm: String? = nil) -> MemoryClient {
+        let endpoint = MemoryEndpoint(engine: engine, connection: engine.connect(peer, comm: comm))
         endpoints.append(endpoint)
         return MemoryClient(bus: self, endpoint: endpoint)
     }

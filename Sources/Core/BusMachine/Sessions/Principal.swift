@@ -3,9 +3,8 @@ import BusJSON
 /// Who is at the other end of a connection.
 package enum Peer: Sendable, Equatable {
     /// A Unix socket, as the kernel reports it. `unit` is the service manager's unit that the process belongs to, where
-    /// that is known: `ssh.service`, or `user@1000.service/editor.service` for one of a user's own. `comm` is the name of its
-    /// program, as /proc has it.
-    case unix(uid: Int, pid: Int, unit: String? = nil, comm: String? = nil)
+    /// that is known: `ssh.service`, or `user@1000.service/editor.service` for one of a user's own.
+    case unix(uid: Int, pid: Int, unit: String? = nil)
     /// TCP: not identified until its first line came: a `hello` with a token, or anything where TLS has verified a
     /// certificate. `address` is `HOST:PORT`.
     case tcp(address: String, certificate: ClientCertificate? = nil)
@@ -122,13 +121,12 @@ extension StateMachine {
     }
 
     /// A client on a Unix socket.
-    package func principal(uid: Int, pid: Int, unit: String?, comm: String?) -> Principal {
+    package func principal(uid: Int, pid: Int, unit: String?, comm: String? = nil) -> Principal {
         var by: JSONObject = ["uid": .int(uid), "pid": .int(pid)]
         by["unit"] = unit.map(JSON.string)
         by["comm"] = comm.map(JSON.string)
         return principal(
-            identity(of: uid), peer: .unix(uid: uid, pid: pid, unit: unit, comm: comm),
-            by: Array(by.encoded.utf8))
+            identity(of: uid), peer: .unix(uid: uid, pid: pid, unit: unit), by: Array(by.encoded.utf8))
     }
 
     /// The identity of a user of this machine.
@@ -168,8 +166,7 @@ extension StateMachine {
         if let uid = by["uid"]?.int {
             principal = numbered(
                 by["member"]?.string.map { .user(uid, member: $0) } ?? .uid(uid),
-                peer: .unix(
-                    uid: uid, pid: by["pid"]?.int ?? 0, unit: by["unit"]?.string, comm: by["comm"]?.string),
+                peer: .unix(uid: uid, pid: by["pid"]?.int ?? 0, unit: by["unit"]?.string),
                 by: Array(text.utf8))
         } else if let token = by["token"]?.string {
             principal = numbered(

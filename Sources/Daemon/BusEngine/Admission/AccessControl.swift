@@ -121,7 +121,7 @@ final class AccessControl {
         }
         credentials.client = principal.client
         switch principal.peer {
-        case .unix(_, _, let unit, _)?: credentials.unit = unit
+        case .unix(_, _, let unit)?: credentials.unit = unit
         // Its further names are known as long as it is connected; the log knows the first.
         case .tcp(_, let certificate?)? where principal.identity == .certificate(certificate.name):
             credentials.certificate += certificate.names

@@ -92,11 +92,12 @@ final class Listener {
         var gid: UInt32 = 0
         guard linux_peer_credentials(connection, &pid, &uid, &gid) == 0 else { return nil }
         let unit = asksForUnit ? Self.unit(ofPeerOn: connection) : nil
-        return .unix(uid: Int(uid), pid: Int(pid), unit: unit, comm: Self.comm(of: pid))
+        return .unix(uid: Int(uid), pid: Int(pid), unit: unit)
     }
 
-    /// The name of a process's program; nil where the process is gone or in another namespace.
-    private static func comm(of pid: Int32) -> String? {
+    /// The name of a peer's program; nil where it is not of this machine, gone, or in another namespace.
+    static func comm(of peer: Peer) -> String? {
+        guard case .unix(_, let pid, _) = peer else { return nil }
         let descriptor = Glibc.open("/proc/\(pid)/comm", O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return nil }
         defer { SystemCall.close(descriptor) }

@@ -75,7 +75,7 @@ extension EventLoop {
             return receive(
                 descriptor, peer, listener.context.map { SecureTransport($0) }, among: strangers)
         }
-        let id = engine.connect(peer)
+        let id = engine.connect(peer, comm: Listener.comm(of: peer))
         let token = connections.insert(id, descriptor: descriptor)
         do throws(SystemError) {
             try poller.add(descriptor, .input, token: token, &calls)
@@ -88,7 +88,7 @@ extension EventLoop {
 
     /// Whether the peer may be an operator, who has to get in when no other client does.
     private func isOperator(_ peer: Peer) -> Bool {
-        if case .unix(let uid, _, _, _) = peer { uid == 0 || uid == Int(geteuid()) } else { false }
+        if case .unix(let uid, _, _) = peer { uid == 0 || uid == Int(geteuid()) } else { false }
     }
 
     /// Refuses a connection for which there is no room.

@@ -139,7 +139,7 @@ final class ReplayBus {
     private func principal(_ uid: Int?) -> Principal {
         if let known = principals[uid ?? -1] { return known }
         let principal =
-            uid.map { machine.principal(uid: $0, pid: 1, unit: nil, comm: nil) }
+            uid.map { machine.principal(uid: $0, pid: 1, unit: nil) }
             ?? machine.principal(token: "replay", address: "replay")
         principals[uid ?? -1] = principal
         return principal
