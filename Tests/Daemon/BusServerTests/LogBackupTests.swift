@@ -81,6 +81,14 @@ import Testing
         #expect(try !names.contains { $0.contains("backup") })
     }
 
+    /// A daemon that was killed while it made a copy leaves the half of it until the next one starts.
+    @Test func halfACopyIsTakenAwayByTheNextStart() throws {
+        try bus.directory.write("bus.sqlite-backup", "half")
+        let daemon = try bus.start()
+        #expect(try !names.contains { $0.contains("backup") })
+        #expect(try bus.stop(daemon) == 0)
+    }
+
     /// A short line carries a short part.
     @Test func partsFitIntoALine() throws {
         let daemon = try bus.start(["--limit", "line=4KiB"])
