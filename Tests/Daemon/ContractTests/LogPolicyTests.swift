@@ -274,6 +274,11 @@ struct LogPolicyTests {
         #expect(try client.state(of: "counter/a")?["count"] == 0)
         #expect(try client.increment("counter/a") > seen)
         #expect(try client.increment("beat/a") > seen)
+        // What was told before is of no use to a resumption.
+        let resumed = try bus.connect().ask(
+            #"{"op":"subscribe","type":"beat","since":\#(seen),"epoch":"\#(bus.epoch)"}"#
+        ).last
+        #expect(resumed?["reset"] == true)
         #expect(try bus.isWhatTheLogSays())
     }
 

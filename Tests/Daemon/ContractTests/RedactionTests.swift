@@ -70,6 +70,25 @@ import Testing
         #expect(commits.allSatisfy { !$0["actions"]!.encoded.contains("4711") })
     }
 
+    /// An action that several types take is told as each of them has it told.
+    @Test func eachTypeRedactsForItself() throws {
+        let bus = try bus(MemoryLog())
+        let (client, watcher) = (bus.connect(), bus.connect())
+        try watcher.ask(#"{"op":"subscribe","match":"*/*","actions":true,"initial":false}"#)
+        try client.revision(after: Self.open(#""type":"*""#, "4711"))
+        let told = try watcher.all().filter { $0["event"] == "action" }
+        let commits = try client.reply(to: #"{"op":"history"}"#)["commits"]?.array ?? []
+        for actions in [told, commits.flatMap { $0["actions"]?.array ?? [] }] {
+            let codes = actions.reduce(into: [String: Bool]()) {
+                guard let code = $1["payload"]?["code"]?.string else { return }
+                for store in $1["stores"]?.array ?? [$1["store"] ?? $1["type"] ?? ""] {
+                    $0[String(store.string!.prefix { $0 != "/" })] = code == "4711"
+                }
+            }
+            #expect(codes == ["safe": false, "diary": true], "\(actions)")
+        }
+    }
+
     /// The log is enough for the states, and for those of the past.
     @Test func theStatesComeOutTheSame() throws {
         let log = MemoryLog()
