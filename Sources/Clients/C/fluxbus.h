@@ -135,7 +135,7 @@ fluxbus *fluxbus_connect(const char *address, const fluxbus_options *options);
 /* Ends the connection at once: whoever waits is told `closed`. Mirrors and action streams go with it. May be called anywhere. */
 void fluxbus_free(fluxbus *bus);
 
-/* Begins to leave: when everything asked for is answered, or after the timeout, the bus has ended. */
+/* Begins to leave: once every request is answered, or after the timeout, the bus has ended. */
 void fluxbus_leave(fluxbus *bus, double timeout);
 /* Leaves, and waits for that. Blocks. */
 void fluxbus_close(fluxbus *bus, double timeout);

@@ -234,15 +234,15 @@ func (b *Bus) Greeting() *Reply {
 	return b.session.greeting
 }
 
-// Close leaves when everything asked for is answered, or after five seconds.
+// Close leaves once every request is answered, or after five seconds.
 func (b *Bus) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
 	return b.Shutdown(ctx)
 }
 
-// Shutdown leaves when everything asked for is answered, or when ctx ends; then whoever still waits is told. Feeds end. The
-// error is that of ctx where something was left unanswered.
+// Shutdown waits until every request is answered or ctx ends, and then disconnects: requests that still wait fail, and feeds
+// end. It returns the error of ctx if it left a request unanswered.
 func (b *Bus) Shutdown(ctx context.Context) error {
 	err := b.session.idle(ctx)
 	if err == nil && b.link.hasSession() {

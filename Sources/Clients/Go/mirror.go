@@ -19,7 +19,7 @@ type Change struct {
 	States map[string]State
 	// Dropped holds the addresses that are gone.
 	Dropped []string
-	// Reset: everything begins anew.
+	// Reset says that earlier changes no longer hold: the stores are as they come with this one.
 	Reset bool
 	// Coalesced is how many commits are merged in it.
 	Coalesced int64

@@ -29,7 +29,7 @@ func WithTLS(config *tls.Config) Option { return func(o *options) { o.tls = conf
 // WithLinger has the bus keep the will and the ephemeral stores of this program for so long after a lost connection.
 func WithLinger(linger time.Duration) Option { return func(o *options) { o.linger = linger } }
 
-// WithSession names what WithLinger keeps, so that the program finds it again when it is started anew. The name is a secret.
+// WithSession names what WithLinger keeps, so that the program finds it again when it is restarted. The name is a secret.
 func WithSession(name string) Option { return func(o *options) { o.session = name } }
 
 // WithPatience has Connect try for so long until the bus answers for the first time; without it there is one attempt.
@@ -64,7 +64,7 @@ func Where(expression any) Member { return Member{"where", expression} }
 // Return has the reply tell what has changed: "changes" or "states".
 func Return(what string) Member { return Member{"return", what} }
 
-// Key is the key of a request. The client makes one of its own where there is none.
+// Key sets the key of a request; without it the client generates one.
 func Key(key string) Member { return Member{"key", key} }
 
 // In has the bus dispatch the action after a while.

@@ -118,7 +118,7 @@ type session struct {
 	granted       map[int64]subscriber
 }
 
-// A subscriber takes the events of a subscription, on whatever connection. All is called with the session locked.
+// A subscriber receives the events of one subscription, which outlives connections. Its methods are called with the session locked.
 type subscriber interface {
 	// request gives what asks for all that has not been seen.
 	request() body
@@ -243,7 +243,7 @@ func (s *session) outgoing(empty []byte) []byte {
 	return out
 }
 
-// idle waits until everything asked for is answered.
+// idle waits until every request is answered.
 func (s *session) idle(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -82,7 +82,7 @@ func patternOf(target string) string {
 type body struct {
 	bytes []byte
 	err   error
-	// Whether the program brings a key of its own, and whether nothing is committed anyway.
+	// Whether the program passed its own key, and whether the request commits nothing (a dry run).
 	hasKey, isDry bool
 }
 

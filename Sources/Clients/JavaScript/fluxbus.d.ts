@@ -171,7 +171,7 @@ export class Bus {
 	actions(target: string): Promise<AsyncIterableIterator<Action | Gap>>;
 	/** Makes the next attempt at once, where one is waited for. */
 	reconnect(): void;
-	/** Leaves when everything asked for is answered, or after the timeout (5,000 ms). */
+	/** Leaves once every request is answered, or after the timeout (5,000 ms). */
 	close(options?: {timeout?: number}): Promise<void>;
 }
 

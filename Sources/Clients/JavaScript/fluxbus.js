@@ -279,7 +279,7 @@ export class Bus {
 	actions(target) { return this.#subscribe(Actions, {...patternOf(target), actions: true}); }
 	/** Makes the next attempt at once. */
 	reconnect() { this.#endWait(); }
-	/** Leaves when everything asked for is answered, or after the timeout; then whoever waits is told `closed`. */
+	/** Leaves once every request is answered, or after the timeout; then whoever waits is told `closed`. */
 	close({timeout = 5000} = {}) { return this.#closing ??= this.#close(timeout); }
 
 	// MARK: Requests

@@ -61,7 +61,7 @@ package enum ClusterLimits {
     /// How long the log may take no proposal, in milliseconds, before it counts as stalled. A server that loses its leader finds
     /// another one sooner.
     package static let stall = 4000
-    /// Before a member says how the bus begins anew, it waits this many milliseconds for others with more of it.
+    /// Before a member says how the bus starts over, it waits this many milliseconds for others with more of it.
     package static let gathering = 1000
     /// Bytes of entries that wait to be proposed: several proposals' worth.
     package static let waiting = 16 << 20

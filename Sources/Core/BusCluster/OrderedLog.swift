@@ -22,7 +22,7 @@ package protocol OrderedLog: AnyObject {
     /// doubled, through lost connections too, until the next `read` or `close`. Nothing of an earlier reading comes out of
     /// `take` after this call.
     ///
-    /// The reading stops with `trimmedAway` or `replaced`; the owner then calls `read` anew.
+    /// The reading stops with `trimmedAway` or `replaced`; the owner then calls `read` again.
     ///
     /// - Parameters:
     ///   - place: That of the last entry that the owner has; 0: the beginning.

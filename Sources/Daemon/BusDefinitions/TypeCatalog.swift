@@ -45,7 +45,7 @@ package struct TypeCatalog: Sendable {
             schemas.forget()
             let (type, waiting, isWithout) = Self.compile(file, since: earlier, others, schemas, &errors)
             if isWithout { continue }
-            // What depends on other files is found anew when they may have changed.
+            // What depends on other files is looked up again when they may have changed.
             let isAlone = !others.asked && schemas.files.isSubset(of: [file.name])
             if let type, isAlone { compiled[file.name] = (file.bytes, type) }
             guard let waiting else {

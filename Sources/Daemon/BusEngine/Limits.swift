@@ -153,7 +153,7 @@ package struct DaemonLimits: Sendable, Equatable {
     /// What an expression of a subscription takes for each of its bytes, compiled.
     package static let compiledByte = 50
     /// The stores that are remembered to have left what subscriptions with an expression want, for one that lags; and what
-    /// each takes. One that has missed more begins anew.
+    /// each takes. One that has missed more starts over.
     package static let departures = 1024
     package static let departureBytes = 96
     /// A subscription with an expression goes on where it was if no more stores than this have changed since: which of them

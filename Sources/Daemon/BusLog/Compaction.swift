@@ -14,7 +14,7 @@ enum Compaction {
     static func convert(_ place: String, _ lock: LogLock) {
         // What a crash may have left.
         Rescue.remove(scratch(of: place))
-        Rescue.remove(place + "-backup")
+        Rescue.remove(LogCopy.scratch(of: place))
         if isOld(place) { try? compact(place, lock) }
     }
 

@@ -6,6 +6,9 @@ package struct LogCopy: Sendable {
     /// The revision of the last commit.
     package let revision: Int
 
+    /// Where a copy of a log is made. What a crash leaves there is removed when the log is opened.
+    package static func scratch(of log: String) -> String { log + "-backup" }
+
     /// Reads a copy to its end without writing anything beside it.
     ///
     /// - Throws: `damaged` unless every commit and every snapshot in it is what was written.

@@ -21,7 +21,7 @@ public enum FluxBusDaemon {
     /// Runs the daemon with the process's arguments until a signal stops it, and ends the process.
     ///
     /// A state that can't be served, and a file that declares a type of the same name, is a start error: exit code
-    /// 78, and a sentence for each that says what to do. A reload reads the files anew; these types stay.
+    /// 78, and a sentence for each that says what to do. A reload reads the files again; these types stay.
     public static func main(serving types: any SharedState.Type...) -> Never {
         // First of all, before there are threads: the service manager's variables are for this process alone.
         let service = Result { () throws(StartFailure) in try Service.take() }

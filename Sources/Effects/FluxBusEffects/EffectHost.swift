@@ -25,7 +25,7 @@ final class EffectHost: @unchecked Sendable {
     }()
     private var hasPosts = false
     var ancestry = Ancestry()
-    /// Replaces an effect that is over by one that begins anew.
+    /// Starts an effect that has ended again.
     var restart: (EffectRunner) -> Void = { _ in }
 
     /// What is for this service alone.

@@ -270,7 +270,7 @@ final class EffectRunner: @unchecked Sendable {
         }
     }
 
-    /// A job has ended. What fails while the effect retires is done anew by whoever comes next.
+    /// A job has ended. What fails while the effect retires is done again by whoever comes next.
     func finish(_ job: EffectMachine.Job, _ outcome: EffectMachine.Outcome) {
         deeds[job.event.id] = nil
         keepPlaceSoon()
@@ -356,10 +356,10 @@ final class EffectRunner: @unchecked Sendable {
         onRetired = []
     }
 
-    /// Begins anew at the place that is on the bus, once what runs has ended.
+    /// Starts over at the place that is on the bus, once what runs has ended.
     func restart() {
         guard phase == .following else { return }
-        host.log("\(effect.name): it begins anew.")
+        host.log("\(effect.name): it starts over.")
         retire { [self] in host.restart(self) }
     }
 

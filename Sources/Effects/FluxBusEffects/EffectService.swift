@@ -100,7 +100,7 @@ package final class EffectService: @unchecked Sendable {
 
     // MARK: - Reload
 
-    /// Other files are in force: what has not changed continues, the others end with what they have begun, and begin anew.
+    /// Other files are in force: what has not changed continues, the others end with what they have begun, and start over.
     package func reload(_ entries: [EffectCatalog.Entry]) {
         queue.async { [self] in
             let wanted = Dictionary(entries.map { ($0.effect.name, $0) }) { first, _ in first }
@@ -146,7 +146,7 @@ package final class EffectService: @unchecked Sendable {
     // MARK: - The end
 
     /// Begins nothing more, and returns when what runs has ended and the bus knows where every effect stands. Programs that
-    /// take longer than `EffectLimits.ending` are ended; their events are handled anew by the next service.
+    /// take longer than `EffectLimits.ending` are ended; their events are handled again by the next service.
     package func stop() async {
         await withCheckedContinuation { (done: CheckedContinuation<Void, Never>) in
             let group = DispatchGroup()

@@ -6,7 +6,7 @@ package struct ProgressBar: Sendable {
 
     /// What takes less shows none, in seconds.
     package static let patience = 0.5
-    /// How often it is drawn anew, in seconds.
+    /// How often it is redrawn, in seconds.
     package static let interval = 0.1
 
     private static let narrowest = 10

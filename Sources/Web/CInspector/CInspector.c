@@ -3,7 +3,7 @@
  *
  * A new file takes a line here and one in the list of names below, in the same order; a test compares them with the folder.
  * Paths are relative to this file. The compiler names what it takes in among the files that this one depends on, so a file
- * that changes is compiled in anew. */
+ * that changes is compiled in again. */
 #include "CInspector.h"
 
 #include <string.h>

@@ -110,7 +110,7 @@ package final class WebServer: Sendable {
         front.start()
     }
 
-    /// Reads certificate and key anew, for new connections.
+    /// Reads certificate and key again, for new connections.
     package func reload() throws(WebFailure) {
         if let files = setup.certificate { front.use(try files.context()) }
     }

@@ -48,7 +48,7 @@ export class HealthView {
 		clearTimeout(this.#timer);
 	}
 
-	/** Another daemon counts anew. */
+	/** Another daemon counts from zero. */
 	renew() {this.#samples = [];}
 
 	async #poll(generation) {

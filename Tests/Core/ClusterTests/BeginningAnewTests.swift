@@ -3,7 +3,7 @@ import BusMachine
 import TestSupport
 import Testing
 
-/// A bus begins anew with the states of one member, where its log goes on from nothing that anybody has; and who holds a
+/// A bus starts over with the states of one member, where its log goes on from nothing that anybody has; and who holds a
 /// session by its name.
 @Suite struct BeginningAnewTests {
     private static let anna = Array(#"{"token":"anna","address":"a"}"#.utf8)

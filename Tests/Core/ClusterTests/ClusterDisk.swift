@@ -63,7 +63,7 @@ struct ClusterDisk {
         }
     }
 
-    /// The copy begins anew with a replica; what was at later places is gone.
+    /// The copy starts over with a replica; what was at later places is gone.
     mutating func replace(by replica: Replica) {
         let place = replica.link.place
         bases.removeAll { $0.place >= place }

@@ -130,7 +130,7 @@ final class ClusterNode {
     }
 
     /// Gets the replica that it lacks: an older one of its own, a snapshot of another node, or what the log has from its
-    /// beginning; where nobody has one, the bus begins anew.
+    /// beginning; where nobody has one, the bus starts over.
     func getReplica(from others: [ClusterNode]) throws {
         guard let lack, let member else { return }
         if let most = lack.most {

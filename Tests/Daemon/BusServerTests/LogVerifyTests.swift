@@ -125,7 +125,7 @@ struct LogVerifyTests {
         )
         #expect(try (101...301).contains(#require(revision)))
         #expect(try #require(count) + 1 == #require(revision))
-        // Who goes on from where the lost daemon was is told to begin anew.
+        // Who goes on from where the lost daemon was is told to start over.
         try other.send(
             bytes:
                 #"{"op":"subscribe","type":"counter","since":301,"epoch":"\#(epoch)"}"# + "\n")

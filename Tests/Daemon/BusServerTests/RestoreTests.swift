@@ -54,7 +54,7 @@ import Testing
         #expect(
             try client.ask(#"{"op":"get","store":"counter/main","select":["/count"]}"#)
                 == #"{"ok":true,"revision":4,"states":{"counter/main":{"count":3}}}"#)
-        // Who goes on from where the daemon before was is told to begin anew.
+        // Who goes on from where the daemon before was is told to start over.
         try client.send(#"{"op":"subscribe","type":"counter","since":7,"epoch":"\#(epoch)"}"#)
         _ = try client.line()
         #expect(try client.line()?.contains(#""reset":true"#) == true)

@@ -266,7 +266,7 @@ struct QuietClusterTests {
     @Test func newMemberBeginsWithASnapshotWhereTheLogWasTrimmed() throws {
         let reply = try ok(try cluster["a"].client(), #"{"op":"cluster"}"#)
         let place = try #require(reply["cluster"]?["place"]?.int)
-        // Members leave behind the slowest what is compared when reading begins anew.
+        // Members leave behind the slowest what is compared when reading starts over.
         let before = try cluster["a"].standing().revision
         try proposeMuch()
         #expect(try cluster["a"].standing().revision == before + 300)

@@ -153,7 +153,7 @@ import Testing
         #expect(Set(found) == expected && found.count == expected.count, note)
     }
 
-    /// Batches of all kinds, refused ones, dry runs, time that passes, and daemons that begin anew.
+    /// Batches of all kinds, refused ones, dry runs, time that passes, and daemons that start over.
     @Test(arguments: 0..<12 as Range<UInt64>)
     func everyStoreHasTheTimersOfItsState(_ seed: UInt64) throws {
         var generator = SeededGenerator(seed: seed)

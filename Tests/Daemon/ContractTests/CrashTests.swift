@@ -267,7 +267,7 @@ struct CrashTests {
         #expect(lines.last?["dropped"] == ["counter/b"])
     }
 
-    /// A type went, with stores that a mirror of everything still holds: it must hear of them, or begin anew.
+    /// A type went, with stores that a mirror of everything still holds: it must hear of them, or start over.
     @Test(.aloneOnly(because: "It replaces the log of one machine; a member's copy has a replica beside it."))
     func mirrorLosesStoresOfATypeThatWent() throws {
         let extra = "type: extra\ninitial: {}"

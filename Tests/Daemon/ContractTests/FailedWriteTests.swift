@@ -99,7 +99,7 @@ struct FailedWriteTests {
         #expect(try client.state(of: "counter/a")?["count"] == 2)
     }
 
-    /// In every format: what waited is taken back, and the mirror begins anew with what is.
+    /// In every format: what waited is taken back, and the mirror starts over with what is.
     @Test(arguments: ["merge", "patch", "state"], [nil, #"["/count"]"#])
     func mirrorsStayExact(_ format: String, _ select: String?) throws {
         let bus = try MemoryBus.logging("counter/a", "counter/b")

@@ -140,7 +140,7 @@ import Testing
         #expect(try memory() == before)
     }
 
-    /// So many have left that not all are remembered: it begins anew.
+    /// So many have left that not all are remembered: it starts over.
     @Test func whoHasMissedTooManyDeparturesBeginsAnew() throws {
         let (_, client, watcher) = try bus { $0.limits.daemon.outbox = 400 }
         for number in 0..<1700 { client.queue(#"{"op":"create","store":"counter/n\#(number)"}"#) }

@@ -254,7 +254,7 @@ import Testing
         #expect(lines[1]["states"] == nil)
     }
 
-    /// Too much has changed to tell of each store: it begins anew.
+    /// Too much has changed to tell of each store: it starts over.
     @Test func afterTooManyChangesItBeginsAnew() throws {
         let (bus, client, _) = try bus()
         for index in 0..<1100 { client.queue(#"{"op":"create","store":"counter/n\#(index)"}"#) }

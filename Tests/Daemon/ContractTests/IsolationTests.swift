@@ -223,7 +223,7 @@ import Testing
     }
 
     /// Who reads is not ended because others dispatch faster, as long as the bus has memory.
-    /// Who was stuck and has read again begins anew.
+    /// Who was stuck and has read again starts over.
     @Test func whoReadsNowAndThenIsNotEnded() throws {
         let bus = try busWithSmallOutboxes("door/front")
         let (client, slow) = (bus.connect(), bus.connect())

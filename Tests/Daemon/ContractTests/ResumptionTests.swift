@@ -3,7 +3,7 @@ import TestModes
 import TestSupport
 import Testing
 
-/// Guarantee 6: from any revision of this epoch a subscription goes on, else it begins anew and says so.
+/// Guarantee 6: from any revision of this epoch a subscription goes on, else it starts over and says so.
 @Suite(.inBothModes) struct ResumptionTests {
     private func subscription(since revision: Int, epoch: String) -> String {
         #"{"op":"subscribe","type":"counter","since":\#(revision),"epoch":"\#(epoch)"}"#

@@ -52,7 +52,7 @@ import Testing
         #expect(try bus.crash().engine.stateDigest == bus.engine.stateDigest)
     }
 
-    /// What a step takes away begins anew as `initial` says; what an action took away before does not.
+    /// What a step takes away starts over as `initial` says; what an action took away before does not.
     @Test func aMigrationDoesNotBringBackWhatAnActionTookAway() throws {
         let (bus, client, revision) = try bus()
         bus.definitions = [

@@ -86,7 +86,7 @@ struct BusLife: LoggedLife {
         }
     }
 
-    /// The client connects: it knows the epoch from before, or begins anew.
+    /// The client connects: it knows the epoch from before, or starts over.
     private mutating func meet(_ engine: Engine) {
         if engine.epoch != epoch {
             if mode == .always { #expect(epoch == nil, "seed \(seed): the epoch changed") }

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// Buses that keep everything of some types and nothing of others, in the same batches: nothing acknowledged of what is kept is
-/// lost, no revision is used twice, mirrors are exact or begin anew, and what is not kept costs no byte. A failure names its
+/// lost, no revision is used twice, mirrors are exact or start over, and what is not kept costs no byte. A failure names its
 /// seed; `FLUXBUS_POLICY_SEEDS` makes it more of them.
 @Suite struct PolicyLifeTests {
     private static let seeds =

@@ -22,7 +22,7 @@ package struct ContractMirror {
         guard let event = line["event"]?.string else { return }
         if event == "bookmark" { revision = line["revision"]?.int }
         guard event == "change" else { return }
-        // An event that begins anew takes the place of one that was under way.
+        // An event that starts over takes the place of one that was under way.
         if !isOpen || line["reset"] == true {
             if line["reset"] == true {
                 states = [:]

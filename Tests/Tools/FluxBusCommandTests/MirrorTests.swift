@@ -42,7 +42,7 @@ struct MirrorTests {
         #expect(mirror.revision == 50)
     }
 
-    /// The bus may begin anew between two parts of an event; then nothing of the first ones counts.
+    /// The bus may start over between two parts of an event; then nothing of the first ones counts.
     @Test func aResetEndsAnEventThatIsUnderWay() throws {
         let part = change(42, 43, ["states": ["counter/d": ["count": 4]], "more": true])
         let anew = change(0, 42, ["reset": true, "states": ["counter/a": ["count": 2]]])

@@ -92,7 +92,7 @@ final class RememberingBus: @unchecked Sendable {
         return answers
     }
 
-    /// The bus ends and begins anew with its log and other definitions beside the samples.
+    /// The bus ends and starts over with its log and other definitions beside the samples.
     func restart(definitions: [String]) throws {
         var setup = MemoryBus.Setup()
         setup.definitions = definitions

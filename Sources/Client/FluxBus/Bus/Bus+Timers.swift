@@ -10,7 +10,7 @@ extension Bus {
     /// try await bus.cancel(off.timer, of: .store("light/hall"))
     /// ```
     ///
-    /// A `timer` of the same name and target is set anew. Throws the bus's refusal (`invalid_payload`, `unknown_store`,
+    /// A `timer` of the same name and target is set again. Throws the bus's refusal (`invalid_payload`, `unknown_store`,
     /// `limit`, …), `timed_out`, `cancelled`, `closed`, `outcome_unknown`.
     @discardableResult
     public nonisolated(nonsending) func dispatch(

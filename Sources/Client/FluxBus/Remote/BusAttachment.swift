@@ -20,7 +20,7 @@ import Synchronization
 /// It ends with `detach()`, when it is released, when the bus ends, or when actions were missed: those dispatched while the
 /// connection was lost come from the bus's log afterwards; a bus that has none, or no longer has them, can't tell them, and
 /// local stores without them would be wrong for good. ``problems`` tells of it, ``BusAttachment/Problem/gap(revision:)`` and then
-/// ``BusAttachment/Problem/ended(_:)`` with the code `gap`; attach stores anew that begin with the states of the bus.
+/// ``BusAttachment/Problem/ended(_:)`` with the code `gap`; attach new stores that begin with the states of the bus.
 public final class BusAttachment<State: SharedState>: Sendable {
     /// Problems of an attachment.
     public enum Problem: Sendable {
@@ -80,7 +80,7 @@ extension Bus {
                 }
                 guard let self else {
                     return refuse(
-                        BusError(.closed, "The bus is gone; connect again and attach the type anew."))
+                        BusError(.closed, "The bus is gone; connect again and attach the type again."))
                 }
                 actions(of: State.self, onFailure: refuse).dispatch(action)
             }
@@ -107,7 +107,7 @@ extension Bus {
             end(
                 BusError(
                     .gap,
-                    "Actions for \(State.typeName) before revision \(revision) were missed; attach the type anew, with "
+                    "Actions for \(State.typeName) before revision \(revision) were missed; attach the type again, with "
                         + "local stores that begin with the states of the bus."), store, sink)
         case .ended(let error): end(error, store, sink)
         case .action, .change, .bookmark: break

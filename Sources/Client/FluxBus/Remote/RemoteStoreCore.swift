@@ -54,7 +54,7 @@ final class RemoteStoreCore<State: SharedState>: Sendable {
     private let currentEpoch: @Sendable () -> String
     private let recreation: Recreation?
 
-    /// How a store that this program has created is created anew in an epoch that does not know it.
+    /// How a store that this program has created is created again in an epoch that does not know it.
     struct Recreation: Sendable {
         /// Asks the bus for it, and tells what comes of that.
         let post: @Sendable (@escaping @Sendable (Result<JSONObject, BusError>) -> Void) -> Void
@@ -105,7 +105,7 @@ final class RemoteStoreCore<State: SharedState>: Sendable {
         turn.withLock { $0.reconciler.hasTaken(through: revision) }
     }
 
-    /// Creates the store anew, if this program has created it and it was lost; false if it is not to be.
+    /// Creates the store again, if this program has created it and it was lost; false if it is not to be.
     func createAgain() async throws(BusError) -> Bool {
         guard let recreation, contents.withLock({ $0.isLost }) else { return false }
         let outcome = await withCheckedContinuation { continuation in

@@ -1,6 +1,6 @@
 import Glibc
 
-/// What TLS needs on this side: files of PEM text, which are read anew for each connection.
+/// What TLS needs on this side: files of PEM text, which are read again for each connection.
 public struct TLSOptions: Sendable, Equatable {
     /// Who issues the certificates of buses; nil takes `$FLUXBUS_CA`, or else whom the system trusts.
     public var ca: String?

@@ -89,7 +89,7 @@ class Feed(Iterator[T], AsyncIterator[T]):
 
 
 class Subscription(Generic[T]):
-    """Where one subscription stands, on whatever connection. `leave` ends it, from any thread."""
+    """Where one subscription stands; it outlives connections. `leave` ends it, from any thread."""
 
     def __init__(self, body: JSON, leave: Callable[[Subscription[T]], object]) -> None:
         self._body, self._leave = body, leave

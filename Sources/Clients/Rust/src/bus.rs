@@ -531,7 +531,7 @@ impl Bus {
         lock(&self.shared().inner).session.greeting().clone()
     }
 
-    /// Leaves when everything asked for is answered, or after the time-out; then whoever still waits is told, and iterations
+    /// Leaves once every request is answered, or after the time-out; then whoever still waits is told, and iterations
     /// end.
     pub fn close(&self, timeout: Duration) {
         self.handle.close(timeout);

@@ -74,7 +74,7 @@ impl Options {
         self
     }
 
-    /// The name of what `linger` keeps, so that the program finds it again when it is started anew. It is a secret.
+    /// The name of what `linger` keeps, so that the program finds it again when it is restarted. It is a secret.
     pub fn session(mut self, name: &str) -> Options {
         self.session = Some(name.to_string());
         self

@@ -12,7 +12,7 @@ const LONGEST_LINE: usize = 64 << 20;
 /// Lines with room for more bytes are not kept for the next ones.
 const LARGEST_SPARE: usize = 1 << 10;
 
-/// A subscription of a session, on whatever connection.
+/// A subscription of a session; it outlives connections.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SubscriptionId(u64);
 

@@ -12,7 +12,7 @@ pub struct Change {
     pub states: BTreeMap<String, State>,
     /// Addresses that are gone.
     pub dropped: Vec<String>,
-    /// Whether everything begins anew.
+    /// Whether earlier changes no longer hold: the stores are as they come with this one.
     pub reset: bool,
     /// How many commits are merged in it.
     pub coalesced: i64,
@@ -45,7 +45,7 @@ pub(crate) enum Kind {
     Actions,
 }
 
-/// Where one subscription stands, on whatever connection.
+/// Where one subscription stands; it outlives connections.
 pub(crate) struct Subscription {
     pub request: Request,
     pub kind: Kind,

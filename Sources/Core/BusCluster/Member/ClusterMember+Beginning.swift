@@ -1,6 +1,6 @@
 import BusMachine
 
-/// The bus begins anew where the log goes on from nothing that any member has: it was restored from a backup that is older
+/// The bus starts over where the log goes on from nothing that any member has: it was restored from a backup that is older
 /// than all copies reach back, or somebody removed what was in it before all had read it. The member with the furthest states
 /// says in the log that the bus begins with these; all others take its snapshot.
 extension ClusterMember {
@@ -9,7 +9,7 @@ extension ClusterMember {
         others.allSatisfy { MemberReport($0.report)?.hasBegun == false }
     }
 
-    /// Goes on with the states that it has, as one of those with which the bus may begin anew.
+    /// Goes on with the states that it has, as one of those with which the bus may start over.
     ///
     /// - Parameters:
     ///   - other: The furthest that this member has.

@@ -68,7 +68,7 @@ extension ClusterMember {
         switch outcome {
         case .acknowledged(let place), .alreadyThere(let place): queue.sent!.place = place
         case .refused:
-            // The end comes in order, and then it is proposed anew.
+            // The end comes in order, and then it is proposed again.
             loseMembership(name.incarnation)
         case .notProposed: queue.sent!.sentAt = nil
         case .unknown:

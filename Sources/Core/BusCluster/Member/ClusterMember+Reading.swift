@@ -83,7 +83,7 @@ extension ClusterMember {
         }
     }
 
-    // MARK: - Reading anew
+    // MARK: - Reading again
 
     /// Reads again what was read last, so that a log that has lost something is recognised.
     func beginReading() {
@@ -240,7 +240,7 @@ extension ClusterMember {
                 if members.contains(name), incarnation < entry.place { loseMembership(incarnation) }
             case .none, .joining: break
             }
-            // Nothing of an ended incarnation counts any more, wherever it is: it can be proposed anew.
+            // Nothing of an ended incarnation counts any more, wherever it is: it can be proposed again.
             if members.contains(name), let sent = queue.sent, sent.name.incarnation < entry.place {
                 if omitted.contains(.newIncarnation) {
                     queue.sent = nil

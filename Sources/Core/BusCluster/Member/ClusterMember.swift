@@ -37,7 +37,7 @@ package final class ClusterMember {
     var isStalled = false
     /// Where the replica stood when a member that was present gave it; nil: it is this member's own.
     var vouched: ChainLink?
-    /// Reading was begun anew among the events that are being gone through.
+    /// Reading was started over among the events that are being gone through.
     var isReadingAnew = false
     var barriers = MemberBarriers()
 
@@ -47,7 +47,7 @@ package final class ClusterMember {
         /// It was asked for.
         case joining
         case member(incarnation: Int)
-        /// It has to join anew, once this incarnation has ended.
+        /// It has to join again, once this incarnation has ended.
         case leaving(incarnation: Int)
     }
 
@@ -68,7 +68,7 @@ package final class ClusterMember {
     var comparedFrom = ChainLink.beginning
     /// The search for the last place that a log has which lacks all that was compared; nil: there is none.
     var search: LossSearch?
-    /// Since when it is a member that is to begin the bus anew.
+    /// Since when it is a member that is to start the bus over.
     var gatheringSince: Int?
     /// The log was found to lack what is here.
     var isLost = false

@@ -29,7 +29,7 @@ struct MemberComparisons {
 
     func differs(_ member: String) -> Bool { differing.contains(member) }
 
-    /// The member has ended, or begins anew.
+    /// The member has ended, or starts over.
     mutating func forget(_ member: String) {
         differing.remove(member)
         agreeing.remove(member)

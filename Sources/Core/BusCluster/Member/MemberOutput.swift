@@ -67,7 +67,7 @@ package enum MemberNotice: Equatable, Sendable {
     case attached
     case detached(String)
     case joined(incarnation: Int)
-    /// Its lease has ended; it joins anew.
+    /// Its lease has ended; it joins again.
     case ended(incarnation: Int)
     case nameTaken
     /// The log is another one than was read before, or lacks what was read: from here on it is another history.

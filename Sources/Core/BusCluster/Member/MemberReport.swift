@@ -15,7 +15,7 @@ package struct MemberReport: Equatable, Sendable {
 
     package let stored: Int
     package let revision: Int
-    /// Whether it has a bus; else it waits for one, or is about to begin it anew with what it has had.
+    /// Whether it has a bus; else it waits for one, or is about to start it over with what it has had.
     package let hasBegun: Bool
     package let about: About
 

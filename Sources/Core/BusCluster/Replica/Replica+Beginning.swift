@@ -49,11 +49,11 @@ extension Replica {
         }
     }
 
-    /// The bus is to begin anew, behind a place of the log, with what is here: of the log before nothing is left that goes on
+    /// The bus is to start over, behind a place of the log, with what is here: of the log before nothing is left that goes on
     /// from what any member has. Its epoch follows from the chain that ends here, so that all who have the same of it choose
     /// the same.
     package func beginAnew(behind place: Int) {
-        precondition(hasBegun, "What begins anew has begun before.")
+        precondition(hasBegun, "What starts over has begun before.")
         hasBegun = false
         let old = machine.epoch
         machine.epoch =

@@ -7,7 +7,7 @@ import BusProtocol
 /// A replica as bytes, so that a machine that is new, or was away for too long, goes on from there.
 ///
 /// These are records as in a snapshot of the state machine, which is one of them. The last one has a digest of all bytes,
-/// the first one a digest of the states, which is made anew from what was restored.
+/// the first one a digest of the states, which is computed again from what was restored.
 extension Replica {
     private static let form = 1
 

@@ -37,7 +37,7 @@ struct Evaluation {
         reading = budget.reading
     }
 
-    /// Begins anew with another budget, and with no data but the state. Scopes have been left, whatever the end was.
+    /// Starts over with another budget, and with no data but the state. Scopes have been left, whatever the end was.
     @inline(__always)
     mutating func begin(_ budget: Budget, on state: UnsafePointer<JSONObject>) {
         operations = budget.operations

@@ -2,7 +2,7 @@ import BusJSON
 import BusState
 
 /// What expressions may read besides state and payload, the same for all stores of a commit but for `store`,
-/// and the budget they spend. The engine keeps one and fills it anew for each commit.
+/// and the budget they spend. The engine keeps one and refills it for each commit.
 ///
 /// Its facts stand behind a constant pointer: they are read and written whole and by one serial owner, and the
 /// run-time check for overlapping accesses would cost as much as a small mutation.

@@ -57,7 +57,7 @@ package protocol StateType: AnyObject, Sendable {
         ofOwn index: Int, on state: JSONObject, at time: Int, spending budget: inout Budget
     ) throws(TimerRefusal) -> TimerChange.Setting
 
-    /// A state with these members, as far as the origin lets them be: computed ones are ignored and worked out anew,
+    /// A state with these members, as far as the origin lets them be: computed ones are ignored and recomputed,
     /// which takes from the budget.
     func state(
         _ members: JSONObject, from origin: StateOrigin, spending budget: inout Budget

@@ -147,7 +147,7 @@ public final class DispatchPlan {
         hasReturned = true
     }
 
-    /// The steps are to be applied anew, or are forgotten.
+    /// The steps are to be applied again, or are forgotten.
     @usableFromInline package func forgetReturned() {
         returned = []
         returnedBytes = 0

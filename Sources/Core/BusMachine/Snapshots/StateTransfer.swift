@@ -16,7 +16,7 @@ import BusJSON
 /// | `connection` | number, peer, session, unsent output, unread input; of a hand-over only |
 /// | `lingering` | a session that waits for its client, and until when; of a hand-over only |
 /// | `store` | address, state, revision, creator, session; of each type in the order of creation |
-/// | `view` | address and revision of a view's store, whose state is worked out anew |
+/// | `view` | address and revision of a view's store, whose state is recomputed |
 /// | `drop` | a store that was dropped, for subscriptions that lag behind |
 /// | `key` | a remembered key and its reply |
 /// | `timer` | store or type, name, time, action, payload, principal; or a store's lease; in the order they were set |

@@ -142,7 +142,7 @@ extension StateMachine {
         }
     }
 
-    /// A past state as the current type has it: migrated, if it is of an earlier version, and its computed values anew.
+    /// A past state as the current type has it: migrated, if it is of an earlier version, and its computed values recomputed.
     package func state(
         _ old: PastState, of revision: Int, for index: Int32
     ) throws(RequestError) -> JSONObject {

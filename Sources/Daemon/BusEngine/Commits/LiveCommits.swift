@@ -40,7 +40,7 @@ final class LiveCommits {
         do throws(RequestError) {
             let matched = try machine.apply(by: principal, spending: most)
             if machine.stateBytes > before { try admission.requireMemory() }
-            // What fires sets itself anew, whatever others have taken meanwhile.
+            // What fires sets itself again, whatever others have taken meanwhile.
             if machine.timersSet != timersSet, let connection { try shares.requireTimers(connection.user) }
             long.noteOperations(machine.operationsSpent)
             return matched

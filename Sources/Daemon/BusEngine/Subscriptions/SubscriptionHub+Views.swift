@@ -4,7 +4,7 @@ import BusProtocol
 /// Subscriptions under access rules that change.
 extension SubscriptionHub {
     /// The rules leave something else of what a subscription wants: what its client may no longer see is dropped for it,
-    /// and what it may see is delivered anew.
+    /// and what it may see is delivered again.
     func replace(_ old: Subscription, at place: Int, by filter: SubscriptionFilter) {
         let connection = old.connection
         let delivered = old.deliveredThrough

@@ -169,7 +169,7 @@ final class ClusterCoordinator {
         carryOut()
     }
 
-    /// Goes on with its own states as one of those with which the bus may begin anew.
+    /// Goes on with its own states as one of those with which the bus may start over.
     func beginAnew(with replica: Replica, behind place: Int) {
         lack = nil
         member.beginAnew(with: replica, behind: place, now: WallClock.now)

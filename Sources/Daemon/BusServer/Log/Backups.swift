@@ -60,12 +60,7 @@ final class Backups: Sendable {
 
     init(_ path: String, _ snapshots: Snapshots, _ mailbox: LogMailbox, _ ending: Ending) {
         (self.path, self.snapshots, self.mailbox, self.ending) = (path, snapshots, mailbox, ending)
-        // A daemon that was killed while it made one has left it.
-        unlink(scratch)
     }
-
-    /// Where a copy is being made.
-    private var scratch: String { path + "-backup" }
 
     func ask(_ query: LogQuery, offset: Int) {
         if offset > 0 {
@@ -132,6 +127,7 @@ final class Backups: Sendable {
                 "A copy of the log needs \(needed) bytes on its disk for a moment, which are not free; make room."
             )
         }
+        let scratch = LogCopy.scratch(of: path)
         let revision = try reader.copy(to: scratch) {
             !ending.hasBegun && state.withLock { Self.isMaking($0, query) }
         }

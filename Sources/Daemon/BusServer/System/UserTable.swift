@@ -5,7 +5,7 @@ import Glibc
 final class UserTable {
     private var known: [Int: (user: String?, groups: [String])] = [:]
 
-    /// Asks anew from now on.
+    /// Asks again from now on.
     func forget() { known = [:] }
 
     /// The name of a user, and the names of the groups the user is in.

@@ -165,7 +165,7 @@ final class EtcdLink {
         goOn(after: fault)
     }
 
-    /// Finds a server anew, the one in use first: what it says about itself is wanted.
+    /// Looks for a server again, the one in use first: what it says about itself is wanted.
     func searchAgain() {
         guard isLive else { return }
         onLost?()

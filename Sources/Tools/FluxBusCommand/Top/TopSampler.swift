@@ -76,7 +76,7 @@ package struct TopSample: Sendable {
         return value?.double
     }
 
-    /// Whether counters go on from an earlier sample: the daemon did not start anew between them.
+    /// Whether counters go on from an earlier sample: the daemon did not restart between them.
     func continues(_ earlier: TopSample) -> Bool {
         guard stats["epoch"] == earlier.stats["epoch"], time > earlier.time else { return false }
         return (number("uptime") ?? 0) >= (earlier.number("uptime") ?? 0)

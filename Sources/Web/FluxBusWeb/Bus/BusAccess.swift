@@ -73,7 +73,7 @@ final class BusAccess: Sendable {
                 do throws(BusError) {
                     return try self.keptStats()
                 } catch  where error.code == .closed {
-                    // The bus was started anew since then.
+                    // The bus was restarted since then.
                 }
             }
             self.kept.connection = nil

@@ -7,7 +7,7 @@ import Glibc
 ///
 /// Pure. It holds at most one frame's header.
 package struct FrameSplitter {
-    /// A multiple of 4, so that the mask begins anew with each piece.
+    /// A multiple of 4, so that the mask starts over with each piece.
     package static let piece = 16 << 10
     private static let noOpcode: UInt8 = 0xf
 

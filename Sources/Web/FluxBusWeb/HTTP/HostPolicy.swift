@@ -72,7 +72,7 @@ enum LocalUsers {
     /// A machine with more has a directory of its own, and is not asked for all of it.
     private static let most = 2000
 
-    /// By uid, those that the machine itself knows; read anew each time, since users come and go.
+    /// By uid, those that the machine itself knows; read again each time, since users come and go.
     static func names(in path: String = "/etc/passwd") -> JSONObject {
         guard let bytes = try? Data(contentsOf: URL(fileURLWithPath: path)) else { return [:] }
         var names: JSONObject = [:]

@@ -98,7 +98,7 @@ import Testing
         await time.advance(by: .milliseconds(400))
         try await latest.value
         #expect(store.state.count == 101)
-        // The interval begins anew with it.
+        // The interval starts over with it.
         await time.advance(by: .milliseconds(500))
         let next = dispatch(1000, throttled: 1000, latest: true)
         #expect(time.nextAlarm == .milliseconds(2000))

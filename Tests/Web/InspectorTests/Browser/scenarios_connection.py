@@ -74,7 +74,7 @@ def goes_on_after_the_daemon_restarts():
 
 
 def tells_of_a_new_epoch():
-    """A bus without a log begins anew: the page says that what it showed may be gone, and shows what is."""
+    """A bus without a log starts over: the page says that what it showed may be gone, and shows what is."""
     with World(log=False) as world:
         page = world.open()
         world.client().ask(op="create", store="counter/gone")
