@@ -89,7 +89,7 @@ package final class WebServer: Sendable {
                 listening: listeners.compactMap(\.internet), names: setup.hosts, isSecure: context != nil),
             sessions: sessions, bus: bus, conversations: conversations, metricsToken: setup.metricsToken,
             guesses: Guesses(now: setup.now),
-            isSecure: context != nil)
+            isSecure: context != nil, mostConversations: setup.limits.conversations)
         http = HTTPServer(
             config: .init(
                 address: ServerAddress(path: socket.path), pool: pool, logger: .disabled),

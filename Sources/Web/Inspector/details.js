@@ -131,7 +131,7 @@ export class Details {
 			range.hidden = curve.hidden;
 			if (curve.hidden) return;
 			drawCurve(curve, points, 280, 64);
-			range.textContent = `Last ${points.length} values: least ${Math.min(...points)}, most ${Math.max(...points)}`;
+			range.textContent = `Last ${points.length} values: min ${Math.min(...points)}, max ${Math.max(...points)}`;
 		};
 		this.#update();
 		// In the past a click on a value is a question for its origin.

@@ -102,7 +102,7 @@ export class DispatchView {
 		const request = this.#read();
 		if (!request) {
 			this.#spoil();
-			return replace(this.result, note("Correct the marked fields first.", "error"));
+			return replace(this.result, note("Fix the highlighted fields.", "error"));
 		}
 		const text = encode(request);
 		this.#previewed = null;
@@ -113,7 +113,7 @@ export class DispatchView {
 			if (encode(this.#read()) !== text) return;
 			this.#previewed = request;
 			this.send.disabled = false;
-			replace(this.result, h("h3", "It would change"), this.#numbers(reply), differenceList(stores, {empty: "Nothing: it would be committed, and change no state.", isCut: false}),
+			replace(this.result, h("h3", `Preview: ${count(reply.matched, "store")} ${reply.matched === 1 ? "matches" : "match"}, ${reply.changed} would change`), differenceList(stores, {empty: "It would be committed and change no state.", isCut: false}),
 				reply.changed > stores.length && h("p.muted", `${count(reply.changed - stores.length, "more store")} would change.`));
 		} catch (error) {
 			this.#refuse(error);
@@ -130,8 +130,6 @@ export class DispatchView {
 		}));
 	}
 
-	#numbers({matched, changed}) {return h("p.muted", `Reaches ${count(matched, "store")}, changes ${changed}.`);}
-
 	async #dispatch() {
 		const request = this.#previewed;
 		if (!request) return;
@@ -140,7 +138,7 @@ export class DispatchView {
 		try {
 			// The log shows the key, so it is one that tells nothing.
 			const reply = await this.app.bus.request("dispatch", {...request, key: makeKey()});
-			replace(this.result, h("h3", "Dispatched"), h("p", "Revision ", h("a", {href: `#log/${reply.revision}`}, reply.revision), reply.duplicate ? ", sent twice and committed once" : ""), this.#numbers(reply),
+			replace(this.result, h("h3", "Dispatched"), h("p", "Revision ", h("a", {href: `#log/${reply.revision}`}, reply.revision), reply.duplicate ? ", sent twice and committed once" : "", `: ${count(reply.matched, "store")} matched, ${reply.changed} changed.`),
 				h("p.links", h("a", {href: `#stores/${request.store ?? request.type}`}, "Show in Stores")));
 		} catch (error) {
 			this.#refuse(error);

@@ -34,7 +34,7 @@ export class Explorer {
 		this.counts = h("output.muted", {id: `${prefix}-counts`, for: `${prefix}-filter`});
 		this.box = h("div.tree.scroll", {role: "tree", tabindex: "0", "aria-label": "Stores", id: `${prefix}-tree`, onkeydown: event => this.#key(event), onclick: event => this.#click(event), ondblclick: event => this.#toggle(this.list.indexOf(event.target))});
 		this.empty = h("p.empty", {hidden: true});
-		this.list = new VirtualList(this.box, {count: () => this.tree.count, make: makeRow, fill: (row, index) => this.#fill(row, index), onWindow: (first, last) => this.#drawn(first, last), idPrefix: `${prefix}-row`});
+		this.list = new VirtualList(this.box, {count: () => this.tree.count, make: makeRow, fill: (row, index) => this.#fill(row, index), onWindow: (first, last) => this.#drawn(first, last), current: () => this.#place, idPrefix: `${prefix}-row`});
 		this.details = new Details(app, this, () => this.select(null));
 		this.element = h("div.explorer",
 			h("div.bar",
@@ -89,13 +89,16 @@ export class Explorer {
 		this.#wanted = this.tree.addresses(first, last);
 		if (this.selected?.address && !this.#wanted.includes(this.selected.address) && this.source.index.has(this.selected.address)) this.#wanted.push(this.selected.address);
 		this.#want();
-		this.list.activate(this.selected ? this.tree.find(this.selected.key) : -1);
+		this.list.activate(this.#place);
 		this.#say();
 		if (this.#hot.size === 0) return;
 		const now = performance.now();
 		for (const [key, until] of this.#hot) if (until <= now) this.#hot.delete(key);
 		if (this.#hot.size > 0 && this.#cooling === 0) this.#cooling = setTimeout(() => {this.#cooling = 0; this.list.draw();}, flashTime);
 	}
+
+	/** The row that is selected; -1: none. */
+	get #place() {return this.selected ? this.tree.find(this.selected.key) : -1;}
 
 	#say() {
 		const {index, isReady} = this.source, total = index.size;
@@ -210,8 +213,8 @@ export class Explorer {
 		}
 		this.tree.openTo(address, path);
 		const place = this.tree.find(path.length ? address + " " + pointerOf(path) : address);
-		this.list.reveal(Math.max(0, place));
 		this.select(this.tree.row(place));
+		this.list.reveal(Math.max(0, place));
 		return true;
 	}
 
@@ -241,7 +244,7 @@ export class Explorer {
 		if (event.ctrlKey || event.metaKey || event.altKey) return;
 		const total = this.tree.count;
 		if (total === 0) return;
-		let place = this.selected ? this.tree.find(this.selected.key) : -1;
+		let place = this.#place;
 		const row = place < 0 ? null : this.tree.row(place);
 		let next = moveTo(event.key, place, this.list, total);
 		if (event.key === "ArrowRight" && row) {

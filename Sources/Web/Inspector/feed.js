@@ -23,7 +23,8 @@ export class Feed {
 	#newest = 0;
 	/** What was committed after this revision has been read; 0 where nothing came before. */
 	#unread = 0;
-	#isReading = false;
+	/** The generation for which earlier commits are being read; 0: none are. */
+	#reading = 0;
 	#subscriptions = [];
 
 	/** `onNews(added, trimmed)` is called with new commits, `onOlder(number)` for earlier ones, `onError` with why there are none. */
@@ -31,11 +32,24 @@ export class Feed {
 
 	get bus() {return this.app.past();}
 
-	/** Begins with the newest commits of a type or store, or of all. */
-	async start(target) {
+	/** What the log is asked for. */
+	get #question() {return {...scopeOf(this.target), ...this.by && {by: this.by}, ...this.action && {action: this.action}};}
+
+	/** Whether only some commits are asked for. */
+	get isNarrow() {return (this.target ?? this.by ?? this.action) !== undefined;}
+
+	/** No more are read: what is there fills the page's memory. */
+	get isFull() {return this.commits.length >= 5 * most;}
+
+	/** The revision from which on all has been looked at. */
+	get oldest() {return this.#unread ? this.#unread + 1 : 1;}
+
+	/** Begins with the newest commits: all, or those about a type or store, by somebody, with an action. */
+	async start({target, by, action} = {}) {
 		this.stop();
 		const generation = ++this.#generation;
-		Object.assign(this, {target, commits: [], isWhole: false, isLiveOnly: false});
+		Object.assign(this, {target, by, action, commits: [], isWhole: false, isLiveOnly: false});
+		this.#unread = 0;
 		this.changes.clear();
 		this.onReset();
 		try {
@@ -73,11 +87,11 @@ export class Feed {
 
 	async #readNews(generation) {
 		// With a filter the log does not say how far it was read.
-		const until = this.target ? (await this.bus.request("sync")).revision : undefined;
+		const until = this.isNarrow ? (await this.bus.request("sync")).revision : undefined;
 		let since = this.#newest;
 		if (until === since) return;
 		for (let pages = 0; pages < 20; pages++) {
-			const reply = await this.bus.request("history", {since, ...until && {until}, limit: 1000, ...scopeOf(this.target)});
+			const reply = await this.bus.request("history", {since, ...until && {until}, limit: 1000, ...this.#question});
 			// A pause holds the list, also for what was asked before it.
 			if (generation !== this.#generation || this.isPaused) return;
 			this.#add(reply.commits);
@@ -89,7 +103,7 @@ export class Feed {
 
 	/** Reads what came before, at least so many commits if there are. */
 	async older(number = first) {
-		if (this.#isReading || this.isWhole || this.isLiveOnly || !this.#unread || this.commits.length >= 5 * most) return;
+		if (this.#reading === this.#generation || this.isWhole || this.isLiveOnly || !this.#unread || this.isFull) return;
 		try {
 			await this.#readOlder(this.#generation, number);
 		} catch (error) {
@@ -98,12 +112,12 @@ export class Feed {
 	}
 
 	async #readOlder(generation, number) {
-		this.#isReading = true;
+		this.#reading = generation;
 		try {
 			let found = 0;
 			while (found < number && this.#unread) {
 				const {commits, next} = await this.bus.request("history", {
-					order: "newest", until: this.#unread, limit: Math.min(1000, number - found), ...scopeOf(this.target),
+					order: "newest", until: this.#unread, limit: Math.min(1000, number - found), ...this.#question,
 				});
 				if (generation !== this.#generation) return;
 				this.commits = [...commits.reverse(), ...this.commits];
@@ -113,7 +127,7 @@ export class Feed {
 			}
 			this.isWhole = !this.#unread;
 		} finally {
-			this.#isReading = false;
+			if (this.#reading === generation) this.#reading = 0;
 		}
 	}
 

@@ -23,8 +23,11 @@ function hint(words, isOptional) {
 	if (words.minimum !== undefined && words.maximum !== undefined) parts.push(`${words.minimum} to ${words.maximum}`);
 	else if (words.minimum !== undefined) parts.push(`at least ${words.minimum}`);
 	else if (words.maximum !== undefined) parts.push(`at most ${words.maximum}`);
-	if (words.minLength !== undefined) parts.push(`at least ${words.minLength} characters`);
-	if (words.maxLength !== undefined) parts.push(`at most ${words.maxLength} characters`);
+	if (words.minLength !== undefined && words.minLength === words.maxLength) parts.push(`exactly ${words.minLength} characters`);
+	else {
+		if (words.minLength !== undefined) parts.push(`at least ${words.minLength} characters`);
+		if (words.maxLength !== undefined) parts.push(`at most ${words.maxLength} characters`);
+	}
 	if (words.maxItems !== undefined) parts.push(`at most ${words.maxItems} elements`);
 	if (words.default !== undefined) parts.push(`default ${encode(words.default)}`);
 	else if (isOptional) parts.push("optional");
@@ -42,11 +45,11 @@ function field(path, name, schema, isOptional, id, changed) {
 	const change = {oninput: changed, onchange: changed};
 	let input, read;
 	if (words.enum) {
-		input = h("select", {...common, ...change}, mayLack && h("option", {value: ""}, words.default !== undefined ? `default: ${safe(encode(words.default))}` : "left out"),
+		input = h("select", {...common, ...change}, mayLack && h("option", {value: ""}, words.default !== undefined ? `default: ${safe(encode(words.default))}` : "not set"),
 			words.enum.map((choice, place) => h("option", {value: String(place)}, safe(typeof choice === "string" ? choice : encode(choice)))), words.nullable && h("option", {value: "null"}, "null"));
 		read = () => input.value === "" ? undefined : input.value === "null" ? null : words.enum[Number(input.value)];
 	} else if (words.type === "boolean") {
-		input = h("select", {...common, ...change}, mayLack && h("option", {value: ""}, words.default !== undefined ? `default: ${words.default}` : "left out"),
+		input = h("select", {...common, ...change}, mayLack && h("option", {value: ""}, words.default !== undefined ? `default: ${words.default}` : "not set"),
 			h("option", {value: "true"}, "true"), h("option", {value: "false"}, "false"), words.nullable && h("option", {value: "null"}, "null"));
 		read = () => input.value === "" ? undefined : JSON.parse(input.value);
 	} else if (words.type === "integer" || words.type === "number") {
@@ -84,20 +87,20 @@ function field(path, name, schema, isOptional, id, changed) {
 function number(text, words, mayLack) {
 	if (text === "") {
 		if (mayLack) return undefined;
-		throw new Mistake("It needs a number.");
+		throw new Mistake("Must be a number.");
 	}
-	if (words.type === "integer" && !/^-?\d+$/.test(text)) throw new Mistake("It needs an integer.");
+	if (words.type === "integer" && !/^-?\d+$/.test(text)) throw new Mistake("Must be an integer.");
 	try {
 		const value = parse(text);
 		if (kindOf(value) === "number") return value;
 	} catch {/* Said below. */}
-	throw new Mistake("It needs a number, such as 20.5.");
+	throw new Mistake("Must be a number, such as 20.5.");
 }
 
 function json(text, words, mayLack) {
 	if (text === "") {
 		if (mayLack) return undefined;
-		throw new Mistake("It needs a value, as JSON.");
+		throw new Mistake("Must be a value, as JSON.");
 	}
 	let value;
 	try {
@@ -105,7 +108,7 @@ function json(text, words, mayLack) {
 	} catch (error) {
 		throw new Mistake(`This is not JSON: ${error.message}`);
 	}
-	if (words.type !== "any" && kindOf(value) !== words.type && !(value === null && words.nullable)) throw new Mistake(`It needs an ${words.type}.`);
+	if (words.type !== "any" && kindOf(value) !== words.type && !(value === null && words.nullable)) throw new Mistake(`Must be an ${words.type}.`);
 	return value;
 }
 
@@ -119,7 +122,7 @@ function group(path, name, words, isOptional, id, changed) {
 	const problem = h("span.error");
 	return {
 		path, inner,
-		element: h("div.form-field", given && h("span.check", given, h("label", {for: `${id}-given`}, `Give ${safe(name)}`)), box, problem),
+		element: h("div.form-field", given && h("span.check", given, h("label", {for: `${id}-given`}, `Include ${safe(name)}`)), box, problem),
 		read: () => given && !given.checked ? undefined : readAll(inner),
 		mark: sentence => {problem.textContent = sentence ? safe(sentence) : "";},
 		focus: () => inner[0]?.focus(),

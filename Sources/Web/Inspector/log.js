@@ -20,8 +20,8 @@ export class LogView {
 	constructor(app) {
 		this.app = app;
 		this.target = field("log-target", "Store or type", "counter/kitchen", debounce(300, () => this.#restart()));
-		this.by = field("log-by", "By", "uid, user, token, unit", () => this.#refilter());
-		this.action = field("log-action", "Action", "increment", () => this.#refilter());
+		this.by = field("log-by", "By", "user, client, token, unit", debounce(300, () => this.#restart()));
+		this.action = field("log-action", "Action", "increment", debounce(300, () => this.#restart()));
 		this.choice = new Choice(() => app.bus, error => {this.where.say(error); this.#refilter();});
 		this.where = new WhereField("log-where", expression => this.choice.set(expression));
 		this.pause = h("button", {id: "log-pause", "aria-pressed": "false", title: "Pause (p)", onclick: () => this.togglePause()}, "Pause");
@@ -30,7 +30,7 @@ export class LogView {
 		this.box = h("div.scroll.log-list", {role: "grid", tabindex: "0", "aria-label": "Commits, newest first", "aria-colcount": "5", id: "log-list", onkeydown: event => this.#key(event), onclick: event => this.#click(event)});
 		this.head = h("div.log-head", {"aria-hidden": "true"}, ["Revision", "Time", "By", "Actions", "Changes"].map(text => h("span", text)));
 		this.note = h("p.empty", {role: "status"});
-		this.list = new VirtualList(this.box, {count: () => this.#shown.length, make: makeRow, fill: (row, index) => this.#fill(row, index), onWindow: (...range) => this.#drawn(...range), idPrefix: "log-row"});
+		this.list = new VirtualList(this.box, {count: () => this.#shown.length, make: makeRow, fill: (row, index) => this.#fill(row, index), onWindow: (...range) => this.#drawn(...range), current: () => this.#place, idPrefix: "log-row"});
 		this.side = h("aside.pane.details", {hidden: true, "aria-label": "Commit"});
 		this.element = h("div.log",
 			h("div.bar", this.target.box, this.where.element, this.by.box, this.action.box, this.pause, this.counts),
@@ -68,7 +68,8 @@ export class LogView {
 		this.#isStarted = true;
 		this.#problem = null;
 		this.#resume();
-		this.feed.start(this.target.input.value.trim() || undefined);
+		const [target, by, action] = [this.target, this.by, this.action].map(one => one.input.value.trim() || undefined);
+		this.feed.start({target, by, action});
 	}
 
 	/** The bus began a new epoch: what is shown is of another history. */
@@ -84,13 +85,23 @@ export class LogView {
 
 	// MARK: Commits
 
+	/** The log finds by author and action itself; without one they are looked for here. */
 	#matches(commit) {
-		const action = this.action.input.value.trim();
-		return isBy(this.by.input.value.trim(), commit.by) && (action === "" || stepsOf(commit).some(step => step.name === action))
-			&& isAbout(this.choice.addresses, commit);
+		const {isLiveOnly, by, action} = this.feed;
+		return isAbout(this.choice.addresses, commit)
+			&& (!isLiveOnly || isBy(by ?? "", commit.by) && (!action || stepsOf(commit).some(step => step.name === action)));
 	}
 
-	get #isFiltered() {return this.choice.addresses !== null || this.by.input.value.trim() !== "" || this.action.input.value.trim() !== "";}
+	get #isFiltered() {
+		const {isLiveOnly, by, action} = this.feed;
+		return this.choice.addresses !== null || isLiveOnly && (by ?? action) !== undefined;
+	}
+
+	/** Where the selected commit stands in the list; -1: nowhere. */
+	get #place() {
+		const place = this.#selected ? this.#shown.indexOf(this.#selected) : -1;
+		return place < 0 ? -1 : this.#shown.length - 1 - place;
+	}
 
 	#reset() {
 		this.#shown = [];
@@ -109,12 +120,14 @@ export class LogView {
 		if (!this.#isFiltered) this.#shown = this.feed.commits;
 		else if (trimmed > 0) this.#refilter();
 		else this.#shown.push(...matching);
-		// Whoever reads further down keeps the place.
+		// Whoever reads further down keeps the place, and so does whoever looks at a commit.
 		const grown = matching.length;
-		if (this.box.scrollTop > 0 && grown > 0) {
+		if ((this.box.scrollTop > 0 || this.#place >= 0) && grown > 0) {
 			this.unseen = (this.unseen ?? 0) + grown;
-			this.list.spacer.style.height = `${this.#shown.length * this.list.rowHeight}px`;
-			this.box.scrollTop += grown * this.list.rowHeight;
+			const top = this.box.scrollTop + grown * this.list.rowHeight;
+			this.list.least = top + this.box.clientHeight;
+			this.list.spacer.style.height = `${Math.max(this.#shown.length * this.list.rowHeight, this.list.least)}px`;
+			this.box.scrollTop = top;
 		}
 		this.list.draw();
 	}
@@ -150,14 +163,15 @@ export class LogView {
 	#drawn(first, last) {
 		const total = this.#shown.length;
 		setAttribute(this.box, "aria-rowcount", total);
-		if (this.box.scrollTop < this.list.rowHeight) this.unseen = 0;
+		if (this.box.scrollTop < this.list.rowHeight) this.unseen = this.list.least = 0;
 		this.news.hidden = !this.unseen;
 		if (this.unseen) setText(this.news, `${count(this.unseen, "new commit")} ↑`);
 		const isPaused = this.pause.getAttribute("aria-pressed") === "true";
-		setText(this.counts, `${count(total, "commit")}${this.feed.isWhole || this.feed.isLiveOnly ? "" : " loaded"}${isPaused ? ", paused" : ""}`);
-		setText(this.note, this.#problem ? sentence(this.#problem) : this.feed.isLiveOnly ? "This bus keeps no action log: commits are shown as long as this page is open."
-			: total > 0 || !this.feed.isWhole ? "" : this.feed.commits.length > 0 || this.feed.target ? "No commit matches this filter." : "There are no commits, or none that you may read.");
-		this.list.activate(this.#selected ? total - 1 - this.#shown.indexOf(this.#selected) : -1);
+		setText(this.counts, `${count(total, "commit")}${this.feed.isWhole || this.feed.isLiveOnly ? "" : this.#isFiltered ? ` since revision ${this.feed.oldest}` : " loaded"}${isPaused ? ", paused" : ""}`);
+		setText(this.note, this.#problem ? sentence(this.#problem) : this.feed.isLiveOnly ? "This bus keeps no history: commits are shown while this page is open. Add log: to fluxbusd.yaml to keep history."
+			: total === 0 && this.feed.isFull ? `No commit since revision ${this.feed.oldest} matches; give a store, a user or an action to look further back.`
+			: total > 0 || !this.feed.isWhole ? "" : this.feed.commits.length > 0 || this.feed.isNarrow ? "No commit matches this filter." : "There are no commits, or none that you may read.");
+		this.list.activate(this.#place);
 		if (last >= total - 5 && this.#isStarted && !this.#problem) this.feed.older();
 		if (!this.feed.isLiveOnly) this.wantChanges();
 	}
@@ -187,7 +201,7 @@ export class LogView {
 		try {
 			changes = await readChanges(this.app.past(), commit, this.app.definitions, 50);
 		} catch (error) {
-			changes = {stores: [], error: error.code === "forbidden" ? "not for you to read" : error.message};
+			changes = {stores: [], error: error.code === "forbidden" ? "no permission to read" : error.message};
 		}
 		this.feed.changes.set(commit.revision, changes);
 	}
@@ -214,7 +228,7 @@ export class LogView {
 	}
 
 	async #showCommit(commit) {
-		const changes = h("div", {"aria-live": "polite"}, h("p.muted", "Reading the states around it…"));
+		const changes = h("div", {"aria-live": "polite"}, h("p.muted", "Reading the states before and after…"));
 		const close = h("button.quiet.close", {"aria-label": "Close details", onclick: () => {this.#select(null); this.box.focus();}}, "✕");
 		replace(this.side, h("div.details-head", h("h3", `Revision ${commit.revision}`), close),
 			h("div.details-body",
@@ -225,7 +239,7 @@ export class LogView {
 		try {
 			const result = this.feed.isLiveOnly ? this.feed.changes.get(commit.revision) ?? {stores: []} : await readChanges(this.app.past(), commit, this.app.definitions, 1000);
 			if (this.#selected === commit) replace(changes, differenceList(result.stores, {isCut: result.isCut, empty: "It changed nothing.", onStore: address => this.app.go(`stores/${address}`)}),
-				result.stores.length > 0 && h("details", h("summary", "States around it"), result.stores.slice(0, 20).map(one => [h("h4", foreign(one.address)), around("Before", one.old), around("After", one.new)])));
+				result.stores.length > 0 && h("details", h("summary", "State before and after"), result.stores.slice(0, 20).map(one => [h("h4", foreign(one.address)), around("Before", one.old), around("After", one.new)])));
 		} catch (error) {
 			if (this.#selected === commit) replace(changes, note(sentence(error), "error"));
 		}
@@ -240,8 +254,7 @@ export class LogView {
 		if (event.ctrlKey || event.metaKey || event.altKey) return;
 		const total = this.#shown.length;
 		if (event.key === "Escape" && this.#selected) return this.#select(null);
-		const current = this.#selected ? total - 1 - this.#shown.indexOf(this.#selected) : -1;
-		const next = moveTo(event.key, current, this.list, total);
+		const next = moveTo(event.key, this.#place, this.list, total);
 		if (next === null || total === 0) return;
 		event.preventDefault();
 		this.#select(this.#shown[total - 1 - Math.max(0, next)]);

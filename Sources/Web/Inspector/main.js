@@ -75,7 +75,7 @@ const problemOf = answer => answer.then(() => null, () => "fluxbus-web can’t b
 async function begin() {
 	const problem = await problemOf(session.begin());
 	if (problem) return again(problem);
-	setText(at("bus-address"), session.bus);
+	setText(at("bus-address"), session.bus || location.host);
 	if (session.isReady) connect();
 	else ask(session.problem);
 }
@@ -98,7 +98,7 @@ async function connect() {
 		return session.isReady ? again(problem ?? error.message) : refused(signedOut);
 	}
 	start();
-	setInterval(showRevision, 1000);
+	setInterval(beat, 1000);
 	changed(app.bus.status);
 }
 
@@ -144,7 +144,7 @@ function showStatus(phase, reason, retryAt) {
 	at("status").className = `status ${phase}`;
 	setText(at("status-text"), phases[phase] + (reason ? `: ${reason}` : ""));
 	clearInterval(counting);
-	const countDown = () => setText(at("status-countdown"), phase === "lost" ? `Next try in ${Math.max(0, Math.ceil((retryAt - Date.now()) / 1000))} s` : "");
+	const countDown = () => setText(at("status-countdown"), phase === "lost" ? `Retrying in ${Math.max(0, Math.ceil((retryAt - Date.now()) / 1000))} s` : "");
 	countDown();
 	if (phase === "lost") counting = setInterval(countDown, 250);
 	at("retry").hidden = phase !== "lost" && phase !== "refused";
@@ -191,6 +191,12 @@ function renew(from, to) {
 	for (const view of Object.values(views)) view.renew?.();
 }
 
+/** The bus is asked: it tells a page nothing of commits that change nothing it may see. */
+async function beat() {
+	if (!document.hidden && app.bus.connected) await app.bus.request("sync").catch(() => {});
+	showRevision();
+}
+
 const showRevision = () => draw(drawRevision);
 const drawRevision = () => setText(at("revision"), app.bus.revision.toLocaleString("en-US"));
 
@@ -235,6 +241,15 @@ class StoresView {
 	hide() {}
 }
 
+/** The text of an address; where it is not UTF-8, as it stands there. */
+function decoded(text) {
+	try {
+		return decodeURIComponent(text);
+	} catch {
+		return text;
+	}
+}
+
 function route() {
 	const [, name, , rest] = /^#([a-z]*)(\/(.*))?$/.exec(location.hash) ?? [null, "stores"];
 	if (location.hash === routed) return;
@@ -252,7 +267,7 @@ function route() {
 		at(`tab-${view}`).scrollIntoView({block: "nearest", inline: "nearest"});
 		document.title = `${at(`tab-${view}`).textContent} – FluxBus`;
 	}
-	views[view].show(decodeURIComponent(rest ?? ""));
+	views[view].show(decoded(rest ?? ""));
 }
 
 function tabKey(event) {
@@ -275,7 +290,7 @@ const keys = [
 function help() {
 	const check = h("input", {type: "checkbox", id: "shortcuts-on", checked: hasShortcuts(), onchange: () => localStorage.setItem("fluxbus-shortcuts", check.checked ? "on" : "off")});
 	dialog("Keyboard", h("div", h("table.keys", h("tbody", keys.map(([key, what]) => h("tr", h("th", {scope: "row"}, h("kbd", key)), h("td", what))))),
-		h("p.check", check, h("label", {for: "shortcuts-on"}, "Shortcuts of a single key"))), [["Close"]]);
+		h("p.check", check, h("label", {for: "shortcuts-on"}, "Enable single-key shortcuts"))), [["Close"]]);
 }
 
 const hasShortcuts = () => localStorage.getItem("fluxbus-shortcuts") !== "off";
@@ -284,7 +299,10 @@ addEventListener("keydown", event => {
 	if (event.ctrlKey || event.metaKey || event.altKey || !views || document.querySelector("dialog[open]")) return;
 	if (event.target.closest("input, textarea, select, [contenteditable]") || !hasShortcuts()) return;
 	const view = names[Number(event.key) - 1];
-	if (view) app.go(view);
+	if (view) {
+		app.go(view);
+		at(`tab-${view}`).focus();
+	}
 	else if (event.key === "/") at({log: "log-target", time: "time-filter"}[app.view] ?? "stores-filter").focus();
 	else if (event.key === "?") help();
 	else if (event.key === "t") switchTheme();

@@ -93,7 +93,7 @@ export class TimeView {
 	#fail(error) {
 		this.controls.hidden = this.explorer.element.hidden = true;
 		this.problem.hidden = false;
-		setText(this.problem, error.code === "unavailable" ? "This bus keeps no action log, so there is no past to show. A line log: in its configuration makes one." : sentence(error));
+		setText(this.problem, error.code === "unavailable" ? "This bus keeps no history. Add log: to fluxbusd.yaml to keep history." : sentence(error));
 	}
 
 	/** Where history begins and ends. */

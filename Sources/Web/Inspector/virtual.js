@@ -5,6 +5,8 @@ import {draw, h, setAttribute} from "./dom.js";
 export class VirtualList {
 	#rows = [];
 	#drawing = () => this.#draw();
+	/** The height that the content has at least: a list that is shorter can't be scrolled to where it was. */
+	least = 0;
 	first = 0;
 	last = 0;
 
@@ -12,16 +14,24 @@ export class VirtualList {
 	 * @param box the scrolling element, with the role of the list
 	 * @param make makes an empty row; `fill(row, index)` shows a row in it
 	 * @param onWindow is told which rows are on screen after each drawing
+	 * @param current the row that stays on screen when the box gets smaller; -1: none
 	 */
-	constructor(box, {count, make, fill, onWindow, idPrefix}) {
-		Object.assign(this, {box, count, make, fill, idPrefix});
+	constructor(box, {count, make, fill, onWindow, current, idPrefix}) {
+		Object.assign(this, {box, count, make, fill, current, idPrefix});
 		this.onWindow = onWindow ?? (() => {});
 		this.spacer = h("div.spacer", {role: "none"});
 		this.window = h("div.window", {role: "none"});
 		this.spacer.append(this.window);
 		box.append(this.spacer);
 		box.addEventListener("scroll", () => this.draw(), {passive: true});
-		new ResizeObserver(() => {this.#height = 0; this.draw();}).observe(box);
+		let before = 0;
+		new ResizeObserver(() => {
+			this.#height = 0;
+			const place = this.current(), top = place * this.rowHeight - box.scrollTop;
+			if (place >= 0 && top >= 0 && top < before && box.clientHeight > 0) this.reveal(place);
+			else this.draw();
+			before = box.clientHeight;
+		}).observe(box);
 	}
 	#height = 0;
 
@@ -37,9 +47,9 @@ export class VirtualList {
 		const height = this.box.clientHeight;
 		if (height === 0) return;
 		const row = this.rowHeight, total = this.count();
-		const size = `${total * row}px`;
+		const size = `${Math.max(total * row, this.least)}px`;
 		if (this.spacer.style.height !== size) this.spacer.style.height = size;
-		const top = Math.min(this.box.scrollTop, Math.max(0, total * row - height));
+		const top = Math.min(this.box.scrollTop, Math.max(0, Math.max(total * row, this.least) - height));
 		this.first = Math.max(0, Math.floor(top / row) - 3);
 		this.last = Math.min(total, Math.ceil((top + height) / row) + 3);
 		const shift = `translateY(${this.first * row}px)`;

@@ -16,7 +16,11 @@ struct CommandTests {
                 environment: ["HOME": directory.path, "TMPDIR": directory.path])
             let link = try #require(program.nextLine())
             let host = try #require(link.components(separatedBy: "/").dropFirst(2).first)
-            let state = try WebClient("tcp:\(host)", host: host).ask("GET", "/session").text
+            let token = link.components(separatedBy: "#token=").last ?? ""
+            let client = try WebClient("tcp:\(host)", host: host)
+            let answer = try client.ask("POST", "/session", ["Origin": "http://\(host)"], body: token)
+            let cookie = try #require(answer.fields["set-cookie"]?.split(separator: ";").first)
+            let state = try client.ask("GET", "/session", ["Cookie": String(cookie)]).text
             #expect(state.contains(#""bus":"\#(bus.address)""#))
             program.signal(SIGTERM)
             #expect(try program.wait().status == 0)

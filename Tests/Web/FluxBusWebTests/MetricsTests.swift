@@ -49,7 +49,7 @@ struct MetricsTests {
         } _: { (web) throws in
             #expect(!web.server.link.contains("token"))
             let state = try web.ask("GET", "/session").text
-            #expect(state == #"{"bus":"\#(web.bus.addresses[1])","signIn":"token","signedIn":false}"# + "\n")
+            #expect(state == #"{"signIn":"token","signedIn":false}"# + "\n")
             let own = ["Origin": "http://\(web.host)"]
             #expect(try web.ask("POST", "/session", own, body: "x").status == 404)
             let socket = try web.webSocket("")

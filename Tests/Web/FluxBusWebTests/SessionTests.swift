@@ -86,7 +86,8 @@ struct SessionTests {
     @Test func theLinkWorksOnce() async throws {
         try await WebFixture.run { web in
             let own = ["Origin": "http://\(web.host)"]
-            #expect(try web.ask("GET", "/session").text.contains(#""signedIn":false"#))
+            let stranger = try JSON(parsing: web.ask("GET", "/session").text)
+            #expect(stranger == ["signIn": "link", "signedIn": false])
             let first = try web.ask("POST", "/session", own, body: web.token)
             #expect(first.status == 204)
             let field = try #require(first.fields["set-cookie"])
@@ -125,6 +126,9 @@ struct SessionTests {
             #expect(try socket.ask(#"{"op":"ping","id":1}"#) == #"{"id":1,"ok":true}"#)
             web.clock.advance(by: .seconds(12 * 3600))
             #expect(try web.client().upgrade(["Cookie": cookie]).status == 401)
+            // What is open already ends with what comes next.
+            socket.send(#"{"op":"ping","id":2}"#)
+            #expect(try socket.end().lines == 0)
         }
     }
 
@@ -133,7 +137,13 @@ struct SessionTests {
             let cookie = try web.signIn()
             #expect(try web.ask("DELETE", "/session", ["Cookie": cookie]).status == 403)
             let own = ["Origin": "http://\(web.host)", "Cookie": cookie]
+            let (page, other) = (try web.webSocket(cookie), try web.webSocket(cookie))
+            #expect(try page.ask(#"{"op":"ping","id":1}"#) == #"{"id":1,"ok":true}"#)
             let answer = try web.ask("DELETE", "/session", own)
+            for socket in [page, other] {
+                let close = try socket.end().close
+                #expect(close.code == 1008 && close.reason == "You are no longer signed in.")
+            }
             #expect(answer.status == 204 && answer.fields["set-cookie"]?.contains("Max-Age=0") == true)
             #expect(try web.client().upgrade(["Cookie": cookie]).status == 401)
             try web.restart()

@@ -159,7 +159,7 @@ struct WebSocketTests {
             let cookie = try web.signIn()
             web.bus.stop()
             let close = try web.webSocket(cookie).end().close
-            #expect(close.code == 1013 && close.reason.hasPrefix("No bus answers at unix:"))
+            #expect(close.code == 1013 && close.reason == "Bus not running at \(web.bus.address)")
             let health = try web.ask("GET", "/healthz")
             #expect(health.status == 503 && health.text.hasPrefix("No bus answers at unix:"))
         }
@@ -206,6 +206,21 @@ struct WebSocketTests {
             }
             // The bus's only clients are this one, and who asked for counters.
             while try line.ask(#"{"op":"clients"}"#).components(separatedBy: #""id":"#).count > 2 {}
+        }
+    }
+
+    /// Pages that stay leave room for requests.
+    @Test func socketsDoNotKeepRequestsOut() async throws {
+        try await WebFixture.run { setup, _ in
+            setup.limits.connections = 16
+        } _: { web in
+            let cookie = try web.signIn()
+            let sockets = try (0..<14).map { _ in try web.webSocket(cookie) }
+            for socket in sockets { #expect(try socket.ask(#"{"op":"ping"}"#) == #"{"ok":true}"#) }
+            let refused = try web.client().upgrade(["Cookie": cookie])
+            #expect(refused.status == 503)
+            #expect(refused.text == "14 connections to the bus are open; close a page, and try again.\n")
+            #expect(try web.ask("GET", "/healthz").text == "ok\n")
         }
     }
 }

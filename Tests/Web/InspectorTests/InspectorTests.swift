@@ -22,8 +22,10 @@ struct InspectorTests {
     /// All scenarios of the script, each a test that is named by it.
     private static let scenarios = [
         "stores_equal_what_the_command_line_says", "changes_show_at_once_and_flash", "filter_by_glob",
-        "filter_by_where", "details_tell_who_set_a_value", "keyboard_alone_goes_through_the_page",
+        "filter_by_where", "details_tell_who_set_a_value",
+        "an_address_that_is_no_text_harms_nothing", "keyboard_alone_goes_through_the_page",
         "log_shows_every_commit", "log_filters_and_pauses", "log_shows_what_is_about_stores_like_this",
+        "log_finds_what_is_far_back", "log_holds_still_around_a_chosen_commit",
         "a_commit_shows_the_states_around_it",
         "older_commits_come_as_one_scrolls", "a_bus_without_a_log_shows_commits_as_they_come",
         "time_shows_any_revision", "two_marks_compare", "a_value_of_the_past_tells_its_origin",
@@ -33,7 +35,8 @@ struct InspectorTests {
         "tells_of_a_new_epoch", "goes_on_after_the_web_server_restarts",
         "clients_are_listed_and_sent_away", "a_kicked_page_says_so", "health_shows_what_the_bus_counts",
         "a_role_sees_only_what_it_may",
-        "light_is_accessible", "dark_is_accessible", "light_on_a_phone", "dark_on_a_phone",
+        "light_is_accessible", "dark_is_accessible", "a_deep_link_on_a_phone_shows_its_row",
+        "light_on_a_phone", "dark_on_a_phone",
         "theme_can_be_switched", "motion_is_reduced_where_that_is_wished",
         "ten_thousand_stores_do_not_stutter", "hostile_states_stay_text", "page_is_quick",
         "page_is_small",

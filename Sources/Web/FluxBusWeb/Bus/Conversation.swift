@@ -12,17 +12,21 @@ final class Conversation: Sendable {
     /// What fits beside a close frame's code.
     private static let longestReason = 123
 
+    private static let signedOut = WSCloseCode(1008, reason: "You are no longer signed in.")
+
     private let outlet = FrameOutlet()
+    private let browser: Browser
     private let work: Task<Void, Never>
     private let whenOver: @Sendable () -> Void
 
     init(
-        _ client: AsyncThrowingStream<WSFrame, any Error>, from address: String?, _ bus: BusAccess,
+        _ client: AsyncThrowingStream<WSFrame, any Error>, with browser: Browser, _ bus: BusAccess,
         _ pool: any AsyncSocketPool,
         whenOver: @escaping @Sendable () -> Void
     ) {
         self.whenOver = whenOver
-        work = Task { [outlet] in await Self.talk(client, from: address, bus, pool, outlet) }
+        self.browser = browser
+        work = Task { [outlet] in await Self.talk(client, with: browser, bus, pool, outlet) }
     }
 
     deinit {
@@ -33,6 +37,10 @@ final class Conversation: Sendable {
 
     /// Ends it with a code, from outside.
     func end(_ code: WSCloseCode) { outlet.end(code) }
+
+    func endIfSignedOut() {
+        if !browser.isSignedIn() { outlet.end(Self.signedOut) }
+    }
 
     /// The next frame for the browser; after the last nobody waits for anything any more, so descriptors may be closed.
     func next() async -> WSFrame? {
@@ -46,30 +54,32 @@ final class Conversation: Sendable {
     }
 
     private static func talk(
-        _ client: AsyncThrowingStream<WSFrame, any Error>, from address: String?, _ bus: BusAccess,
-        _ pool: any AsyncSocketPool,
-        _ outlet: FrameOutlet
+        _ client: AsyncThrowingStream<WSFrame, any Error>, with browser: Browser, _ bus: BusAccess,
+        _ pool: any AsyncSocketPool, _ outlet: FrameOutlet
     ) async {
         let link: BusLink
         do throws(BusError) {
-            link = try await BusLink.open(bus, for: address, pool, within: patience)
+            link = try await BusLink.open(bus, for: browser.address, pool, within: patience)
         } catch {
-            return outlet.end(WSCloseCode(1013, reason: error.message))
+            let reason = error.code == .unreachable ? "Bus not running at \(bus.address)" : error.message
+            return outlet.end(WSCloseCode(1013, reason: reason))
         }
         await withTaskGroup(of: Void.self) { group in
-            group.addTask { await carryToBus(client, link, outlet) }
-            group.addTask { await carryFromBus(link, outlet) }
+            group.addTask { await carryToBus(client, browser, link, outlet) }
+            group.addTask { await carryFromBus(link, browser, outlet) }
             await group.next()
             group.cancelAll()
         }
     }
 
     private static func carryToBus(
-        _ client: AsyncThrowingStream<WSFrame, any Error>, _ link: BusLink, _ outlet: FrameOutlet
+        _ client: AsyncThrowingStream<WSFrame, any Error>, _ browser: Browser, _ link: BusLink,
+        _ outlet: FrameOutlet
     ) async {
         var reader = MessageReader()
         do {
             for try await frame in client {
+                guard browser.isSignedIn() else { return outlet.end(signedOut) }
                 switch reader.take(frame) {
                 case .nothing: continue
                 case .pong(let payload): outlet.pong(payload)
@@ -86,9 +96,10 @@ final class Conversation: Sendable {
         }
     }
 
-    private static func carryFromBus(_ link: BusLink, _ outlet: FrameOutlet) async {
+    private static func carryFromBus(_ link: BusLink, _ browser: Browser, _ outlet: FrameOutlet) async {
         var writer = MessageWriter()
         while let bytes = try? await link.read() {
+            guard browser.isSignedIn() else { return outlet.end(signedOut) }
             guard await outlet.give(writer.frames(of: bytes)) else { return }
         }
         if !Task.isCancelled { outlet.end(WSCloseCode(1001, reason: "The bus ended the connection.")) }

@@ -2,6 +2,14 @@ import FlyingFox
 import FlyingSocks
 import Synchronization
 
+/// Whom a conversation is with.
+struct Browser: Sendable {
+    /// Where it is.
+    let address: String?
+    /// Whether its session goes on; asked for everything that passes.
+    let isSignedIn: @Sendable () -> Bool
+}
+
 /// All conversations that go on, to end them together.
 final class Conversations: Sendable {
     private struct State {
@@ -19,9 +27,11 @@ final class Conversations: Sendable {
 
     private static let ending = WSCloseCode(1001, reason: "fluxbus-web is shutting down.")
 
-    /// - Parameter address: The browser's.
-    func handler(_ bus: BusAccess, from address: String?) -> some WSHandler {
-        Handler(conversations: self, bus: bus, address: address)
+    /// How many there are.
+    var count: Int { state.withLock { $0.open.count } }
+
+    func handler(_ bus: BusAccess, with browser: Browser) -> some WSHandler {
+        Handler(conversations: self, bus: bus, browser: browser)
     }
 
     /// Ends all, and those that begin from now on.
@@ -33,14 +43,20 @@ final class Conversations: Sendable {
         for conversation in open { conversation.end(Self.ending) }
     }
 
+    /// Ends those of browsers that have been signed out.
+    func endSignedOut() {
+        let open = state.withLock { $0.open.values.compactMap(\.conversation) }
+        for conversation in open { conversation.endIfSignedOut() }
+    }
+
     private func begin(
-        _ client: AsyncThrowingStream<WSFrame, any Error>, from address: String?, _ bus: BusAccess
+        _ client: AsyncThrowingStream<WSFrame, any Error>, with browser: Browser, _ bus: BusAccess
     ) -> Conversation {
         let number = state.withLock { state in
             state.last += 1
             return state.last
         }
-        let conversation = Conversation(client, from: address, bus, pool) { [weak self] in
+        let conversation = Conversation(client, with: browser, bus, pool) { [weak self] in
             self?.state.withLock { _ = $0.open.removeValue(forKey: number) }
         }
         let isEnding = state.withLock { state in
@@ -54,10 +70,10 @@ final class Conversations: Sendable {
     private struct Handler: WSHandler {
         let conversations: Conversations
         let bus: BusAccess
-        let address: String?
+        let browser: Browser
 
         func makeFrames(for client: AsyncThrowingStream<WSFrame, any Error>) -> AsyncStream<WSFrame> {
-            let conversation = conversations.begin(client, from: address, bus)
+            let conversation = conversations.begin(client, with: browser, bus)
             return AsyncStream { await conversation.next() }
         }
     }

@@ -227,6 +227,8 @@ package final class Front: @unchecked Sendable {
 package struct FrontLimits: Sendable {
     /// Connections at a time. A page has up to eight; a quarter of a thousand are thirty browsers.
     package var connections = 256
+    /// How many of them may be WebSockets, which stay: an eighth is left for requests.
+    package var conversations: Int { connections - max(1, connections / 8) }
     /// Bytes of a request up to its empty line: browsers send one or two thousand, with cookies of neighbours more.
     package var head = 16 << 10
     /// Header fields of a request.

@@ -17,6 +17,8 @@ struct WebHandler: HTTPHandler {
     /// Wrong tokens of the bus, shown for its counters.
     let guesses: Guesses
     let isSecure: Bool
+    /// WebSockets at a time.
+    let mostConversations: Int
 
     func handleRequest(_ request: HTTPRequest) async -> HTTPResponse {
         let response = await answer(request)
@@ -94,9 +96,12 @@ struct WebHandler: HTTPHandler {
         let isSignedIn = isSignedIn(request)
         var state: JSONObject = [
             "signIn": .string(sessions == nil ? "token" : "link"), "signedIn": .bool(isSignedIn),
-            "bus": .string(bus.address.description),
         ]
-        if isSignedIn { state["users"] = .object(LocalUsers.names()) }
+        // Strangers are told nothing of the machine.
+        if isSignedIn {
+            state["bus"] = .string(bus.address.description)
+            state["users"] = .object(LocalUsers.names())
+        }
         return .make(.ok, Data((state.encoded + "\n").utf8), type: "application/json")
     }
 
@@ -122,7 +127,7 @@ struct WebHandler: HTTPHandler {
         case .wrong:
             return .sentence(
                 .forbidden,
-                "This link was used already, or is of an earlier start; start fluxbus-web again for a new one."
+                "This link has expired or was already used; run fluxbus web for a new one."
             )
         case .tooMany(let seconds): return tooMany(seconds)
         }
@@ -144,6 +149,7 @@ struct WebHandler: HTTPHandler {
             } catch {
                 return .sentence(.internalServerError, error.description)
             }
+            conversations.endSignedOut()
         }
         var response = HTTPResponse.make(.noContent)
         response.headers[.setCookie] = cookie("", 0)
@@ -163,9 +169,16 @@ struct WebHandler: HTTPHandler {
         guard sessions == nil || isSignedIn(request) else {
             return .sentence(.unauthorized, "Sign in first: open the link that fluxbus-web printed.")
         }
-        let handler = WebSocketHTTPHandler(
-            handler: conversations.handler(
-                bus, from: request.headers[HTTPHeader(RequestHead.addressField)]))
+        guard conversations.count < mostConversations else {
+            return .sentence(
+                .serviceUnavailable,
+                "\(mostConversations) connections to the bus are open; close a page, and try again.")
+        }
+        let cookie = request.headers[.cookie]
+        let browser = Browser(
+            address: request.headers[HTTPHeader(RequestHead.addressField)],
+            isSignedIn: { [sessions] in sessions?.isSignedIn(cookie) ?? true })
+        let handler = WebSocketHTTPHandler(handler: conversations.handler(bus, with: browser))
         guard var response = try? await handler.handleRequest(request) else {
             return .sentence(.internalServerError, "The WebSocket handshake failed.")
         }

@@ -25,6 +25,9 @@ def a_role_sees_only_what_it_may():
         admin.dispatch("thermostat/living", "note", text="secret of the house")
         admin.dispatch("counter/hall", "increment", by=2)
         world.wait_member("counter/hall", "count", "2")
+        # The bus goes on, also where this user sees nothing of it.
+        hidden = admin.dispatch("thermostat/living", "note", text="secret of the house")
+        page.wait_text("#revision", str(hidden))
         page.screenshot("access-light")
         world.go("log")
         page.wait_text("#panel-log .empty", "There are no commits, or none that you may read.")

@@ -59,7 +59,7 @@ def goes_on_after_the_daemon_restarts():
         world.wait_member("counter/kitchen", "count", "0")
         world.daemon.stop()
         page.wait_text("#status", "Connection lost")
-        page.wait_text("#status", "Next try in")
+        page.wait_text("#status", "Retrying in")
         page.screenshot("lost-light")
         equal(world.member("counter/kitchen", "count"), "0", "what was known before")
         world.start_daemon()

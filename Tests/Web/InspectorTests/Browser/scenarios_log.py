@@ -114,6 +114,52 @@ def log_shows_what_is_about_stores_like_this():
         nothing_wrong(world)
 
 
+def log_finds_what_is_far_back():
+    """By user and by action the bus looks through all of the log, however much of it the page could hold."""
+    with World(stores=["counter/main", "door/front"]) as world:
+        world.start_daemon()
+        client = world.client()
+        rang = client.dispatch("door/front", "rang")
+        for _ in range(60_000):
+            client.send(op="dispatch", store="counter/main", action="increment", ack=False)
+        client.ask(op="sync")
+        page = world.open("log")
+        page.wait_text("#log-counts", "commits loaded")
+        page.type("#log-action", "rang")
+        page.wait_text("#log-counts", "1 commit")
+        until(lambda: [int(row["revision"]) for row in _rows(page)] == [rang], f"revision {rang} is shown, not {_rows(page)}")
+        page.type("#log-by", "nobody-like-this")
+        page.wait_text("#panel-log .empty", "No commit matches this filter.")
+        page.type("#log-by", str(client.ask(op="hello")["identity"]["uid"]))
+        until(lambda: [int(row["revision"]) for row in _rows(page)] == [rang], "the user's commit is shown")
+        # What comes meanwhile is found, too.
+        again = client.dispatch("door/front", "rang")
+        until(lambda: [int(row["revision"]) for row in _rows(page)] == [again, rang], "the next one is shown")
+        nothing_wrong(world)
+
+
+def log_holds_still_around_a_chosen_commit():
+    """While somebody looks at a commit, what comes moves neither it nor its details."""
+    with World() as world:
+        page = world.open("log")
+        client = world.client()
+        chosen = client.dispatch("counter/kitchen", "increment")
+        until(lambda: _rows(page) and int(_rows(page)[0]["revision"]) == chosen, "the newest is shown")
+        page.click_text("#log-list .log-row", str(chosen))
+        place = """const row = document.querySelector("#log-list [aria-selected=true]");
+            return row && [row.querySelector(".revision").textContent, Math.round(row.getBoundingClientRect().top)];"""
+        before = page.wait(place, "a commit is chosen")
+        for _ in range(50):
+            client.dispatch("counter/hall", "increment")
+        page.wait_text(".log .news", "50 new commits")
+        equal(page.run(place), before, "the chosen commit and where it stands")
+        check(f"Revision {chosen}" in page.shown(".log .details"), "The details are of another commit.")
+        page.press("escape")
+        page.click(".log .news")
+        until(lambda: int(_rows(page)[0]["revision"]) == chosen + 50, "the newest is shown")
+        nothing_wrong(world)
+
+
 def a_commit_shows_the_states_around_it():
     """A click on a commit shows who, which actions, and what differs, as `fluxbus diff` tells it."""
     with World() as world:
@@ -124,7 +170,7 @@ def a_commit_shows_the_states_around_it():
         page = world.open("log")
         until(lambda: len(_rows(page)) == 10, "the log is shown")
         page.click_text("#log-list .log-row", str(revision))
-        page.wait_text(".log .details", "States around it")
+        page.wait_text(".log .details", "State before and after")
         lines = world.command("diff", str(revision - 1), str(revision), codes=(1,))
         check(len(lines) >= 6, "The diff has too few lines to compare.")
         shown = page.run("""return [...document.querySelectorAll(".log .store-differences")].flatMap(section => [...section.querySelectorAll(".difference")].map(one =>
@@ -164,7 +210,7 @@ def a_bus_without_a_log_shows_commits_as_they_come():
     """Without an action log there is no past, and the page says so; commits show while it is open."""
     with World(log=False) as world:
         page = world.open("log")
-        page.wait_text("#panel-log .empty", "keeps no action log")
+        page.wait_text("#panel-log .empty", "Add log: to fluxbusd.yaml to keep history.")
         client = world.client()
         until(lambda: len(_rows(page)) == 0, "the list is empty")
         page.wait("return document.querySelector('#log-counts').textContent === '0 commits';", "the list is there")
@@ -177,5 +223,5 @@ def a_bus_without_a_log_shows_commits_as_they_come():
         equal(rows[1]["actions-cell"], "door/front rang", "what changes nothing")
         equal(rows[0]["what"], "+ counter/new", "the store that came")
         world.go("time")
-        page.wait_text("#panel-time", "there is no past to show")
+        page.wait_text("#panel-time", "Add log: to fluxbusd.yaml to keep history.")
         nothing_wrong(world)

@@ -42,7 +42,7 @@ def _each_view(world, client, name, look):
             until(lambda: page.run("return [...document.querySelectorAll('#log-list .what')].every(one => one.textContent) && document.querySelectorAll('#log-list .what').length > 5;"), "the changes are shown")
             page.screenshot(f"log-plain-{name}")
             page.click_text("#log-list .log-row", "10")
-            page.wait_text(".log .details", "States around it")
+            page.wait_text(".log .details", "State before and after")
         elif plain == "time":
             page.wait_text("#time-moment", "the newest")
             page.press("[")
@@ -53,7 +53,7 @@ def _each_view(world, client, name, look):
             page.type("#payload-0", "bread")
             page.type("#payload-1", "Bread")
             page.click("#dispatch-preview")
-            page.wait_text("#dispatch-result", "It would change")
+            page.wait_text("#dispatch-result", "Preview: ")
         elif plain == "clients":
             page.wait_text("#clients-table", "example")
         else:
@@ -103,6 +103,27 @@ def _on_a_phone(dark):
             equal(wide, [390], f"what of {view} is wider than the screen")
             equal(page.run(AUDIT), [], f"what is wrong with {view} on a phone")
         _each_view(world, client, "dark-phone" if dark else "light-phone", look)
+        nothing_wrong(world)
+
+
+def a_deep_link_on_a_phone_shows_its_row():
+    """The row of a store that a link names is on screen, above the details that open with it."""
+    with World(stores=[f"counter/k{number:03}" for number in range(300)]) as world:
+        page = world.open(width=390, height=844)
+        page.wait_text("#stores-counts", "300 stores")
+        world.go("stores/counter/k222")
+        page.wait_text("#panel-stores .details", "counter/k222")
+        page.wait("""const row = document.querySelector("#stores-tree [aria-selected=true]"), box = document.querySelector("#stores-tree");
+            const [inner, outer] = [row?.getBoundingClientRect(), box.getBoundingClientRect()];
+            return inner?.top >= outer.top - 1 && inner.bottom <= outer.bottom + 1 && document.querySelector("#panel-stores .details").getBoundingClientRect().top >= inner.bottom - 1;""",
+                  "the row is on screen")
+        # So is one that is chosen where the details will be.
+        page.click(".details .close")
+        page.wait("return document.querySelector('#panel-stores .details').hidden;", "the details close")
+        page.run("""const rows = [...document.querySelectorAll("#stores-tree .row")], bottom = document.querySelector("#stores-tree").getBoundingClientRect().bottom;
+            rows.filter(row => row.getBoundingClientRect().bottom <= bottom).at(-1).click();""")
+        page.wait("""const row = document.querySelector("#stores-tree [aria-selected=true]"), details = document.querySelector("#panel-stores .details");
+            return !details.hidden && row?.getBoundingClientRect().bottom <= details.getBoundingClientRect().top + 1;""", "the row that was chosen is on screen")
         nothing_wrong(world)
 
 

@@ -147,6 +147,18 @@ def details_tell_who_set_a_value():
         nothing_wrong(world)
 
 
+def an_address_that_is_no_text_harms_nothing():
+    """Percent signs that stand for no text name no store; the page goes on."""
+    with World() as world:
+        page = world.open()
+        world.go("stores/%E0%A4%A")
+        world.go("log/counter%2Fkitchen")
+        page.wait("return document.querySelector('#log-target').value === 'counter/kitchen';", "an address with percent signs is read")
+        world.go("stores/counter/hall")
+        page.wait_text("#panel-stores .details", "counter/hall")
+        nothing_wrong(world)
+
+
 def keyboard_alone_goes_through_the_page():
     """Every view is reached, a tree opened, a value found and an action dispatched without a pointer."""
     with World() as world:
@@ -175,13 +187,14 @@ def keyboard_alone_goes_through_the_page():
         for key, view in enumerate(["stores", "log", "time", "dispatch", "clients", "health"], 1):
             page.press(str(key))
             page.wait("return !document.querySelector('#panel-' + arguments[0]).hidden && document.querySelector('#tab-' + arguments[0]).ariaSelected === 'true';", f"{key} shows {view}", view)
+            equal(page.run("return document.activeElement.id;"), f"tab-{view}", f"the focus after {key}")
         page.run("document.querySelector('#tab-health').focus();")
         page.press("left", "left")
         page.wait("return !document.querySelector('#panel-dispatch').hidden && document.activeElement.id === 'tab-dispatch';", "arrows move between tabs")
         page.press("tab", *"counter/kitchen", "tab")
         page.wait("return document.querySelector('#dispatch-action').options.length === 3;", "the actions are there")
         page.press(*"incr", "tab", *"7", "enter")
-        page.wait_text("#dispatch-result", "It would change")
+        page.wait_text("#dispatch-result", "Preview: 1 store matches, 1 would change")
         page.press("tab", "tab", "enter")
         page.wait_text("#dispatch-result", "Dispatched")
         equal(world.command("get", "counter/kitchen")[0]["state"]["count"], 7, "the count")
