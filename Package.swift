@@ -170,7 +170,7 @@ let package = Package(
             dependencies: [
                 "BusJSON", "BusMetrics", "BusSystem", "BusTLS", "CInspector", "CLinux", "COpenSSL", "CZlib",
                 "FluxBus",
-                "Systemd",
+                "Systemd", "TypeCode",
                 flyingFox, flyingSocks, arguments,
             ]),
         // Effects at work: programs, units, requests and actions, for what a bus tells. CSystemd asks the service manager for jobs,

@@ -5,11 +5,7 @@ import BusJSON
 package enum SchemaDocument {
     static func text(of type: TypeDescription) -> String {
         var definitions: JSONObject = ["state": state(of: type)]
-        for action in type.actions {
-            var payload = object(action.payload, isRead: false)
-            payload["description"] = description(action.summary)
-            definitions["payload." + action.name] = .object(payload)
-        }
+        for action in type.actions { definitions["payload." + action.name] = payload(of: action) }
         var document: JSONObject = [
             "$schema": "https://json-schema.org/draft/2020-12/schema", "title": .string(type.name),
             "$ref": "#/$defs/state", "$defs": .object(definitions),
@@ -26,8 +22,15 @@ package enum SchemaDocument {
         return text + "\n"
     }
 
+    /// What an action takes.
+    package static func payload(of action: TypeDescription.Action) -> JSON {
+        var payload = object(action.payload, isRead: false)
+        payload["description"] = description(action.summary)
+        return .object(payload)
+    }
+
     /// A published state. Members that nobody declared may be anything, be missing, and have others beside them.
-    private static func state(of type: TypeDescription) -> JSON {
+    package static func state(of type: TypeDescription) -> JSON {
         var state = object(type.members.filter(\.isDeclared), isRead: true)
         var properties = state["properties"]?.object ?? [:]
         for member in type.members where !member.isDeclared { properties[member.name] = [:] }

@@ -23,6 +23,8 @@ package final class WebServer: Sendable {
         /// By which the bus knows this server, where it asks for a token.
         package var busToken: String?
         package var metricsToken: [UInt8]?
+        /// By which programs use `/v1` as this server's user, where the bus knows it without a token.
+        package var apiToken: [UInt8]?
         /// Where the key that signs sessions is kept; needed where the bus knows this server without a token.
         package var stateDirectory: String?
         /// Where the private socket's directory is made.
@@ -84,12 +86,15 @@ package final class WebServer: Sendable {
         socket = try InnerSocket(in: setup.runtimeDirectory)
         let pool = HTTPServer.defaultPool()
         conversations = Conversations(pool)
+        let guesses = Guesses(now: setup.now)
         let handler = WebHandler(
             hosts: HostPolicy(
                 listening: listeners.compactMap(\.internet), names: setup.hosts, isSecure: context != nil),
             sessions: sessions, bus: bus, conversations: conversations, metricsToken: setup.metricsToken,
-            guesses: Guesses(now: setup.now),
-            isSecure: context != nil, mostConversations: setup.limits.conversations)
+            guesses: guesses, isSecure: context != nil,
+            api: APIHandler(
+                bus: bus, sessions: sessions, token: setup.apiToken, guesses: guesses,
+                conversations: conversations, mostConversations: setup.limits.conversations))
         http = HTTPServer(
             config: .init(
                 address: ServerAddress(path: socket.path), pool: pool, logger: .disabled),

@@ -88,7 +88,7 @@ import Testing
         "FluxBusWeb": [
             "BusJSON", "BusMetrics", "BusSystem", "BusTLS", "CInspector", "CLinux", "COpenSSL", "CZlib",
             "FluxBus",
-            "Systemd",
+            "Systemd", "TypeCode",
         ],
         "fluxbus-web": ["FluxBusWeb"],
         "BusEffects": ["BusJSON", "BusLogic", "BusProtocol", "BusSource", "BusYAML"],

@@ -39,6 +39,16 @@ final class BusAccess: Sendable {
     /// may do, and has to sign in here.
     var isKnownWithoutToken: Bool { !address.isRemote || address.takesCertificate(of: tls) }
 
+    /// Connects for somebody, and may block. The bus is told for whom, if it knows this server without a token, or if there is
+    /// one: otherwise the client's first line is the first.
+    func connect(for caller: Caller, until deadline: Deadline) throws(BusError) -> BusConnection {
+        let connection = try BusConnection(opening: address, tls: tls, until: deadline)
+        if caller.token != nil || isKnownWithoutToken && caller.address != nil {
+            try connection.hello(token: caller.token, client: Self.name, via: caller.address, until: deadline)
+        }
+        return connection
+    }
+
     /// Throws unless the bus answers a ping in time. Where it asks for a token and there is none here, a connection has to
     /// come about.
     func check() async throws(BusError) {

@@ -17,22 +17,15 @@ actor BusLink {
         self.pool = pool
     }
 
-    /// Connects, on a thread that may wait. The bus is told for whom, if it knows this server without a token: otherwise the
-    /// browser's first line is the first.
+    /// Connects, on a thread that may wait.
     static func open(
-        _ bus: BusAccess, for address: String?, _ pool: any AsyncSocketPool, within time: Duration
+        _ bus: BusAccess, for caller: Caller, _ pool: any AsyncSocketPool, within time: Duration
     ) async throws(BusError) -> BusLink {
         try await withCheckedContinuation { (done: CheckedContinuation<Result<BusLink, BusError>, Never>) in
             DispatchQueue.global().async {
                 done.resume(
                     returning: Result { () throws(BusError) in
-                        let deadline = Deadline(after: time)
-                        let connection = try BusConnection(
-                            opening: bus.address, tls: bus.tls, until: deadline)
-                        if let address, bus.isKnownWithoutToken {
-                            try connection.hello(client: "fluxbus-web", via: address, until: deadline)
-                        }
-                        return BusLink(connection, pool)
+                        BusLink(try bus.connect(for: caller, until: Deadline(after: time)), pool)
                     })
             }
         }

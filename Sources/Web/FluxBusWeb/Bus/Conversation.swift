@@ -6,7 +6,9 @@ import FlyingSocks
 ///
 /// Whoever does not read stops the one who sends: a browser that is slow is a slow reader for the bus, and a bus that takes
 /// nothing leaves the browser's messages in its socket. A conversation lives as long as the stream of its frames.
-final class Conversation: Sendable {
+final class Conversation: Talk {
+    private typealias Frames = Outlet<WSFrame, WSCloseCode>
+
     /// How long the bus may take to accept a connection.
     private static let patience: Duration = .seconds(5)
     /// What fits beside a close frame's code.
@@ -14,13 +16,13 @@ final class Conversation: Sendable {
 
     private static let signedOut = WSCloseCode(1008, reason: "You are no longer signed in.")
 
-    private let outlet = FrameOutlet()
-    private let browser: Browser
+    private let outlet = Frames()
+    private let browser: Caller
     private let work: Task<Void, Never>
     private let whenOver: @Sendable () -> Void
 
     init(
-        _ client: AsyncThrowingStream<WSFrame, any Error>, with browser: Browser, _ bus: BusAccess,
+        _ client: AsyncThrowingStream<WSFrame, any Error>, with browser: Caller, _ bus: BusAccess,
         _ pool: any AsyncSocketPool,
         whenOver: @escaping @Sendable () -> Void
     ) {
@@ -35,8 +37,7 @@ final class Conversation: Sendable {
         whenOver()
     }
 
-    /// Ends it with a code, from outside.
-    func end(_ code: WSCloseCode) { outlet.end(code) }
+    func end() { outlet.end(WSCloseCode(1001, reason: "fluxbus-web is shutting down.")) }
 
     func endIfSignedOut() {
         if !browser.isSignedIn() { outlet.end(Self.signedOut) }
@@ -54,12 +55,12 @@ final class Conversation: Sendable {
     }
 
     private static func talk(
-        _ client: AsyncThrowingStream<WSFrame, any Error>, with browser: Browser, _ bus: BusAccess,
-        _ pool: any AsyncSocketPool, _ outlet: FrameOutlet
+        _ client: AsyncThrowingStream<WSFrame, any Error>, with browser: Caller, _ bus: BusAccess,
+        _ pool: any AsyncSocketPool, _ outlet: Frames
     ) async {
         let link: BusLink
         do throws(BusError) {
-            link = try await BusLink.open(bus, for: browser.address, pool, within: patience)
+            link = try await BusLink.open(bus, for: browser, pool, within: patience)
         } catch {
             let reason = error.code == .unreachable ? "Bus not running at \(bus.address)" : error.message
             return outlet.end(WSCloseCode(1013, reason: reason))
@@ -73,8 +74,8 @@ final class Conversation: Sendable {
     }
 
     private static func carryToBus(
-        _ client: AsyncThrowingStream<WSFrame, any Error>, _ browser: Browser, _ link: BusLink,
-        _ outlet: FrameOutlet
+        _ client: AsyncThrowingStream<WSFrame, any Error>, _ browser: Caller, _ link: BusLink,
+        _ outlet: Frames
     ) async {
         var reader = MessageReader()
         do {
@@ -82,7 +83,8 @@ final class Conversation: Sendable {
                 guard browser.isSignedIn() else { return outlet.end(signedOut) }
                 switch reader.take(frame) {
                 case .nothing: continue
-                case .pong(let payload): outlet.pong(payload)
+                case .pong(let payload):
+                    outlet.giveFirst(WSFrame(fin: true, opcode: .pong, mask: nil, payload: payload))
                 case .close(let code): return outlet.end(code)
                 case .send(let bytes):
                     // What the bus says before it ends is still to be read, so the other way finds out.
@@ -96,7 +98,7 @@ final class Conversation: Sendable {
         }
     }
 
-    private static func carryFromBus(_ link: BusLink, _ browser: Browser, _ outlet: FrameOutlet) async {
+    private static func carryFromBus(_ link: BusLink, _ browser: Caller, _ outlet: Frames) async {
         var writer = MessageWriter()
         while let bytes = try? await link.read() {
             guard browser.isSignedIn() else { return outlet.end(signedOut) }

@@ -2,12 +2,21 @@ import FlyingFox
 import FlyingSocks
 import Synchronization
 
-/// Whom a conversation is with.
-struct Browser: Sendable {
-    /// Where it is.
+/// Who asks.
+struct Caller: Sendable {
+    /// Where from; nil where that is not known, as on a Unix socket.
     let address: String?
+    /// The token of the bus that it brings; nil: it acts as this server, or brings it in a line of its own.
+    var token: String?
     /// Whether its session goes on; asked for everything that passes.
-    let isSignedIn: @Sendable () -> Bool
+    var isSignedIn: @Sendable () -> Bool = { true }
+}
+
+/// What is told to a client as long as both stay: over WebSocket, or as server-sent events.
+protocol Talk: AnyObject, Sendable {
+    /// This server ends.
+    func end()
+    func endIfSignedOut()
 }
 
 /// All conversations that go on, to end them together.
@@ -18,19 +27,17 @@ final class Conversations: Sendable {
         var isEnding = false
     }
 
-    private struct Weak { weak var conversation: Conversation? }
+    private struct Weak { weak var talk: (any Talk)? }
 
-    private let pool: any AsyncSocketPool
+    let pool: any AsyncSocketPool
     private let state = Mutex(State())
 
     init(_ pool: any AsyncSocketPool) { self.pool = pool }
 
-    private static let ending = WSCloseCode(1001, reason: "fluxbus-web is shutting down.")
-
     /// How many there are.
     var count: Int { state.withLock { $0.open.count } }
 
-    func handler(_ bus: BusAccess, with browser: Browser) -> some WSHandler {
+    func handler(_ bus: BusAccess, with browser: Caller) -> some WSHandler {
         Handler(conversations: self, bus: bus, browser: browser)
     }
 
@@ -38,42 +45,41 @@ final class Conversations: Sendable {
     func end() {
         let open = state.withLock { state in
             state.isEnding = true
-            return state.open.values.compactMap(\.conversation)
+            return state.open.values.compactMap(\.talk)
         }
-        for conversation in open { conversation.end(Self.ending) }
+        for talk in open { talk.end() }
     }
 
     /// Ends those of browsers that have been signed out.
     func endSignedOut() {
-        let open = state.withLock { $0.open.values.compactMap(\.conversation) }
-        for conversation in open { conversation.endIfSignedOut() }
+        let open = state.withLock { $0.open.values.compactMap(\.talk) }
+        for talk in open { talk.endIfSignedOut() }
     }
 
-    private func begin(
-        _ client: AsyncThrowingStream<WSFrame, any Error>, with browser: Browser, _ bus: BusAccess
-    ) -> Conversation {
+    /// Makes a talk, which says when it is over.
+    func begin<Kind: Talk>(_ make: (_ whenOver: @escaping @Sendable () -> Void) -> Kind) -> Kind {
         let number = state.withLock { state in
             state.last += 1
             return state.last
         }
-        let conversation = Conversation(client, with: browser, bus, pool) { [weak self] in
-            self?.state.withLock { _ = $0.open.removeValue(forKey: number) }
-        }
+        let talk = make { [weak self] in self?.state.withLock { _ = $0.open.removeValue(forKey: number) } }
         let isEnding = state.withLock { state in
-            state.open[number] = Weak(conversation: conversation)
+            state.open[number] = Weak(talk: talk)
             return state.isEnding
         }
-        if isEnding { conversation.end(Self.ending) }
-        return conversation
+        if isEnding { talk.end() }
+        return talk
     }
 
     private struct Handler: WSHandler {
         let conversations: Conversations
         let bus: BusAccess
-        let browser: Browser
+        let browser: Caller
 
         func makeFrames(for client: AsyncThrowingStream<WSFrame, any Error>) -> AsyncStream<WSFrame> {
-            let conversation = conversations.begin(client, with: browser, bus)
+            let conversation = conversations.begin {
+                Conversation(client, with: browser, bus, conversations.pool, whenOver: $0)
+            }
             return AsyncStream { await conversation.next() }
         }
     }

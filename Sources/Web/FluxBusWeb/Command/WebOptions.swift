@@ -60,6 +60,12 @@ struct WebOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
+            "A file whose first line lets programs use /v1 as this server's user, as a bearer token, where the bus is reached over its Unix socket.",
+            valueName: "file"))
+    var apiTokenFile: String?
+
+    @Option(
+        help: ArgumentHelp(
             "Exit after this many minutes without a connection; for a service that its socket starts again.",
             valueName: "minutes"))
     var idleExit: Int?
@@ -98,19 +104,21 @@ struct WebOptions: ParsableArguments {
             setup.certificate = CertificateFiles(certificate: tlsCertificate, key: tlsKey)
         }
         setup.busToken = try tokenFile.map { path throws(WebFailure) in try SmallFile.token(path) }
-        if let metricsTokenFile {
-            let token = Array(try SmallFile.token(metricsTokenFile).utf8)
-            guard token.count >= Self.shortestToken else {
-                throw WebFailure(
-                    .configuration,
-                    "The token in \(metricsTokenFile) can be guessed; write one of at least \(Self.shortestToken) bytes."
-                )
-            }
-            setup.metricsToken = token
-        }
+        setup.metricsToken = try metricsTokenFile.map { file throws(WebFailure) in try Self.secret(in: file) }
+        setup.apiToken = try apiTokenFile.map { file throws(WebFailure) in try Self.secret(in: file) }
         setup.idleExit = idleExit.map { .seconds($0 * 60) }
         return setup
     }
 
     private static let shortestToken = 16
+
+    private static func secret(in file: String) throws(WebFailure) -> [UInt8] {
+        let token = Array(try SmallFile.token(file).utf8)
+        guard token.count >= shortestToken else {
+            throw WebFailure(
+                .configuration,
+                "The token in \(file) can be guessed; write one of at least \(shortestToken) bytes.")
+        }
+        return token
+    }
 }

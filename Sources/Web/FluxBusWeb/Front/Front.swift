@@ -237,6 +237,8 @@ package struct FrontLimits: Sendable {
     package var target = 2048
     /// Bytes of a request's body: the largest is a token.
     package var body = 16 << 10
+    /// The same under `/v1`: as many as a line of the bus has by default.
+    package var apiBody = 1 << 20
     /// Bytes that wait in one direction of a connection.
     package var buffer = 64 << 10
     /// How long a request may take to arrive, from the first byte (or the TLS handshake, from the connection).

@@ -51,7 +51,8 @@ package struct RequestHead: Equatable {
         guard fields["host"] != nil else {
             throw Refusal(status: 400, reason: "A request must name its host in the field Host.")
         }
-        bodyLength = try Self.bodyLength(fields, limits)
+        let isForAPI = request.split(separator: " ")[1].hasPrefix("/v1/")
+        bodyLength = try Self.bodyLength(fields, atMost: isForAPI ? limits.apiBody : limits.body)
         let options = Self.words(fields["connection"])
         isUpgrade = fields["upgrade"] != nil && options.contains("upgrade")
         isLast = options.contains("close") || (isOld && !options.contains("keep-alive"))
@@ -112,15 +113,15 @@ package struct RequestHead: Equatable {
     }
 
     private static func bodyLength(
-        _ fields: [String: String], _ limits: FrontLimits
+        _ fields: [String: String], atMost most: Int
     ) throws(Refusal) -> Int {
         guard fields["transfer-encoding"] == nil else {
             throw Refusal(status: 411, reason: "Give the length of the body in the field Content-Length.")
         }
         guard let text = fields["content-length"] else { return 0 }
         guard !text.isEmpty, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { throw .malformed }
-        guard let length = Int(text), length <= limits.body else {
-            throw Refusal(status: 413, reason: "A request's body has at most \(limits.body) bytes.")
+        guard let length = Int(text), length <= most else {
+            throw Refusal(status: 413, reason: "A request's body has at most \(most) bytes.")
         }
         return length
     }

@@ -17,8 +17,7 @@ struct WebHandler: HTTPHandler {
     /// Wrong tokens of the bus, shown for its counters.
     let guesses: Guesses
     let isSecure: Bool
-    /// WebSockets at a time.
-    let mostConversations: Int
+    let api: APIHandler
 
     func handleRequest(_ request: HTTPRequest) async -> HTTPResponse {
         let response = await answer(request)
@@ -37,6 +36,9 @@ struct WebHandler: HTTPHandler {
         case "/bus": return await webSocket(request)
         case "/metrics": return isReading(request) ? await metrics(request) : notAllowed("GET, HEAD")
         case "/healthz": return isReading(request) ? await health() : notAllowed("GET, HEAD")
+        case "/openapi.json", "/asyncapi.json": return await api.answer(request, isOwnPage: isOwnPage(request))
+        case let path where path.hasPrefix("/v1/"):
+            return await api.answer(request, isOwnPage: isOwnPage(request))
         case let path where path.hasPrefix("/inspector/"):
             return file(String(path.dropFirst("/inspector/".count)), request)
         default: return notFound
@@ -169,13 +171,13 @@ struct WebHandler: HTTPHandler {
         guard sessions == nil || isSignedIn(request) else {
             return .sentence(.unauthorized, "Sign in first: open the link that fluxbus-web printed.")
         }
-        guard conversations.count < mostConversations else {
+        guard conversations.count < api.mostConversations else {
             return .sentence(
                 .serviceUnavailable,
-                "\(mostConversations) connections to the bus are open; close a page, and try again.")
+                "\(api.mostConversations) connections to the bus are open; close a page, and try again.")
         }
         let cookie = request.headers[.cookie]
-        let browser = Browser(
+        let browser = Caller(
             address: request.headers[HTTPHeader(RequestHead.addressField)],
             isSignedIn: { [sessions] in sessions?.isSignedIn(cookie) ?? true })
         let handler = WebSocketHTTPHandler(handler: conversations.handler(bus, with: browser))
@@ -199,7 +201,7 @@ struct WebHandler: HTTPHandler {
     }
 
     private func metrics(_ request: HTTPRequest) async -> HTTPResponse {
-        let given = Self.bearer(request.headers[.authorization])
+        let given = Bearer.token(in: request.headers[.authorization])
         let token: String?
         if sessions != nil {
             let isKnown =
@@ -235,12 +237,6 @@ struct WebHandler: HTTPHandler {
         var response = HTTPResponse.sentence(.unauthorized, sentence)
         response.headers[HTTPHeader("WWW-Authenticate")] = "Bearer"
         return response
-    }
-
-    private static func bearer(_ field: String?) -> String? {
-        guard let field, field.lowercased().hasPrefix("bearer ") else { return nil }
-        let token = String(field.dropFirst(7).drop { $0 == " " })
-        return token.isEmpty ? nil : token
     }
 }
 

@@ -83,6 +83,13 @@ final class WebClient {
         return Array(received[taken..<(taken + count)])
     }
 
+    /// Takes a line, without its end.
+    func line() throws -> String {
+        var line: [UInt8] = []
+        while !line.suffix(2).elementsEqual("\r\n".utf8) { line += try take(1) }
+        return String(decoding: line.dropLast(2), as: UTF8.self)
+    }
+
     /// Everything up to the end.
     func rest() throws -> [UInt8] {
         while try receive() {}

@@ -1,15 +1,14 @@
-import FlyingFox
-import FoundationEssentials
 import Synchronization
 
-/// Frames on their way to one browser: those of one piece of what the bus said, one answer to a ping, and the end. Nothing
+/// Frames on their way to one client: those of one piece of what the bus said, one that goes before them, and the end. Nothing
 /// more is taken from the bus before they are taken from here.
-final class FrameOutlet: Sendable {
+final class Outlet<Frame: Sendable, End: Sendable>: Sendable {
     fileprivate struct State {
-        var frames: ArraySlice<WSFrame> = []
-        var pong: Data?
-        /// What is said at last; nothing, where the browser has gone.
-        var close: WSCloseCode??
+        var frames: ArraySlice<Frame> = []
+        /// What does not wait for them, such as the answer to a ping.
+        var urgent: Frame?
+        /// What is said at last; nothing, where the client has gone.
+        var close: End??
         var isOver = false
         var taker: CheckedContinuation<Void, Never>?
         var giver: CheckedContinuation<Void, Never>?
@@ -20,7 +19,7 @@ final class FrameOutlet: Sendable {
     // MARK: - Giving
 
     /// Returns when all have been taken; false: it has ended.
-    func give(_ frames: [WSFrame]) async -> Bool {
+    func give(_ frames: [Frame]) async -> Bool {
         await withCheckedContinuation { (giver: CheckedContinuation<Void, Never>) in
             let (now, taker) = state.withLock { state -> (Bool, CheckedContinuation<Void, Never>?) in
                 guard state.close == nil, !frames.isEmpty else { return (true, nil) }
@@ -34,16 +33,16 @@ final class FrameOutlet: Sendable {
         return state.withLock { $0.close == nil }
     }
 
-    /// Answers a ping. A newer one takes the place of one that was not sent yet.
-    func pong(_ payload: Data) {
+    /// Sends a frame before the others. A newer one takes the place of one that was not sent yet.
+    func giveFirst(_ frame: Frame) {
         state.withLock { state in
-            state.pong = payload
+            state.urgent = frame
             return state.takeTaker()
         }?.resume()
     }
 
     /// Ends it, unless it has been already; without a code nothing is said any more.
-    func end(_ code: WSCloseCode?) {
+    func end(_ code: End?) {
         let (taker, giver) = state.withLock { state in
             if state.close == nil { state.close = .some(code) }
             state.frames = []
@@ -56,9 +55,9 @@ final class FrameOutlet: Sendable {
     // MARK: - Taking
 
     enum Item {
-        case frame(WSFrame)
+        case frame(Frame)
         /// The first time with what is said at last.
-        case end(WSCloseCode?)
+        case end(End?)
     }
 
     func next() async -> Item {
@@ -78,8 +77,8 @@ final class FrameOutlet: Sendable {
     }
 }
 
-extension FrameOutlet.State {
-    var hasSomething: Bool { close != nil || pong != nil || !frames.isEmpty }
+extension Outlet.State {
+    var hasSomething: Bool { close != nil || urgent != nil || !frames.isEmpty }
 
     mutating func takeTaker() -> CheckedContinuation<Void, Never>? {
         defer { taker = nil }
@@ -91,14 +90,14 @@ extension FrameOutlet.State {
         return giver
     }
 
-    mutating func takeNext() -> (FrameOutlet.Item?, CheckedContinuation<Void, Never>?) {
+    mutating func takeNext() -> (Outlet.Item?, CheckedContinuation<Void, Never>?) {
         if let close {
             defer { isOver = true }
             return (.end(isOver ? nil : close), nil)
         }
-        if let pong {
-            self.pong = nil
-            return (.frame(WSFrame(fin: true, opcode: .pong, mask: nil, payload: pong)), nil)
+        if let urgent {
+            self.urgent = nil
+            return (.frame(urgent), nil)
         }
         guard let frame = frames.popFirst() else { return (nil, nil) }
         return (.frame(frame), frames.isEmpty ? takeGiver() : nil)

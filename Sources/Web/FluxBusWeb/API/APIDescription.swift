@@ -1,0 +1,310 @@
+import BusJSON
+import TypeCode
+
+/// What there is over HTTP, for programs: made of the state types that the bus has, so that every action is an operation with
+/// the schema of its payload.
+package struct APIDescription {
+    private let types: [TypeDescription]
+
+    /// - Parameter definitions: As the bus's reply to `types` has them.
+    package init(_ definitions: [JSON]) { types = definitions.compactMap { TypeDescription(definition: $0) } }
+
+    private static let info: JSON = [
+        "title": "FluxBus", "version": .string(WebCommand.configuration.version),
+        "description":
+            "Stores of typed state. What is committed has one order, and whoever follows gets what changed.",
+    ]
+
+    // MARK: - OpenAPI
+
+    /// A document of OpenAPI 3.1.
+    package var openAPI: JSON {
+        var paths: JSONObject = [
+            "/v1/dispatch": [
+                "post": operation(
+                    "dispatch", "Commit actions", Self.dispatchText, parameters: [Self.key],
+                    body: ["type": "object", "properties": ["op": ["const": "dispatch"]]],
+                    reply: Self.committed)
+            ],
+            "/v1/stores": [
+                "get": operation(
+                    "getStores", "Read stores", Self.readingText, parameters: Self.choice, reply: Self.states)
+            ],
+            "/v1/stores/{type}": [
+                "get": operation(
+                    "getStoresOfType", "Read stores of a type", Self.readingText,
+                    parameters: [Self.typeName] + Self.choice, reply: Self.states)
+            ],
+            "/v1/stores/{type}/{name}": .object(store),
+            "/v1/changes": ["get": .object(changes)],
+            "/v1/history": [
+                "get": operation(
+                    "history", "Read what happened", nil, parameters: Self.historical,
+                    reply: ["type": "object", "required": ["commits"]])
+            ],
+            "/v1/blame": [
+                "get": operation(
+                    "blame", "Find who set a value", nil,
+                    parameters: [
+                        Self.query("store", Self.text, required: true), Self.query("path", Self.text),
+                        Self.at,
+                    ], reply: ["type": "object", "required": ["values"]])
+            ],
+            "/v1/samples": [
+                "get": operation(
+                    "samples", "Read the values of one member over time", nil,
+                    parameters: [
+                        Self.query("store", Self.text, required: true),
+                        Self.query("path", Self.text, required: true),
+                    ] + ["since", "until", "most"].map { Self.query($0, Self.number) } + [
+                        Self.query("time", Self.text)
+                    ],
+                    reply: ["type": "object", "required": ["samples"]])
+            ],
+            "/v1/types": [
+                "get": operation(
+                    "types", "Read the state types", nil, parameters: [Self.at], reply: Self.typeList)
+            ],
+            "/v1/types/{type}": [
+                "get": operation(
+                    "type", "Read a state type", nil, parameters: [Self.typeName, Self.at],
+                    reply: Self.typeList)
+            ],
+            "/v1/stats": [
+                "get": operation(
+                    "stats", "Read the bus's counters", nil, reply: ["type": "object", "required": ["stats"]])
+            ],
+        ]
+        var schemas: JSONObject = ["Error": Self.failure]
+        for type in types {
+            schemas["state." + type.name] = SchemaDocument.state(of: type)
+            for action in type.actions {
+                let schema = "payload.\(type.name).\(action.name)"
+                schemas[schema] = SchemaDocument.payload(of: action)
+                let path = "/v1/dispatch/\(type.name)/"
+                let body: JSON = ["$ref": .string("#/components/schemas/" + schema)]
+                paths[path + "{name}/" + action.name] = [
+                    "post": operation(
+                        "\(type.name).\(action.name)", "\(action.name) at one \(type.name)", action.summary,
+                        parameters: [Self.storeName, Self.ifMatch, Self.key] + Self.sending, body: body,
+                        reply: Self.committed)
+                ]
+                paths[path + action.name] = [
+                    "post": operation(
+                        "\(type.name).\(action.name).all", "\(action.name) at every \(type.name)",
+                        action.summary,
+                        parameters: [Self.key] + Self.sending, body: body, reply: Self.committed)
+                ]
+            }
+        }
+        return [
+            "openapi": "3.1.0", "info": Self.info, "paths": .object(paths),
+            "components": [
+                "schemas": .object(schemas),
+                "securitySchemes": ["token": ["type": "http", "scheme": "bearer"]],
+            ],
+            "security": [["token": []]],
+        ]
+    }
+
+    private var store: JSONObject {
+        let place = [Self.typeName, Self.storeName]
+        var get = operation(
+            "getStore", "Read one store", "Its state; the ETag is the revision of its last change.",
+            parameters: place + [
+                Self.query("select", Self.texts, isList: true), Self.at, Self.field("If-None-Match"),
+            ],
+            reply: ["type": "object"]
+        ).object!
+        get["responses"] = .object(
+            get["responses"]!.object!.with("304", ["description": "It is as the tag says."]))
+        var put = operation(
+            "putStore", "Make or replace a store",
+            "Makes it; with If-Match it is replaced, if its last change is the one that the tag names.",
+            parameters: place + [Self.ifMatch, Self.key], body: ["type": "object"], reply: Self.committed
+        ).object!
+        put["responses"] = .object(put["responses"]!.object!.with("201", put["responses"]!["200"]!))
+        return [
+            "get": .object(get), "put": .object(put),
+            "delete": operation(
+                "deleteStore", "Drop a store", nil, parameters: place + [Self.ifMatch, Self.key],
+                reply: Self.committed),
+        ]
+    }
+
+    private var changes: JSONObject {
+        let parameters =
+            [
+                Self.query("match", Self.text), Self.query("where", Self.text),
+                Self.query("select", Self.texts, isList: true),
+                Self.query("format", ["enum": ["patch", "state", "merge"]]),
+            ] + ["actions", "initial", "cause"].map { Self.query($0, ["type": "boolean"]) } + [
+                Self.field("Last-Event-ID")
+            ]
+        var changes = operation(
+            "changes", "Follow changes", Self.changesText, parameters: parameters, reply: [:]
+        ).object!
+        changes["responses"] = [
+            "200": [
+                "description": "Events as they happen.",
+                "content": ["text/event-stream": ["schema": ["type": "string"]]],
+            ],
+            "default": Self.refusal,
+        ]
+        return changes
+    }
+
+    private func operation(
+        _ id: String, _ summary: String, _ about: String?, parameters: [JSON] = [], body: JSON? = nil,
+        reply: JSON
+    ) -> JSON {
+        var operation: JSONObject = [
+            "operationId": .string(id), "summary": .string(summary),
+            "responses": [
+                "200": ["description": "Done.", "content": ["application/json": ["schema": reply]]],
+                "default": Self.refusal,
+            ],
+        ]
+        operation["description"] = about.map(JSON.string)
+        if !parameters.isEmpty { operation["parameters"] = .array(parameters) }
+        if let body { operation["requestBody"] = ["content": ["application/json": ["schema": body]]] }
+        return .object(operation)
+    }
+
+    // MARK: - Parts
+
+    private static let dispatchText =
+        "The wire's `dispatch`: one action at a store or at a type, or several in one commit."
+    private static let readingText =
+        "States by address; where not all fit, `next` is the `after` of the next page."
+    private static let changesText =
+        "Server-sent events: change, reset, action, gap. The id of an event, given back as Last-Event-ID, goes on behind it."
+
+    private static let text: JSON = ["type": "string"]
+    private static let texts: JSON = ["type": "array", "items": ["type": "string"]]
+    private static let number: JSON = ["type": "integer", "minimum": 0]
+
+    private static func query(_ name: String, _ schema: JSON, required: Bool = false, isList: Bool = false)
+        -> JSON
+    {
+        var parameter: JSONObject = ["name": .string(name), "in": "query", "schema": schema]
+        if required { parameter["required"] = true }
+        if isList { (parameter["style"], parameter["explode"]) = ("form", true) }
+        return .object(parameter)
+    }
+
+    private static func field(_ name: String) -> JSON {
+        ["name": .string(name), "in": "header", "schema": text]
+    }
+
+    private static func segment(_ name: String) -> JSON {
+        [
+            "name": .string(name), "in": "path", "required": true,
+            "schema": ["type": "string", "pattern": "^[A-Za-z0-9_][A-Za-z0-9_.-]*$"],
+        ]
+    }
+
+    private static let typeName = segment("type")
+    private static let storeName = segment("name")
+    private static let key = field("Idempotency-Key")
+    private static let ifMatch = field("If-Match")
+    private static let at: JSON = [
+        "name": "at", "in": "query", "description": "A revision, or a time such as 2027-01-31T10:00:00Z.",
+        "schema": text,
+    ]
+    private static let choice =
+        [
+            query("where", text), query("select", texts, isList: true), query("limit", number),
+            query("after", text), at,
+        ]
+    private static let sending = [
+        query("dryRun", ["type": "boolean"]), query("in", text), query("at", text), query("timer", text),
+    ]
+    private static let historical =
+        ["since", "until", "limit"].map { query($0, number) }
+        + ["time", "type", "store", "action", "where"].map { query($0, text) }
+        + [query("order", ["enum": ["oldest", "newest"]]), query("by", texts, isList: true)]
+
+    private static let committed: JSON = ["type": "object", "properties": ["revision": ["type": "integer"]]]
+    private static let states: JSON = [
+        "type": "object", "required": ["revision", "states"],
+        "properties": ["revision": ["type": "integer"], "states": ["type": "object"], "next": text],
+    ]
+    private static let typeList: JSON = [
+        "type": "object", "required": ["types"], "properties": ["types": ["type": "array"]],
+    ]
+    private static let failure: JSON = [
+        "type": "object", "required": ["error"],
+        "properties": [
+            "error": [
+                "type": "object", "required": ["code", "message"],
+                "properties": ["code": ["type": "string"], "message": ["type": "string"]],
+            ]
+        ],
+    ]
+    private static let refusal: JSON = [
+        "description": "Refused; the error has the code of the wire, and a sentence that says what to do.",
+        "content": ["application/json": ["schema": ["$ref": "#/components/schemas/Error"]]],
+    ]
+
+    // MARK: - AsyncAPI
+
+    /// A document of AsyncAPI 3.0: the events of each type.
+    package var asyncAPI: JSON {
+        var (channels, operations, schemas) = (JSONObject(), JSONObject(), JSONObject())
+        for type in types {
+            let state = "state." + type.name
+            schemas[state] = SchemaDocument.state(of: type)
+            var messages: JSONObject = [
+                "change": [
+                    "title": .string("\(type.name) changed"),
+                    "payload": [
+                        "type": "object",
+                        "properties": [
+                            "revision": ["type": "integer"],
+                            "states": [
+                                "type": "object",
+                                "additionalProperties": ["$ref": .string("#/components/schemas/" + state)],
+                            ],
+                            "changes": ["type": "object"], "dropped": Self.texts,
+                        ],
+                    ],
+                ]
+            ]
+            for action in type.actions {
+                let payload = "payload.\(type.name).\(action.name)"
+                schemas[payload] = SchemaDocument.payload(of: action)
+                messages[action.name == "change" ? "action.change" : action.name] = [
+                    "title": .string("\(action.name) at a \(type.name)"),
+                    "payload": [
+                        "type": "object",
+                        "properties": [
+                            "action": ["const": .string(action.name)],
+                            "payload": ["$ref": .string("#/components/schemas/" + payload)],
+                        ],
+                    ],
+                ]
+            }
+            channels[type.name] = [
+                "address": .string("/v1/changes?match=\(type.name)/*"), "messages": .object(messages),
+            ]
+            operations["follow." + type.name] = [
+                "action": "receive", "channel": ["$ref": .string("#/channels/" + type.name)],
+            ]
+        }
+        return [
+            "asyncapi": "3.0.0", "info": Self.info, "channels": .object(channels),
+            "operations": .object(operations),
+            "components": ["schemas": .object(schemas)],
+        ]
+    }
+}
+
+extension JSONObject {
+    /// The same with another member.
+    fileprivate func with(_ name: String, _ value: JSON) -> JSONObject {
+        var object = self
+        object[name] = value
+        return object
+    }
+}

@@ -1,0 +1,280 @@
+import BusJSON
+import Dispatch
+import FluxBus
+import FlyingFox
+import FoundationEssentials
+
+/// The bus over plain HTTP: what is asked under `/v1`, and the documents that describe it.
+struct APIHandler: Sendable {
+    let bus: BusAccess
+    let sessions: Sessions?
+    /// By which programs act as this server, where the bus knows it without a token.
+    let token: [UInt8]?
+    let guesses: Guesses
+    let conversations: Conversations
+    let mostConversations: Int
+
+    /// The longest that the bus may take. It is shorter than the front's patience with a client that is gone.
+    private static let patience: Duration = .seconds(25)
+
+    // MARK: - Who asks
+
+    /// - Parameter isOwnPage: Whether the request comes from this server's page, if it is a browser's.
+    private func caller(_ request: HTTPRequest, isOwnPage: Bool) throws(Problem) -> Caller {
+        let address = request.headers[HTTPHeader(RequestHead.addressField)]
+        if let field = request.headers[.authorization] {
+            guard let given = Bearer.token(in: field) else { throw Problem(Self.unauthorized) }
+            guard sessions != nil else {
+                // The bus makes all who come from here wait for each other's wrong tokens.
+                if let wait = guesses.wait() {
+                    throw Problem(
+                        BusError(.limit, "There were too many wrong tokens; try again in \(wait) s."),
+                        after: wait)
+                }
+                return Caller(address: address, token: given)
+            }
+            guard let token, Secret.isSame(given.utf8, token) else { throw Problem(Self.unauthorized) }
+            return Caller(address: address)
+        }
+        let cookie = request.headers[.cookie]
+        guard let sessions, sessions.isSignedIn(cookie) else { throw Problem(Self.unauthorized) }
+        guard isOwnPage || request.method == .GET || request.method == .HEAD else {
+            throw Problem(
+                BusError(.forbidden, "A cookie is for this server's own page; programs send a bearer token."))
+        }
+        return Caller(address: address, isSignedIn: { sessions.isSignedIn(cookie) })
+    }
+
+    private static let unauthorized = BusError(
+        .unauthorized, "Give a token in the header field Authorization, as Bearer.")
+
+    // MARK: - Answers
+
+    func answer(_ request: HTTPRequest, isOwnPage: Bool) async -> HTTPResponse {
+        do throws(Problem) {
+            let caller = try caller(request, isOwnPage: isOwnPage)
+            let path = request.path.split(separator: "/").map { $0.removingPercentEncoding ?? String($0) }
+            switch request.path {
+            case "/openapi.json", "/asyncapi.json":
+                guard request.method == .GET || request.method == .HEAD else {
+                    throw Problem(methods: "GET, HEAD")
+                }
+                let types = try await ask([BusRequest("types")], caller)[0]["types"]?.array ?? []
+                let description = APIDescription(types)
+                return json(request.path == "/openapi.json" ? description.openAPI : description.asyncAPI)
+            default:
+                return try await answer(try await call(request, Array(path.dropFirst())), caller, request)
+            }
+        } catch {
+            if error.error.code == .unauthorized, sessions == nil { guesses.addWrong() }
+            return error.response
+        }
+    }
+
+    private func call(_ request: HTTPRequest, _ path: [String]) async throws(Problem) -> APICall {
+        guard let body = try? await request.bodyData else {
+            throw Problem(BusError(.parseError, "The body can't be read."))
+        }
+        var fields: [String: String] = [:]
+        for name in ["if-match", "if-none-match", "idempotency-key", "last-event-id"] {
+            fields[name] = request.headers[HTTPHeader(name)]
+        }
+        let source = APICall.Source(
+            request.method.rawValue, path, query: APICall.Source.parameters(request.target.query()),
+            body: Array(body),
+            fields: fields)
+        do throws(APICall.Refusal) {
+            return try APICall(source)
+        } catch {
+            switch error {
+            case .notFound:
+                throw Problem(
+                    BusError(
+                        .unknownOperation, "There is nothing at this path; /openapi.json lists what there is."
+                    ))
+            case .methods(let methods): throw Problem(methods: methods)
+            case .invalid(let error): throw Problem(error)
+            }
+        }
+    }
+
+    private func answer(_ call: APICall, _ caller: Caller, _ request: HTTPRequest) async throws(Problem)
+        -> HTTPResponse
+    {
+        switch call.answer {
+        case .events: return try await events(call, caller)
+        case .state(let store) where call.request["revision"] == nil && call.request["time"] == nil:
+            return try await state(of: store, call, caller, request.headers[.ifNoneMatch])
+        case .state(let store):
+            return json(try await ask([call.request], caller)[0]["states"]?[store] ?? .null)
+        case .reply:
+            let reply: JSONObject
+            do throws(Problem) {
+                reply = try await ask([call.request], caller)[0]
+            } catch {
+                throw call.isConditional && [.conflict, .exists].contains(error.error.code)
+                    ? Problem(error.error, status: .preconditionFailed) : error
+            }
+            var response = json(.object(reply))
+            if call.creates, reply["created"] == true { response.statusCode = .created }
+            return response
+        }
+    }
+
+    /// A store, with the revision of its last change as its tag: read until nothing comes between the two.
+    private func state(
+        of store: String, _ call: APICall, _ caller: Caller, _ known: String?
+    ) async throws(Problem) -> HTTPResponse {
+        let revision = BusRequest("stores", ["match": .string(store)])
+        for _ in 0..<8 {
+            let replies = try await ask([revision, call.request, revision], caller)
+            guard let tag = replies[0]["stores"]?[0]?["revision"],
+                tag == replies[2]["stores"]?[0]?["revision"]
+            else { continue }
+            let isKnown =
+                known?.split(separator: ",").contains { $0.filter { $0 != " " } == "\"\(tag.encoded)\"" }
+                ?? false
+            var response =
+                isKnown ? HTTPResponse.make(.notModified) : json(replies[1]["states"]?[store] ?? .null)
+            response.headers[.eTag] = "\"\(tag.encoded)\""
+            return response
+        }
+        // It changes without a pause, so a tag would be wrong at once.
+        return json(try await ask([call.request], caller)[0]["states"]?[store] ?? .null)
+    }
+
+    private func events(_ call: APICall, _ caller: Caller) async throws(Problem) -> HTTPResponse {
+        guard conversations.count < mostConversations else {
+            throw Problem(
+                BusError(
+                    .limit, "\(mostConversations) connections to the bus are open; close one, and try again.")
+            )
+        }
+        let source = EventFeed.Source(
+            bus: bus, caller: caller, request: call.request, place: call.place, pool: conversations.pool)
+        let first: EventFeed.Subscription?
+        do throws(BusError) {
+            first = try await source.subscribe(from: call.place)
+        } catch {
+            // A browser gives up at a status that is none of success. One that comes back while the bus is away is kept.
+            guard call.place != nil, error.code == .unreachable || error.code == .closed else {
+                throw Problem(error)
+            }
+            first = nil
+        }
+        let feed = conversations.begin { EventFeed(source, first, whenOver: $0) }
+        var response = HTTPResponse.make(.ok, type: "text/event-stream")
+        response.payload = .httpBody(HTTPBodySequence(from: feed))
+        response.headers[.contentType] = "text/event-stream"
+        response.headers[HTTPHeader("X-Accel-Buffering")] = "no"
+        return response
+    }
+
+    private func json(_ value: JSON) -> HTTPResponse {
+        .make(.ok, Data((value.encoded + "\n").utf8), type: "application/json")
+    }
+
+    // MARK: - Asking the bus
+
+    /// The members of the replies, without those of the wire.
+    private func ask(_ requests: [BusRequest], _ caller: Caller) async throws(Problem) -> [JSONObject] {
+        let result = await withCheckedContinuation {
+            (done: CheckedContinuation<Result<[JSONObject], BusError>, Never>) in
+            DispatchQueue.global().async { [bus] in
+                done.resume(
+                    returning: Result { () throws(BusError) in
+                        let deadline = Deadline(after: Self.patience)
+                        let connection = try bus.connect(for: caller, until: deadline)
+                        var replies: [JSONObject] = []
+                        for request in requests {
+                            var reply = try Self.exchange(request, connection, deadline)
+                            reply["id"] = nil
+                            reply["ok"] = nil
+                            replies.append(reply)
+                        }
+                        return replies
+                    })
+            }
+        }
+        do throws(BusError) { return try result.get() } catch { throw Problem(error) }
+    }
+
+    /// What was sent and not answered may have been committed.
+    private static func exchange(
+        _ request: BusRequest, _ connection: BusConnection, _ deadline: Deadline
+    ) throws(BusError) -> JSONObject {
+        do throws(BusError) {
+            return try connection.request(request, until: deadline)
+        } catch {
+            guard [.closed, .timedOut].contains(error.code),
+                ["dispatch", "create", "drop"].contains(request.op)
+            else {
+                throw error
+            }
+            throw BusError(
+                .outcomeUnknown,
+                "The bus did not answer, and may have committed this; send it again with the same Idempotency-Key, or look."
+            )
+        }
+    }
+}
+
+/// Why a request is answered with an error: the bus's, or one of its own.
+struct Problem: Error {
+    let error: BusError
+    let status: HTTPStatusCode
+    private var fields: [(String, String)] = []
+
+    init(_ error: BusError, status: HTTPStatusCode? = nil, after seconds: Int? = nil) {
+        self.error = error
+        self.status = status ?? Self.status(of: error.code)
+        if let seconds { fields.append(("Retry-After", String(seconds))) }
+        if error.code == .unauthorized { fields.append(("WWW-Authenticate", "Bearer")) }
+    }
+
+    init(methods: String) {
+        self.init(
+            BusError(.invalidRequest, "This method is not allowed here; there are: \(methods)."),
+            status: HTTPStatusCode(405, phrase: "Method Not Allowed"))
+        fields.append(("Allow", methods))
+    }
+
+    var response: HTTPResponse {
+        var members = error.details
+        members["code"] = .string(error.code.rawValue)
+        members["message"] = .string(error.message)
+        var response = HTTPResponse.make(
+            status, Data((JSON.object(["error": .object(members)]).encoded + "\n").utf8),
+            type: "application/json")
+        for (name, value) in fields { response.headers[HTTPHeader(name)] = value }
+        return response
+    }
+
+    /// The status that a code of the wire has over HTTP.
+    static func status(of code: BusError.Code) -> HTTPStatusCode {
+        switch code {
+        case .parseError, .invalidRequest, .invalidPayload: .badRequest
+        case .unauthorized: .unauthorized
+        case .forbidden: .forbidden
+        case .unknownOperation, .unknownType, .unknownStore, .unknownAction, .unknownTimer, .unknownClient:
+            .notFound
+        case .conflict, .exists: .conflict
+        case .gone: .gone
+        case .tooLarge: HTTPStatusCode(413, phrase: "Content Too Large")
+        case .rejected: HTTPStatusCode(422, phrase: "Unprocessable Content")
+        case .limit: .tooManyRequests
+        case .unavailable, .unreachable, .closed: .serviceUnavailable
+        case .timedOut, .outcomeUnknown: .gatewayTimeout
+        default: .internalServerError
+        }
+    }
+}
+
+/// A token in the header field Authorization.
+enum Bearer {
+    static func token(in field: String?) -> String? {
+        guard let field, field.lowercased().hasPrefix("bearer ") else { return nil }
+        let token = String(field.dropFirst(7).drop { $0 == " " })
+        return token.isEmpty ? nil : token
+    }
+}
