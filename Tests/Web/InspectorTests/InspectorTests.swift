@@ -33,6 +33,7 @@ struct InspectorTests {
         "dispatch_shows_first_what_it_changes", "a_refused_dispatch_says_why", "forms_know_every_schema",
         "signing_in_by_link", "signing_in_by_token", "goes_on_after_the_daemon_restarts",
         "tells_of_a_new_epoch", "goes_on_after_the_web_server_restarts",
+        "an_event_source_goes_on_exactly",
         "clients_are_listed_and_sent_away", "a_kicked_page_says_so", "health_shows_what_the_bus_counts",
         "a_role_sees_only_what_it_may",
         "light_is_accessible", "dark_is_accessible", "a_deep_link_on_a_phone_shows_its_row",

@@ -68,6 +68,9 @@ package struct APICall: Sendable {
             guard source.method == "POST" else { throw .methods("POST") }
             request = try source.path.count == 1 ? Self.dispatch(source) : Self.action(source)
         case ("stores", 3) where !isRead:
+            guard source.method == "PUT" || source.method == "DELETE" else {
+                throw .methods("GET, HEAD, PUT, DELETE")
+            }
             request = try Self.change(source)
             isConditional = source.fields["if-match"] != nil || source.fields["if-none-match"] != nil
             creates = request.op == "create"
@@ -187,22 +190,18 @@ package struct APICall: Sendable {
         let match = source.fields["if-match"]
         let expected = try match.flatMap { match throws(Refusal) in match == "*" ? nil : try revision(match) }
         var request: BusRequest
-        switch source.method {
-        case "PUT":
-            let state = try object(source).map(JSON.object)
-            if match == nil {
-                request = BusRequest("create", ["store": store, "state": state])
-            } else {
-                var (drop, create): (JSONObject, JSONObject) = (
-                    ["op": "drop", "store": store], ["op": "create", "store": store]
-                )
-                drop["ifRevision"] = expected.map(JSON.int)
-                create["state"] = state
-                request = BusRequest("dispatch", ["actions": [.object(drop), .object(create)]])
-            }
-        case "DELETE":
+        let state = try object(source).map(JSON.object)
+        if source.method == "DELETE" {
             request = BusRequest("drop", ["store": store, "ifRevision": expected.map(JSON.int)])
-        default: throw .methods("GET, HEAD, PUT, DELETE")
+        } else if match == nil {
+            request = BusRequest("create", ["store": store, "state": state])
+        } else {
+            var (drop, create): (JSONObject, JSONObject) = (
+                ["op": "drop", "store": store], ["op": "create", "store": store]
+            )
+            drop["ifRevision"] = expected.map(JSON.int)
+            create["state"] = state
+            request = BusRequest("dispatch", ["actions": [.object(drop), .object(create)]])
         }
         try Parameters([:]).add(source.query, to: &request)
         addKey(source, to: &request)

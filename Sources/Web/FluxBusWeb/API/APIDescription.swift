@@ -46,7 +46,7 @@ package struct APIDescription {
                 "get": operation(
                     "blame", "Find who set a value", nil,
                     parameters: [
-                        Self.query("store", Self.text, required: true), Self.query("path", Self.text),
+                        Self.query("store", Self.address, required: true), Self.query("path", Self.text),
                         Self.at,
                     ], reply: ["type": "object", "required": ["values"]])
             ],
@@ -54,10 +54,10 @@ package struct APIDescription {
                 "get": operation(
                     "samples", "Read the values of one member over time", nil,
                     parameters: [
-                        Self.query("store", Self.text, required: true),
+                        Self.query("store", Self.address, required: true),
                         Self.query("path", Self.text, required: true),
-                    ] + ["since", "until", "most"].map { Self.query($0, Self.number) } + [
-                        Self.query("time", Self.text)
+                    ] + ["since", "until"].map { Self.query($0, Self.number) } + [
+                        Self.query("most", Self.count), Self.query("time", Self.time),
                     ],
                     reply: ["type": "object", "required": ["samples"]])
             ],
@@ -112,7 +112,8 @@ package struct APIDescription {
         var get = operation(
             "getStore", "Read one store", "Its state; the ETag is the revision of its last change.",
             parameters: place + [
-                Self.query("select", Self.texts, isList: true), Self.at, Self.field("If-None-Match"),
+                Self.query("select", Self.texts, isList: true), Self.at,
+                Self.field("If-None-Match", "^\"[0-9]+\"$"),
             ],
             reply: ["type": "object"]
         ).object!
@@ -139,7 +140,7 @@ package struct APIDescription {
                 Self.query("select", Self.texts, isList: true),
                 Self.query("format", ["enum": ["patch", "state", "merge"]]),
             ] + ["actions", "initial", "cause"].map { Self.query($0, ["type": "boolean"]) } + [
-                Self.field("Last-Event-ID")
+                Self.field("Last-Event-ID", "^[^:]+:[0-9]+(:[0-9]+)?$")
             ]
         var changes = operation(
             "changes", "Follow changes", Self.changesText, parameters: parameters, reply: [:]
@@ -180,9 +181,16 @@ package struct APIDescription {
     private static let changesText =
         "Server-sent events: change, reset, action, gap. The id of an event, given back as Last-Event-ID, goes on behind it."
 
+    private static let word = "[A-Za-z0-9_][A-Za-z0-9_.-]*"
+    private static let address = matching("^\(word)/\(word)$")
+    private static let time = matching(
+        "^([0-9]+(\\.[0-9]+)?|[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z)$")
     private static let text: JSON = ["type": "string"]
     private static let texts: JSON = ["type": "array", "items": ["type": "string"]]
     private static let number: JSON = ["type": "integer", "minimum": 0]
+
+    private static let page: JSON = ["type": "integer", "minimum": 1]
+    private static let count: JSON = ["type": "integer", "minimum": 1, "maximum": 1000]
 
     private static func query(_ name: String, _ schema: JSON, required: Bool = false, isList: Bool = false)
         -> JSON
@@ -193,36 +201,46 @@ package struct APIDescription {
         return .object(parameter)
     }
 
-    private static func field(_ name: String) -> JSON {
-        ["name": .string(name), "in": "header", "schema": text]
+    private static func field(_ name: String, _ pattern: String) -> JSON {
+        ["name": .string(name), "in": "header", "schema": matching(pattern)]
+    }
+
+    private static func matching(_ pattern: String) -> JSON {
+        ["type": "string", "pattern": .string(pattern)]
     }
 
     private static func segment(_ name: String) -> JSON {
         [
             "name": .string(name), "in": "path", "required": true,
-            "schema": ["type": "string", "pattern": "^[A-Za-z0-9_][A-Za-z0-9_.-]*$"],
+            "schema": matching("^\(word)$"),
         ]
     }
 
     private static let typeName = segment("type")
     private static let storeName = segment("name")
-    private static let key = field("Idempotency-Key")
-    private static let ifMatch = field("If-Match")
+    private static let key: JSON = ["name": "Idempotency-Key", "in": "header", "schema": text]
+    private static let ifMatch = field("If-Match", "^\"[0-9]+\"$")
     private static let at: JSON = [
         "name": "at", "in": "query", "description": "A revision, or a time such as 2027-01-31T10:00:00Z.",
-        "schema": text,
+        "schema": time,
     ]
     private static let choice =
         [
-            query("where", text), query("select", texts, isList: true), query("limit", number),
+            query("where", text), query("select", texts, isList: true), query("limit", page),
             query("after", text), at,
         ]
     private static let sending = [
-        query("dryRun", ["type": "boolean"]), query("in", text), query("at", text), query("timer", text),
+        query("dryRun", ["type": "boolean"]), query("in", matching("^[0-9]+(\\.[0-9]+)?(ms|s|m|h|d)?$")),
+        query("at", time),
+        query("timer", matching("^\(word)$")),
     ]
     private static let historical =
-        ["since", "until", "limit"].map { query($0, number) }
-        + ["time", "type", "store", "action", "where"].map { query($0, text) }
+        ["since", "until"].map { query($0, number) }
+        + [
+            query("limit", count), query("time", time), query("type", matching("^\(word)$")),
+            query("store", address),
+        ]
+        + ["action", "where"].map { query($0, text) }
         + [query("order", ["enum": ["oldest", "newest"]]), query("by", texts, isList: true)]
 
     private static let committed: JSON = ["type": "object", "properties": ["revision": ["type": "integer"]]]

@@ -339,7 +339,8 @@ package struct FrontAnswers {
     package init(fields: [(name: String, value: String)]) { self.fields = fields }
 
     private static let phrases = [
-        400: "Bad Request", 411: "Length Required", 413: "Content Too Large", 414: "URI Too Long",
+        400: "Bad Request", 405: "Method Not Allowed", 411: "Length Required", 413: "Content Too Large",
+        414: "URI Too Long",
         431: "Request Header Fields Too Large", 503: "Service Unavailable",
         505: "HTTP Version Not Supported",
     ]
@@ -348,6 +349,9 @@ package struct FrontAnswers {
         let body = refusal.reason + "\n"
         var lines = ["HTTP/1.1 \(refusal.status) \(Self.phrases[refusal.status] ?? "Refused")"]
         lines += fields.map { "\($0.name): \($0.value)" }
+        if refusal.status == 405 {
+            lines.append("Allow: " + RequestHead.methods.sorted().joined(separator: ", "))
+        }
         lines += [
             "Content-Type: text/plain; charset=utf-8", "Content-Length: \(body.utf8.count)",
             "Connection: close", "", body,

@@ -17,6 +17,11 @@ package struct RequestHead: Equatable {
     /// The client wants no other request on this connection.
     package let isLast: Bool
 
+    /// Those that the server behind knows.
+    static let methods: Set<String> = [
+        "GET", "HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE", "CONNECT",
+    ]
+
     /// Fields that a request may have only once.
     private static let single: Set<String> = [
         "host", "origin", "content-length", "authorization", "upgrade", "cookie", "sec-websocket-key",
@@ -80,6 +85,9 @@ package struct RequestHead: Equatable {
         guard words.count == 3, !words[0].isEmpty, words[0].allSatisfy({ (0x41...0x5a).contains($0) }),
             words[1].first == UInt8(ascii: "/"), words[1].allSatisfy({ (0x21...0x7e).contains($0) })
         else { throw .malformed }
+        guard methods.contains(String(decoding: words[0], as: UTF8.self)) else {
+            throw Refusal(status: 405, reason: "This method is not allowed here.")
+        }
         guard words[1].count <= limits.target else {
             throw Refusal(status: 414, reason: "A request's target has at most \(limits.target) bytes.")
         }

@@ -107,6 +107,40 @@ def goes_on_after_the_web_server_restarts():
         nothing_wrong(world)
 
 
+def an_event_source_goes_on_exactly():
+    """A browser's own EventSource misses nothing and hears nothing twice over restarts of the daemon, of fluxbus-web, and of both."""
+    with World() as world:
+        page = world.open()
+        page.run("""window.told = [];
+            window.source = new EventSource("/v1/changes?match=counter/kitchen&actions=true");
+            source.addEventListener("action", event => told.push(JSON.parse(event.data).payload.by));
+            source.addEventListener("gap", () => told.push("gap"));""")
+        page.wait("return source.readyState === 1;", "the feed is open")
+        count = 0
+
+        def dispatch(times):
+            nonlocal count
+            client = world.client()
+            for _ in range(times):
+                count += 1
+                client.dispatch("counter/kitchen", "increment", by=count)
+
+        dispatch(3)
+        for restarted in ("daemon", "web", "both", "daemon"):
+            if restarted != "daemon":
+                world.web.stop()
+                dispatch(2)
+            if restarted != "web":
+                world.daemon.stop()
+                world.start_daemon()
+                dispatch(2)
+            if restarted != "daemon":
+                world.start_web()
+            dispatch(2)
+            page.wait("return told.length >= arguments[0];", f"all is told after a restart of {restarted}", count)
+            equal(page.run("return told;"), list(range(1, count + 1)), f"what was told after a restart of {restarted}")
+
+
 def clients_are_listed_and_sent_away():
     """Everybody who is on, with what they watch; a kick asks first, and the client hears the reason."""
     with World() as world:
