@@ -269,7 +269,7 @@ private struct Parameters {
                 lists[name, default: []].append(.string(value))
                 continue
             }
-            guard request[name] == nil else { throw .invalid(Self.wrong(name, "is given twice")) }
+            guard request[name] == nil else { throw .invalid(Self.wrong(name, "must be given once")) }
             let (member, json) = try Self.member(name, value, kind)
             request.set(member, json)
         }

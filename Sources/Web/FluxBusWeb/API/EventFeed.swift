@@ -131,7 +131,9 @@ final class EventFeed: Talk {
     // MARK: - What it says
 
     private static func breathe(_ outlet: Frames) async {
-        while (try? await Task.sleep(for: silence)) != nil { outlet.giveFirst(Array(":\n\n".utf8)) }
+        while (try? await ContinuousClock().sleep(for: silence)) != nil {
+            outlet.giveFirst(Array(":\n\n".utf8))
+        }
     }
 
     private static func run(_ source: Source, _ first: Subscription?, _ outlet: Frames) async {
@@ -156,7 +158,7 @@ final class EventFeed: Talk {
                     _ = await outlet.give([frame("error", nil, JSON.object(refusal).encoded)])
                     return outlet.end(nil)
                 }
-                guard (try? await Task.sleep(for: pause)) != nil else { return }
+                guard (try? await ContinuousClock().sleep(for: pause)) != nil else { return }
             }
         }
     }

@@ -36,7 +36,8 @@ struct WebHandler: HTTPHandler {
         case "/bus": return await webSocket(request)
         case "/metrics": return isReading(request) ? await metrics(request) : notAllowed("GET, HEAD")
         case "/healthz": return isReading(request) ? await health() : notAllowed("GET, HEAD")
-        case "/openapi.json", "/asyncapi.json": return await api.answer(request, isOwnPage: isOwnPage(request))
+        case "/openapi.json", "/asyncapi.json":
+            return await api.answer(request, isOwnPage: isOwnPage(request))
         case let path where path.hasPrefix("/v1/"):
             return await api.answer(request, isOwnPage: isOwnPage(request))
         case let path where path.hasPrefix("/inspector/"):
