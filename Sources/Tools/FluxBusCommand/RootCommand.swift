@@ -45,7 +45,7 @@ package struct RootCommand: ParsableCommand {
                 subcommands: [
                     TypesCommand.self, ClientsCommand.self, KickCommand.self, StatsCommand.self,
                     TopCommand.self, PingCommand.self, ClusterCommand.self, ReloadCommand.self,
-                    BackupCommand.self, CompactCommand.self,
+                    BackupCommand.self, CompactCommand.self, MCPCommand.self,
                     WhoAmICommand.self, AccessCommand.self, WebCommand.self, DevCommand.self,
                     EffectsCommand.self, SchemaCommand.self,
                 ]),
