@@ -25,8 +25,8 @@ struct APIHandler: Sendable {
         if let field = request.headers[.authorization] {
             guard let given = Bearer.token(in: field) else { throw Problem(Self.unauthorized) }
             guard sessions != nil else {
-                // The bus makes all who come from here wait for each other's wrong tokens.
-                if let wait = guesses.wait() {
+                // The bus makes all who come from here wait for each other's wrong tokens. Whoever was let in is not guessing.
+                if !guesses.isKnown(given), let wait = guesses.wait() {
                     throw Problem(
                         BusError(.limit, "There were too many wrong tokens; try again in \(wait) s."),
                         after: wait)
@@ -66,7 +66,6 @@ struct APIHandler: Sendable {
                 return try await answer(try await call(request, Array(path.dropFirst())), caller, request)
             }
         } catch {
-            if error.error.code == .unauthorized, sessions == nil { guesses.addWrong() }
             return error.response
         }
     }
@@ -196,7 +195,14 @@ struct APIHandler: Sendable {
                     })
             }
         }
-        do throws(BusError) { return try result.get() } catch { throw Problem(error) }
+        do throws(BusError) {
+            let replies = try result.get()
+            if let token = caller.token { guesses.addRight(token) }
+            return replies
+        } catch {
+            if caller.token != nil, error.code == .unauthorized { guesses.addWrong() }
+            throw Problem(error)
+        }
     }
 
     /// What was sent and not answered may have been committed.

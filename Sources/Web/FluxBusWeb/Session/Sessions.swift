@@ -175,6 +175,9 @@ package struct AttemptLimit {
 /// Wrong guesses of all who ask, counted together.
 final class Guesses: Sendable {
     private let limit = Mutex(AttemptLimit())
+    /// Digests of tokens that were right.
+    private let known = Mutex<Set<[UInt8]>>([])
+    private static let mostKnown = 1000
     private let now: @Sendable () -> Int
 
     /// - Parameter now: Seconds since 1970.
@@ -184,4 +187,18 @@ final class Guesses: Sendable {
     func wait() -> Int? { limit.withLock { $0.wait(now: now()) } }
 
     func addWrong() { limit.withLock { $0.addWrong(now: now()) } }
+
+    /// Whether the bus has taken this token.
+    func isKnown(_ token: String) -> Bool { known.withLock { $0.contains(Self.digest(token)) } }
+
+    func addRight(_ token: String) {
+        known.withLock { known in
+            if known.count >= Self.mostKnown { known = [] }
+            known.insert(Self.digest(token))
+        }
+    }
+
+    private static func digest(_ token: String) -> [UInt8] {
+        Array(token.utf8).withUnsafeBytes(Secret.hash)
+    }
 }
