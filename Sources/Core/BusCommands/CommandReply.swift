@@ -4,7 +4,7 @@ import BusProtocol
 
 /// The result of a command, and what its client receives of it.
 package struct CommandReply: Equatable, Sendable {
-    /// What the reply holds besides `created`, `due` and `migrations`, which are told where they are known.
+    /// What the reply holds besides `created`, `due`, `migrations` and `restart`, which are told where they are known.
     package enum Contents: Sendable {
         case nothing, revision
         /// How many stores a dispatch matched and changed.
@@ -40,6 +40,8 @@ package struct CommandReply: Equatable, Sendable {
     package var isResumed = false
     /// Of new definitions: the types whose stores have changed from one version to another.
     package var migrations: [Redefinition.Migration] = []
+    /// Of a reload: the settings of the daemon that was asked that only a restart takes.
+    package var restart: [String] = []
 
     package init(_ contents: Contents = .revision, revision: Int) {
         (self.contents, self.revision) = (contents, revision)

@@ -76,8 +76,14 @@ extension BusServer {
             let next = try read.get()
             users.forget()
             let loaded = LoadedDefinitions(
-                types: next.types, limits: next.configuration.limits, access: next.rules)
+                types: next.types, limits: next.configuration.limits, access: next.rules,
+                restart: started.differences(in: StartSettings(next)))
             guard loop.engine.finishReload(request, .success(loaded)) else { return }
+            if !loaded.restart.isEmpty {
+                logger.notice(
+                    "\(loaded.restart.joined(separator: ", ")): not as at the start, and stays so until a restart",
+                    metadata: LogKind.reloaded.metadata)
+            }
             adopt(next, loop)
         } catch {
             let failure = ReloadFailure(message: error.messages.joined(separator: "\n"))
@@ -87,12 +93,6 @@ extension BusServer {
 
     /// The types and limits are in force; the rest follows.
     private func adopt(_ next: ServerSetup, _ loop: EventLoop) {
-        if next.configuration.listen.map(\.text) != setup.configuration.listen.map(\.text) {
-            logger.notice("listen: has changed; that takes a restart")
-        }
-        if next.configuration.log?.text != setup.configuration.log?.text {
-            logger.notice("log: has changed; that takes a restart")
-        }
         setup = next
         DescriptorLimit.raise(for: next.configuration.limits.daemon.connections, logger)
         loop.limits = next.configuration.limits

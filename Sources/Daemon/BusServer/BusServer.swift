@@ -13,6 +13,8 @@ import Systemd
 /// `@unchecked Sendable`: everything mutable is accessed on the bus queue only; `start` and `stop` enter it.
 package final class BusServer: @unchecked Sendable {
     var setup: ServerSetup
+    /// What the start went by: a reload leaves some of it in force.
+    let started: StartSettings
     var service: Service
     let timeouts: Timeouts
     let logger: Logger
@@ -54,6 +56,7 @@ package final class BusServer: @unchecked Sendable {
         _ setup: ServerSetup, service: Service = .none, timeouts: Timeouts = Timeouts(), logger: Logger
     ) {
         self.setup = setup
+        started = StartSettings(setup)
         self.service = service
         self.timeouts = timeouts
         self.logger = logger

@@ -49,6 +49,17 @@ import Testing
         #expect(stores?.allSatisfy { ($0["revision"]?.int ?? revision) < revision } == true)
     }
 
+    /// Of a shared bus, it is the settings of the member that was asked.
+    @Test func theReplySaysWhatTakesARestart() throws {
+        let (bus, client) = try bus()
+        #expect(try client.reply(to: reload)["restart"] == nil)
+        bus.restart = ["listen", "log.sync"]
+        #expect(try client.reply(to: #"{"op":"reload","dryRun":true}"#)["restart"] == ["listen", "log.sync"])
+        #expect(try client.reply(to: reload)["restart"] == ["listen", "log.sync"])
+        bus.restart = []
+        #expect(try client.reply(to: reload)["restart"] == nil)
+    }
+
     /// A revert to the state that a store has is a commit, and the store has not changed.
     @Test func aRevertToTheSameStateChangesNothing() throws {
         let (bus, client) = try bus()

@@ -44,6 +44,8 @@ package final class MemoryBus {
     package var definitions: [String]
     /// The same: YAML of access rules.
     package var access: String?
+    /// The same: settings that only a restart takes.
+    package var restart: [String] = []
     /// Milliseconds since 1970.
     package private(set) var now = 1_795_000_000_000
     private var endpoints: [MemoryEndpoint] = []
@@ -241,7 +243,8 @@ package final class MemoryBus {
                     let types = try Self.types(setup.natives, definitions)
                     loaded = .success(
                         LoadedDefinitions(
-                            types: types, limits: engine.limits, access: try Self.rules(access, types)))
+                            types: types, limits: engine.limits, access: try Self.rules(access, types),
+                            restart: restart))
                 } catch {
                     loaded = .failure(ReloadFailure(message: "\(error)"))
                 }

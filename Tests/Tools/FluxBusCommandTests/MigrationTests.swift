@@ -39,6 +39,7 @@ struct MigrationTests {
         let bus = try eventfulBus()
         bus.socketUID = 0
         bus.definitions = [Self.second]
+        bus.restart = ["listen", "log.sync"]
         let address = try bus.listen()
         defer { bus.stop() }
         let before = bus.revision
@@ -47,6 +48,7 @@ struct MigrationTests {
         #expect(
             rehearsal.output == """
                 meter: version 1 to 2, 2 stores
+                takes a restart of the daemon: listen, log.sync
                 meter/a {"tenths":40}
                 meter/b {"tenths":500}
                 dry run: meter and 2 stores would change
@@ -54,6 +56,7 @@ struct MigrationTests {
                 """)
         #expect(bus.revision == before)
         // Long requests leave room for others.
+        bus.restart = []
         bus.advance(milliseconds: 60_000)
         let lines = try CommandRun(["reload", "--dry-run", "--json"], bus: address)
         bus.advance(milliseconds: 60_000)

@@ -74,6 +74,12 @@ final class RememberingBus: @unchecked Sendable {
 
     var revision: Int { memory.engine.revision }
 
+    /// The settings that a reload names.
+    var restart: [String] {
+        get { lock.withLock { memory.restart } }
+        set { lock.withLock { memory.restart = newValue } }
+    }
+
     /// What a reload finds beside the samples.
     var definitions: [String] {
         get { lock.withLock { memory.definitions } }

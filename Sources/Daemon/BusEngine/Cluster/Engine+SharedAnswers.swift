@@ -49,7 +49,9 @@ extension Engine {
         _ entry: PendingEntry, _ id: UnsafeRawBufferPointer, _ connection: Connection
     ) {
         switch entry.outcome {
-        case .outcome(.done(let reply), _): answer(reply, id, connection)
+        case .outcome(.done(var reply), _):
+            if case .reload(let restart) = entry.kind { reply.restart = restart }
+            answer(reply, id, connection)
         case .outcome(.refused(let error), _): replies.refuse(error, for: connection, id: id)
         case .failed(let failure):
             // A subscription that can't go on from where its client was starts over.

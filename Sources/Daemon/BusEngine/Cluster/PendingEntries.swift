@@ -63,6 +63,8 @@ struct PendingEntry {
     enum Kind {
         /// A change of the bus. Its outcome holds the reply.
         case command
+        /// A reload, whose reply also tells what only a restart of this member takes.
+        case reload(restart: [String])
         case sync
         /// A read behind a barrier.
         case read(line: [UInt8])

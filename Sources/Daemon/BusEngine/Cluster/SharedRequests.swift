@@ -53,7 +53,8 @@ package final class SharedRequests {
 
     /// Proposes a command to all members; its client is answered when the log has come to it, with so many bytes at least.
     func submit(
-        _ command: ClusterEntry.Command, for connection: Connection, id: [UInt8], answer bytes: Int = 0
+        _ command: ClusterEntry.Command, as kind: PendingEntry.Kind = .command, for connection: Connection,
+        id: [UInt8], answer bytes: Int = 0
     ) throws(RequestError) {
         try admission.requireCommits()
         let principal = connection.access.principal!
@@ -71,7 +72,7 @@ package final class SharedRequests {
                 "A request to a bus of several machines has at most \(ClusterLimits.proposal - ClusterEntry.overhead) bytes with what says who asks; send less at once."
             )
         }
-        let ticket = wait(for: .command, connection, id: id, bytes: entry.size + bytes)
+        let ticket = wait(for: kind, connection, id: id, bytes: entry.size + bytes)
         outputs.add(.entry(entry, ticket: ticket, user: connection.user.number))
     }
 

@@ -9,11 +9,16 @@ package struct LoadedDefinitions: Sendable {
     package let limits: Limits
     /// Who may do what; nil: everybody may do all but what is kept for operators.
     package let access: AccessRules?
+    /// Settings that were read, too, but only a restart takes, by name: the reply tells them.
+    package let restart: [String]
 
-    package init(types: [any StateType], limits: Limits, access: AccessRules? = nil) {
+    package init(
+        types: [any StateType], limits: Limits, access: AccessRules? = nil, restart: [String] = []
+    ) {
         self.types = types
         self.limits = limits
         self.access = access
+        self.restart = restart
     }
 
     /// Types, access rules and limits as an entry of the shared log has them.

@@ -36,6 +36,7 @@ extension Engine {
                 store, to: revision, state, where: wanted, by: caller(of: connection!), host)
         case .definitions(let loaded):
             reply.migrations = try reload(loaded, by: principal)
+            reply.restart = loaded.restart
             reply.revision = machine.revision
         }
         return reply
@@ -45,6 +46,7 @@ extension Engine {
         _ change: Change, for connection: Connection?, id: [UInt8]
     ) throws(RequestError) {
         let command: ClusterEntry.Command
+        var kind = PendingEntry.Kind.command
         switch change {
         case .session(let name, let linger):
             // Another member may have it.
@@ -59,9 +61,10 @@ extension Engine {
             command = .revert(Array(line.encoded.utf8), past: Array(state.json.encoded.utf8))
         case .definitions(let loaded):
             command = .configure(loaded.entry())
+            kind = .reload(restart: loaded.restart)
         }
         if let connection {
-            try shared.submit(command, for: connection, id: id)
+            try shared.submit(command, as: kind, for: connection, id: id)
         } else {
             shared.submitOwn(command, "what is configured")
         }

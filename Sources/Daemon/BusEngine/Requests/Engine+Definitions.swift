@@ -118,8 +118,10 @@ extension Engine {
         withRehearsalOf loaded: Result<LoadedDefinitions, ReloadFailure>
     ) throws(RequestError) {
         let planned: Redefinition
+        let restart: [String]
         do throws(ReloadFailure) {
-            planned = try redefinition(with: loaded.get())
+            let loaded = try loaded.get()
+            (planned, restart) = (try redefinition(with: loaded), loaded.restart)
         } catch {
             throw RequestError(.rejected, error.message)
         }
@@ -132,6 +134,7 @@ extension Engine {
                 jsonArray: planned.definitions.map { $0["type"] ?? .null }
                     + planned.undefined.map(JSON.string))
             writer.append(planned.migrations)
+            writer.append(restart: restart)
             let count = planned.states.count + views.count
             writer.append(",\"changed\":", decimal: count)
             writer.append(",\"states\":{")

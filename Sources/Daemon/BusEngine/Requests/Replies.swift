@@ -169,6 +169,7 @@ final class Replies {
                 if let due = reply.due { writer.append(",\"due\":", json: DurationText.seconds(due)) }
                 if let created = reply.created { writer.append(created: created) }
                 writer.append(reply.migrations)
+                writer.append(restart: reply.restart)
                 if reply.isDuplicate { writer.appendDuplicate() }
             }
         case .greeting: answer(connection, id: id, greeting)
@@ -326,5 +327,10 @@ extension ByteWriter {
                     "stores": .int($0.stores),
                 ]
             })
+    }
+
+    /// The member that tells which settings only a restart takes.
+    func append(restart names: [String]) {
+        if !names.isEmpty { append(",\"restart\":", json: .array(names.map(JSON.string))) }
     }
 }

@@ -9,7 +9,7 @@ struct ClusterReading {
 
     init(file: String) { self.file = file }
 
-    private static let members = [
+    static let members = [
         "bus", "etcd", "ca", "certificate", "key", "user", "password-file", "member", "advertise", "lease",
     ]
 

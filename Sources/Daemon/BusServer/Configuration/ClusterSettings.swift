@@ -32,12 +32,14 @@ package struct ClusterSettings: Sendable {
         self.place = place
     }
 
-    /// All of it but the password, to see whether it has changed.
-    package var text: String {
-        let files = [ca, certificate, key, passwordFile].map { $0?.value ?? "" }
-        let words =
-            [bus.value] + etcd.map(\.value) + files + [user ?? "", member, advertise ?? "", "\(lease)"]
-        return words.joined(separator: "\n")
+    /// All of it by name, with the password that its file had, to see what has changed.
+    package func values(password: String) -> KeyValuePairs<String, String> {
+        [
+            "bus": bus.value, "etcd": etcd.map(\.value).joined(separator: " "), "ca": ca?.value ?? "",
+            "certificate": certificate?.value ?? "", "key": key?.value ?? "", "user": user ?? "",
+            "password-file": "\(passwordFile?.value ?? "") \(password)", "member": member,
+            "advertise": advertise ?? "", "lease": "\(lease)",
+        ]
     }
 
     /// The same for the shared log.

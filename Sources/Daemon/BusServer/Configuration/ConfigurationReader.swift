@@ -11,7 +11,7 @@ struct ConfigurationReader {
 
     init(file: String) { self.file = file }
 
-    private static let members = [
+    static let members = [
         "listen", "tokens", "types", "stores", "log", "cluster", "limits", "access",
     ]
 
@@ -77,7 +77,7 @@ struct ConfigurationReader {
     // MARK: - Listening
 
     /// What an element of `listen` may say beside its address, by the address's kind.
-    private static let companions: KeyValuePairs = [
+    static let companions: KeyValuePairs = [
         "unix": ["mode", "group"], "tcp": [], "tls": ["certificate", "key", "clients", "require"],
         "systemd": [],
     ]

@@ -11,6 +11,7 @@ struct LogReading {
 
     private static let members = ["path", "sync", "retain"]
     private static let bounds = ["commits", "age", "bytes"]
+    static let settings = members.flatMap { $0 == "retain" ? bounds.map { "retain.\($0)" } : [$0] }
     private static let modes = ["always", "interval", "never"]
 
     mutating func settings(_ value: LocatedValue) -> LogSettings? {
@@ -128,6 +129,11 @@ package struct LogSettings: Sendable {
 
     package init(path: Located<String>) { self.path = path }
 
-    /// All of it, to see whether it has changed.
-    var text: String { "\(path.value) \(sync) \(retain.age) \(retain.bytes)" }
+    /// All of it by name, to see what has changed.
+    var values: KeyValuePairs<String, String> {
+        [
+            "path": path.value, "sync": sync.rawValue, "retain.age": "\(retain.age)",
+            "retain.bytes": "\(retain.bytes)",
+        ]
+    }
 }

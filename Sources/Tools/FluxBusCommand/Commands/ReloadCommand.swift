@@ -12,6 +12,7 @@ package struct ReloadCommand: BusCommand {
               fluxbus reload
               fluxbus reload --dry-run        what it would migrate, and how, changing nothing
 
+            Settings of the daemon that differ from those in force and that only a restart takes are named.
             Only root and the daemon's own user may, or those whom the access rules let manage the bus. A definition that is wrong, or that does not fit the stores \
             there are, is refused, and the bus keeps those it has.
             """)
@@ -37,6 +38,11 @@ package struct ReloadCommand: BusCommand {
             let type = ScreenText.safe(migration["type"]?.string ?? "")
             let stores = DispatchCommand.count(migration["stores"]?.int ?? 0, "store")
             try console.line("\(type): version \(from) to \(to), \(stores)")
+        }
+        let restart = reply["restart"]?.array?.compactMap(\.string) ?? []
+        if !restart.isEmpty {
+            let names = restart.map(ScreenText.safe).joined(separator: ", ")
+            try console.line("takes a restart of the daemon: \(names)")
         }
         guard isRehearsal else {
             return try console.line("reloaded\(reply["revision"].map { ", revision \($0.encoded)" } ?? "")")
