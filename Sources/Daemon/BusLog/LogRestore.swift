@@ -29,13 +29,54 @@ package enum LogRestore {
         guard LogPlace.exists(copy) else {
             throw LogFailure(.notALog, path: copy, "There is no copy at \(copy); check the path.")
         }
+        return try replace(place, check: check) { (scratch) throws(LogFailure) in
+            try take(copy, into: scratch, epoch)
+        }
+    }
+
+    /// Makes a log of what `fill` writes into a new file, which gives its last revision: where there is none, or one in which
+    /// nothing was ever committed.
+    ///
+    /// - Throws: `inUse` while a daemon has the log, `notALog` where something was committed.
+    package static func begin(
+        at path: String, fill: (LogFile) throws(LogFailure) -> Int, check: (String) throws(LogFailure) -> Void
+    ) throws(LogFailure) -> Outcome {
+        let place = LogPlace.resolved(path)
+        try LogPlace.checkKind(of: place)
+        return try replace(place, check: check) { (scratch) throws(LogFailure) in
+            try requireUnused(place)
+            defer { unlink(scratch + "-lock") }
+            // Until it is complete it is worth nothing, so nothing waits for the disk.
+            let file = try LogFile(path: scratch, sync: .never, bootID: "")
+            let revision = try fill(file)
+            try file.close()
+            return revision
+        }
+    }
+
+    private static func requireUnused(_ place: String) throws(LogFailure) {
+        guard LogPlace.exists(place) else { return }
+        let survey = try LogSurvey(try LogReader(standing: place).contents)
+        guard survey.lastRevision == 0, survey.copy == nil else {
+            throw LogFailure(
+                .notALog, path: place,
+                "The log \(place) has commits, through revision \(survey.lastRevision), and a history is imported only where nothing was ever committed; name another file with --log, or move this one away."
+            )
+        }
+    }
+
+    /// - Parameter make: Makes the file at a path, and gives the revision of its last commit.
+    private static func replace(
+        _ place: String, check: (String) throws(LogFailure) -> Void,
+        make: (String) throws(LogFailure) -> Int
+    ) throws(LogFailure) -> Outcome {
         let lock = try LogLock(beside: place)
         let scratch = place + "-restore"
         do throws(LogFailure) {
             if LogPlace.exists(place) { try lock.own(place) }
             try Rescue.finish(place)
             Rescue.remove(scratch)
-            let revision = try take(copy, into: scratch, epoch)
+            let revision = try make(scratch)
             try check(scratch)
             // The check may have left files beside it.
             for suffix in ["-wal", "-shm"] { unlink(scratch + suffix) }

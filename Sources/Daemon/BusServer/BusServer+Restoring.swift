@@ -20,7 +20,7 @@ extension BusServer {
         do throws(LogFailure) {
             let outcome = try LogRestore.restore(copy, to: path, epoch: epoch) {
                 (scratch) throws(LogFailure) in
-                try check(scratch, of: copy, replayer, progress)
+                try check(scratch, of: copy, "The copy \(copy)", replayer, progress)
             }
             tell("the log \(path) is restored from \(copy): revision \(outcome.revision), epoch \(epoch)")
             if let aside = outcome.aside { tell("the log before it is kept as \(aside)") }
@@ -29,8 +29,14 @@ extension BusServer {
         }
     }
 
-    private static func check(
-        _ scratch: String, of copy: String, _ replayer: Replayer, _ progress: VerificationProgress
+    /// Throws unless the commits in a file make the states that its snapshots hold.
+    ///
+    /// - Parameters:
+    ///   - source: What the file was made of.
+    ///   - name: What it is called in messages.
+    static func check(
+        _ scratch: String, of source: String, _ name: String, _ replayer: Replayer,
+        _ progress: VerificationProgress
     ) throws(LogFailure) {
         var troubles: [String] = []
         do throws(PastFailure) {
@@ -44,17 +50,17 @@ extension BusServer {
                 }
             }
         } catch {
-            guard error.kind != .unreadable else { throw LogFailure(.io, path: copy, error.message) }
+            guard error.kind != .unreadable else { throw LogFailure(.io, path: source, error.message) }
             troubles.append(error.message)
         }
         if !troubles.isEmpty {
             throw LogFailure(
-                .damaged, path: copy,
-                "The copy \(copy) is not whole: \(troubles.joined(separator: "; ")); use another one.")
+                .damaged, path: source,
+                "\(name) is not whole: \(troubles.joined(separator: "; ")); use another one.")
         }
     }
 
-    private static func code(of failure: LogFailure, _ copy: String) -> StartFailure.Code {
+    static func code(of failure: LogFailure, _ copy: String) -> StartFailure.Code {
         switch failure.kind {
         case .inUse: .inUse
         case .damaged: .damaged

@@ -40,7 +40,7 @@ struct DaemonCommand: ParsableCommand {
             EXIT CODES:
               0    stopped by a signal; with --check: configuration OK; with --verify: log OK
               64   the command line is wrong
-              65   with --verify: the log is damaged; with --restore: the copy is
+              65   with --verify: the log is damaged; with --restore or --import: the file is
               69   this member of a bus has to begin with another copy of it, or with a new history of it: start it again
               70   the states of this member differ from those of the others
               71   the system refused a socket
@@ -120,19 +120,26 @@ struct DaemonCommand: ParsableCommand {
             valueName: "copy"))
     var restore: String?
 
+    @Option(
+        name: .customLong("import"),
+        help: ArgumentHelp(
+            "Make the log of what fluxbus export --faithful has written, where nothing was ever committed, and exit; - reads standard input. Times, authors, revisions and the epoch stay.",
+            valueName: "file"))
+    var importedFile: String?
+
     @Flag(
         help:
             "Write the log anew while no daemon has it, in as little room as it needs, and exit; a daemon that runs does so by `fluxbus compact`."
     )
     var compact = false
 
-    /// Whether it starts a daemon, and does not only check the configuration, or verify, restore or compact a log.
-    private var isDaemon: Bool { !check && !verify && restore == nil && !compact }
+    /// Whether it starts a daemon, and does not only check the configuration, or verify, restore, import or compact a log.
+    private var isDaemon: Bool { !check && !verify && restore == nil && importedFile == nil && !compact }
 
     func validate() throws {
-        if [check, verify, restore != nil, compact].count(where: { $0 }) > 1 {
+        if [check, verify, restore != nil, importedFile != nil, compact].count(where: { $0 }) > 1 {
             throw ValidationError(
-                "--check, --verify, --restore and --compact are done one at a time; choose one.")
+                "--check, --verify, --restore, --import and --compact are done one at a time; choose one.")
         }
         if noTests, !check { throw ValidationError("Only --check runs tests; leave --no-tests out.") }
     }
@@ -164,7 +171,7 @@ struct DaemonCommand: ParsableCommand {
                 log: log, sync: sync)
             let variables = ConfigurationOverrides(environment: environment)
             setup =
-                restore == nil && !compact
+                restore == nil && importedFile == nil && !compact
                 ? try ServerSetup.load(
                     flags: flags, environment: variables, natives: natives,
                     purpose: verify ? .verifying : .serving)
@@ -187,6 +194,13 @@ struct DaemonCommand: ParsableCommand {
             let meter = ProgressLine("verifying the copy")
             defer { meter.erase() }
             return try BusServer.restore(restore, setup, progress: meter.reached) { meter.write($0) }
+        }
+        if let importedFile {
+            let meter = ProgressLine("verifying the history")
+            defer { meter.erase() }
+            return try BusServer.importHistory(importedFile, setup, progress: meter.reached) {
+                meter.write($0)
+            }
         }
         if compact { return try BusServer.compact(setup) { FileStream.stdout.write($0) } }
         try serve(setup, service, logger(level, service))

@@ -44,7 +44,7 @@ import Testing
         case "tokens":
             return (
                 try directory.write("tokens", "phone s3cret-of-the-phone\n"),
-                try directory.write("others", "phone s3cret-of-the-other\n")
+                try directory.write("tokens-2", "phone s3cret-of-the-other\n")
             )
         case "types":
             try directory.write("others/lamp.yaml", "type: lamp\ninitial: { on: false }\n")
@@ -119,10 +119,10 @@ import Testing
             #expect(started.differences(in: StartSettings(try now.reloaded())) == [], "\(setting)")
             members[top] = next
             let named = started.differences(in: StartSettings(try load(members)))
-            let expected =
+            let expected: [String] =
                 switch (try taken(setting), top) {
                 // It has no effect at all.
-                case (_, "log") where setting == "log.retain.commits": [String]()
+                case (_, "log") where setting == "log.retain.commits": []
                 case ("a reload", _): []
                 case (_, "listen"): ["listen"]
                 // One fits only the other.

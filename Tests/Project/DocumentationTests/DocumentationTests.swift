@@ -54,13 +54,16 @@ struct DocumentationTests {
         if !examples.contains(where: { $0.command.contains("-o house.ndjson") }) {
             try bus.check("fluxbus export -o house.ndjson && zstd -q house.ndjson")
         }
+        if !examples.contains(where: { $0.command.contains("-o history.ndjson") }) {
+            try bus.check("fluxbus export --faithful -o history.ndjson")
+        }
         for example in examples {
             let command = example.setting + example.command
             // One of two ways to the same copy, and it overwrites none.
             if command.contains("VACUUM INTO") { try bus.check("rm -f copy.sqlite") }
             if example.isForAnotherBus {
                 let other = try FreshBus()
-                try other.check("cp \(bus.directory.path)/house.ndjson* .")
+                try other.check("cp \(bus.directory.path)/*.ndjson* .")
                 let outcome = try other.run(command)
                 #expect(outcome.status == 0, "\(example.command): \(outcome.errors)")
             } else if example.isEndless {

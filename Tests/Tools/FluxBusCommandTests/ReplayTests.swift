@@ -48,11 +48,12 @@ struct ReplayTests {
         return bus
     }
 
-    /// Exports `bus` and checks it with these definitions in place of its own.
+    /// Exports `bus` and checks it with these definitions in place of its own, or compares these with others.
     private func check(
-        _ bus: RememberingBus, since: Int = 0, with meter: String = meter, _ arguments: [String] = []
+        _ bus: RememberingBus, since: Int = 0, with meter: String? = meter, against other: String? = nil,
+        _ arguments: [String] = []
     ) throws -> CommandRun {
-        let folder = TemporaryDirectory()
+        let (folder, others) = (TemporaryDirectory(), TemporaryDirectory())
         let address = try bus.listen()
         let file = "\(folder.path)/export.ndjson"
         let export = try CommandRun(["export", "--since", "\(since)"], bus: address)
@@ -61,12 +62,17 @@ struct ReplayTests {
         _ = try folder.write("export.ndjson", export.output)
         // The samples are among the recorded definitions.
         for sample in try SampleTypes.files() {
-            let name = String(sample.name)
-            _ = try folder.write(name, String(decoding: sample.bytes, as: UTF8.self))
+            for folder in [folder, others] {
+                try folder.write(String(sample.name), String(decoding: sample.bytes, as: UTF8.self))
+            }
         }
-        _ = try folder.write("meter.yaml", meter)
-        return try CommandRun(
-            ["replay", "--check", file, "--types", folder.path] + arguments, bus: "unix:/nowhere")
+        var words: [String] = []
+        for (name, folder, meter) in [("--types", folder, meter), ("--against", others, other)] {
+            guard let meter else { continue }
+            try folder.write("meter.yaml", meter)
+            words += [name, folder.path]
+        }
+        return try CommandRun(["replay", "--check", file] + words + arguments, bus: "unix:/nowhere")
     }
 
     private func lines(_ run: CommandRun) throws -> [JSON] { try run.lines.map { try JSON(parsing: $0) } }
@@ -160,6 +166,48 @@ struct ReplayTests {
         let later = found.dropFirst().dropLast().flatMap { $0["differences"]?.array ?? [] }
         #expect(!later.contains { $0["path"] == "/last/revision" })
         #expect(found.last?["refused"] == 1)
+    }
+
+    /// Where only one directory is named, the other definitions are the recorded ones.
+    @Test func otherDefinitionsAreComparedWithTheRecordedOnes() throws {
+        let twice = Self.meter.replacing(
+            "increment: { sum: { var: payload.by } }", with: "increment: { sum: 1 }")
+        let (named, against) = (
+            try check(recordedBus(), with: twice), try check(recordedBus(), with: nil, against: twice)
+        )
+        #expect(against.status == .no && against.output == named.output)
+        #expect(try check(recordedBus(), with: nil, against: Self.meter).status == .success)
+        #expect(throws: (any Error).self) { try CommandRun(["replay", "x.ndjson"], bus: "unix:/nowhere") }
+    }
+
+    /// Of two sets, neither of which is the recorded one: what both make alike, or refuse both, is no difference.
+    @Test func twoSetsOfDefinitionsAreComparedWithEachOther() throws {
+        let bus = try recordedBus()
+        let once = Self.meter.replacing(
+            "increment: { sum: { var: payload.by } }", with: "increment: { sum: 1 }")
+        func limited(_ most: Int, _ meter: String) -> String {
+            meter.replacing("{ var: payload.by }, 100]", with: "{ var: payload.by }, \(most)]")
+        }
+        let alike = try check(bus, with: limited(10, once), against: limited(19, once))
+        #expect(alike.status == .success, "\(alike.output)")
+        #expect(try lines(alike).last?["different"] == 0)
+        // Revision 7 adds 20 to b: the first accepts it, which the second does not.
+        let stricter = try check(bus, with: limited(20, once), against: limited(19, once))
+        #expect(stricter.status == .no)
+        let found = try #require(try lines(stricter).first)
+        #expect(found["revision"] == 7 && found["refused"]?["code"] == "rejected")
+        #expect(found["refusedBefore"] == nil)
+        let looser = try check(bus, with: limited(19, once), against: limited(20, once))
+        let other = try #require(try lines(looser).first)
+        #expect(other["revision"] == 7 && other["refusedBefore"]?["code"] == "rejected")
+        #expect(other["refused"] == nil)
+        #expect(try lines(looser).last?["refused"] == 1)
+        // Store, member and both values, the first set's as the old one.
+        #expect(
+            other["differences"]?[0]
+                == ["store": "meter/b", "path": "/double", "old": 102, "new": 104])
+        let human = try check(bus, with: limited(19, once), against: limited(20, once), ["--human"])
+        #expect(human.output.contains("refused before, rejected: meter/b refused add"), "\(human.output)")
     }
 
     @Test func aRefusalThatChangesNoStateIsToldToo() throws {

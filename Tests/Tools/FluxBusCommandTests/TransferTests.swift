@@ -228,7 +228,7 @@ struct TransferTests {
         }
         #expect(try status([]).contains("is not an export"))
         #expect(try status(["{}"]).contains("is not an export"))
-        #expect(try status([lines[0].replacing(#""form":1"#, with: #""form":2"#)]).contains("form"))
+        #expect(try status([lines[0].replacing(#""form":1"#, with: #""form":3"#)]).contains("form"))
         #expect(try status(Array(lines.dropLast())).contains("get the whole file"))
         var without = lines
         without.remove(at: lines.count - 3)

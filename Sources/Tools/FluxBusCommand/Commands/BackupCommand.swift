@@ -35,7 +35,7 @@ package struct BackupCommand: BusCommand {
         guard let draft = copy.draft else {
             throw CommandFailure(.usage, "\(file) is no file: name one for the copy.")
         }
-        let size = try fetch(into: copy, from: connection, in: session)
+        let size = try Self.fetch(into: copy, from: connection, in: session)
         let revision: Int
         do throws(LogFailure) {
             revision = try LogCopy(verifying: draft).revision
@@ -54,8 +54,8 @@ package struct BackupCommand: BusCommand {
         return .success
     }
 
-    /// Returns its size.
-    private func fetch(
+    /// Fetches a copy of the log, as the bus holds it when it begins; returns its size.
+    static func fetch(
         into copy: borrowing NewFile, from connection: BusConnection, in session: CommandSession
     ) throws -> Int {
         let first = try part(at: 0, connection, until: LongWork.deadline(in: session))
@@ -64,23 +64,23 @@ package struct BackupCommand: BusCommand {
         try session.console.showingProgress("copying", total: size) { meter in
             while place < size {
                 let next = try part(at: place, connection, until: session.replyDeadline)
-                guard next.size == size else { throw Self.misfit }
+                guard next.size == size else { throw misfit }
                 place += try copy.write(next.bytes)
                 try meter?.reached(place)
             }
         }
-        guard place == size else { throw Self.misfit }
+        guard place == size else { throw misfit }
         return size
     }
 
-    private func part(
+    private static func part(
         at offset: Int, _ connection: BusConnection, until deadline: Deadline
     ) throws -> (size: Int, bytes: [UInt8]) {
         let reply = try connection.request(BusRequest("backup", ["offset": .int(offset)]), until: deadline)
         guard let size = reply["bytes"]?.int,
             let bytes = reply["data"]?.string.flatMap({ Base64.decode($0) }),
             !bytes.isEmpty
-        else { throw Self.misfit }
+        else { throw misfit }
         return (size, bytes)
     }
 

@@ -12,13 +12,14 @@ package struct ReplayCommand: BusCommand {
               fluxbus replay --check house.ndjson --types /etc/fluxbus/types
               fluxbus replay --check house.ndjson --types draft --json | jq '.differences // empty'
               fluxbus replay --check house.ndjson --types draft --since 0
+              fluxbus replay --types /etc/fluxbus/types --against draft house.ndjson
 
             No bus is needed and none is changed: every recorded commit is replayed in memory, at its \
             time and under its revision, once with the recorded definitions and once with those in --types, and what \
             differs is reported, commit by commit. It begins with the states after the newest migration in the file, \
-            because a later version seldom comes to what an earlier one did; --since says otherwise. The code is 0 \
-            when nothing differs, and 1 when \
-            something does not. What was refused when it was recorded is not in the file. Types compiled into a \
+            because a later version seldom comes to what an earlier one did; --since says otherwise. With --against \
+            it is those in --types, or the recorded ones where --types is left out, that are compared with others. What one \
+            of both refuses differs, too. The code is 0 when nothing differs, and 1 when something does. What was refused when it was recorded is not in the file. Types compiled into a \
             daemon keep their mutations to themselves: their actions change nothing here. `fluxbus import` replays a \
             file on a bus.
             """)
@@ -30,9 +31,16 @@ package struct ReplayCommand: BusCommand {
     package var file: String
 
     @Option(
-        help: ArgumentHelp("The directory of definitions to check.", valueName: "directory"),
-        completion: .directory)
-    package var types: String
+        help: ArgumentHelp(
+            "The directory of definitions to compare with those of the file, or with those of --against.",
+            valueName: "directory"), completion: .directory)
+    package var types: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "Compare with the definitions in this directory what those in --types make, or those of the file.",
+            valueName: "directory"), completion: .directory)
+    package var against: String?
 
     @Option(
         help: ArgumentHelp(
@@ -53,16 +61,15 @@ package struct ReplayCommand: BusCommand {
 
     package func validate() throws {
         if file == "-" { throw ValidationError("A check reads the file twice: name a file.") }
+        guard types != nil || against != nil else {
+            throw ValidationError("Name a directory of definitions: --types, --against, or both.")
+        }
         guard limit ?? 1 >= 0 else { throw ValidationError("--limit must be at least 0.") }
     }
 
     package func perform(in session: CommandSession) throws -> CommandStatus {
-        let candidates: [DeclaredType]
-        do {
-            candidates = try TypeCatalog.load(types).types
-        } catch {
-            throw CommandFailure(.refused, error.lines.joined(separator: "\n"))
-        }
+        let named = try types.map(Self.load)
+        let others = try against.map(Self.load)
         var preview = try RecordingReader(file, input: session.context.input)
         let outline = try RecordingOutline(&preview)
         var reader = try RecordingReader(file, input: session.context.input)
@@ -77,8 +84,9 @@ package struct ReplayCommand: BusCommand {
                 "Compared from revision \(start) on, the newest migration; --since \(header.base) compares everything."
             )
         }
+        // The recorded ones stand first where only one directory is named.
         let comparison = ReplayComparison(
-            header, since: start, types: candidates, reverts: RevertedStates(outline))
+            header, since: start, others == nil ? nil : named, others ?? named ?? [], outline)
         var report = ReplayReport(
             console: session.console, limit: limit ?? (session.console.form == .text ? 20 : nil))
         try session.console.showingProgress("replaying", total: header.count) { meter in
@@ -89,5 +97,13 @@ package struct ReplayCommand: BusCommand {
         }
         try report.summarize(comparison)
         return comparison.isEqual ? .success : .no
+    }
+
+    private static func load(_ directory: String) throws -> [DeclaredType] {
+        do {
+            return try TypeCatalog.load(directory).types
+        } catch {
+            throw CommandFailure(.refused, error.lines.joined(separator: "\n"))
+        }
     }
 }

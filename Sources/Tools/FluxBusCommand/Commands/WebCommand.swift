@@ -26,21 +26,8 @@ package struct WebCommand: BusCommand {
     package init() {}
 
     package func perform(in session: CommandSession) throws -> CommandStatus {
-        let places = Self.places(
-            of: Self.program, beside: Self.ownPath(), path: getenv("PATH").map { String(cString: $0) })
-        let words = [Self.program] + passed
-        let pointers = words.map { strdup($0) } + [nil]
-        defer { for pointer in pointers { free(pointer) } }
-        for place in places where access(place, X_OK) == 0 {
-            execv(place, pointers)
-            throw CommandFailure(
-                .unreachable, "\(place) can't be started: \(systemReason()).")
-        }
-        throw CommandFailure(
-            .unreachable, "There is no fluxbus-web beside this program or in $PATH; install it as well.")
+        try OtherProgram.become("fluxbus-web", passed)
     }
-
-    private static let program = "fluxbus-web"
 
     /// The arguments, and before them the options of `fluxbus` that stood before the command and are its too.
     package var passed: [String] {

@@ -22,9 +22,12 @@ struct ReplayReport {
         if let left = remaining { remaining = left - 1 }
         guard console.form == .text else { return try console.line(object(deviation, base: base)) }
         try console.line(heading(deviation, base: base))
-        if let refusal = deviation.refusal {
+        for (refusal, words) in [
+            (deviation.refusalBefore, "refused before, "), (deviation.refusal, "refused, "),
+        ] {
+            guard let refusal else { continue }
             let text = ScreenText.safe("\(refusal.code): \(refusal.message)")
-            try console.line("  " + console.style.paint("refused, ", .old) + text)
+            try console.line("  " + console.style.paint(words, .old) + text)
         }
         for store in deviation.stores { try printer.show(store.differences, of: store.address) }
     }
@@ -45,8 +48,9 @@ struct ReplayReport {
         } else {
             object["revision"] = .int(base)
         }
-        if let refusal = deviation.refusal {
-            object["refused"] = ["code": .string(refusal.code), "message": .string(refusal.message)]
+        for (refusal, name) in [(deviation.refusal, "refused"), (deviation.refusalBefore, "refusedBefore")] {
+            guard let refusal else { continue }
+            object[name] = ["code": .string(refusal.code), "message": .string(refusal.message)]
         }
         object["differences"] = .array(
             deviation.stores.flatMap { store in

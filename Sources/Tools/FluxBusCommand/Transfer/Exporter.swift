@@ -21,7 +21,7 @@ struct Exporter {
                 .no, "The bus is at revision \(newest): nothing can be exported from \(base) on.")
         }
         let header = Recording.Header(epoch: epoch, base: base, last: newest)
-        try write(header)
+        try output.write(header.line(form: Recording.form))
         let (views, leavesOut) = try writeDefinitions(at: base)
         try writeStates(at: base, but: views)
         // Where the commits themselves scroll by, nobody needs to be told.
@@ -34,14 +34,6 @@ struct Exporter {
         }
         try output.flush()
         return header
-    }
-
-    private func write(_ header: Recording.Header) throws {
-        // In this order, so that `head -1` and `file` first show what it is.
-        let epoch = JSON.string(header.epoch).encoded
-        try output.write(
-            "{\"fluxbus\":\"export\",\"form\":\(Recording.form),\"epoch\":\(epoch),\"revision\":\(header.base),"
-                + "\"until\":\(header.last)}\n")
     }
 
     /// Returns the names of views, and whether the log leaves out commits of some types.

@@ -20,6 +20,10 @@ package struct RecordingReader: ~Copyable {
     private var leavesOut = false
     /// The types and stores returned so far.
     private var given: Set<String> = []
+    /// Whether it is all of a log, with lines that only a log needs.
+    private let isWhole: Bool
+    /// A commit that stands for several equal ones, and how many of them are still to be returned.
+    private var repeated: (commit: JSON, count: Int)?
 
     /// The first line is short; a file without one within this length is no export.
     private static let longestHeader = 64 << 10
@@ -48,7 +52,7 @@ package struct RecordingReader: ~Copyable {
         lines = InputLines(
             isOurs ? name : "standard input", longestLine: Self.longestHeader, mostBlank: Self.mostBlank)
         do {
-            header = try Self.header(lines.line(from: descriptor), name: name)
+            (header, isWhole) = try Self.header(lines.line(from: descriptor), name: name)
         } catch {
             if isOurs { close(descriptor) }
             throw error
@@ -61,23 +65,59 @@ package struct RecordingReader: ~Copyable {
         if isOurs { close(descriptor) }
     }
 
-    private static func header(_ line: [UInt8]?, name: String) throws -> Recording.Header {
+    private static func header(
+        _ line: [UInt8]?, name: String
+    ) throws -> (Recording.Header, isWhole: Bool) {
         let object = line.flatMap { try? JSON(parsing: $0) }
         guard let object, object["fluxbus"]?.string == "export" else {
             throw CommandFailure(.refused, "\(name) is not an export of a bus: make one with fluxbus export.")
         }
-        guard object["form"]?.int == Recording.form else {
+        guard let form = object["form"]?.int, [Recording.form, Recording.wholeForm].contains(form) else {
             throw CommandFailure(
                 .refused, "\(name) has a format that this fluxbus does not know: use a newer one.")
         }
         guard let epoch = object["epoch"]?.string, let base = object["revision"]?.int,
             let last = object["until"]?.int, base <= last
         else { throw CommandFailure(.refused, "The first line of \(name) is damaged: export it again.") }
-        return Recording.Header(epoch: epoch, base: base, last: last)
+        return (Recording.Header(epoch: epoch, base: base, last: last), form == Recording.wholeForm)
     }
 
     /// The next line; nil after the last.
     package mutating func next() throws -> Recording.Entry? {
+        if let (commit, count) = repeated {
+            repeated = count > 1 ? (commit, count - 1) : nil
+            var next = commit.object ?? [:]
+            next["revision"] = .int(revision + 1)
+            return try entry(.object(next))
+        }
+        while let value = try value() {
+            guard isWhole else { return try entry(value) }
+            if let entry = try whole(value) { return entry }
+        }
+        return nil
+    }
+
+    /// What a line of a whole log says; nil for what only a log needs.
+    private mutating func whole(_ value: JSON) throws -> Recording.Entry? {
+        switch value["kind"]?.string {
+        case "type":
+            if value["keep"] != nil { leavesOut = true }
+            return try entry(["definition": value["definition"] ?? .null])
+        case "store":
+            let address = "\(value["type"]?.string ?? "")/\(value["name"]?.string ?? "")"
+            return try entry(["store": .string(address), "state": value["state"] ?? .null])
+        case nil where value["revision"] != nil:
+            var commit = value.object ?? [:]
+            if let times = value["times"]?.int {
+                commit["times"] = nil
+                if times > 1 { repeated = (.object(commit), times - 1) }
+            }
+            return try entry(.object(commit))
+        default: return nil
+        }
+    }
+
+    private mutating func value() throws -> JSON? {
         guard let line = try lines.line(from: descriptor) else {
             guard revision == header.last || leavesOut else {
                 throw CommandFailure(
@@ -88,6 +128,10 @@ package struct RecordingReader: ~Copyable {
         }
         lineNumber += 1
         guard let value = try? JSON(parsing: line, depthLimit: 256) else { throw damage("is not JSON") }
+        return value
+    }
+
+    private mutating func entry(_ value: JSON) throws -> Recording.Entry {
         if let commit = RecordedCommit(value) {
             guard commit.revision == revision + 1 || leavesOut && commit.revision > revision,
                 commit.revision <= header.last
@@ -136,9 +180,13 @@ extension InputLines {
 ///     {"definition":{"type":"counter",…}}            each state type at BASE
 ///     {"store":"counter/kitchen","state":{…}}        each store at BASE
 ///     {"revision":BASE+1,"time":…,"by":…,"actions":[…]}   each commit through LAST, as `history` gives it
+///
+/// A faithful one has all that the log holds instead: the records of its oldest snapshot, its entries as they stand there, and
+/// `{"end":LINES}`, of which the log of another bus is made.
 package enum Recording {
-    /// The form of file that this version writes and reads.
+    /// The forms of file that this version writes and reads.
     static let form = 1
+    static let wholeForm = 2
 
     /// Whether commits may be left out from one on, because the log does not keep all types from there.
     static func leavesOut(_ commit: JSON) -> Bool {
@@ -156,6 +204,11 @@ package enum Recording {
 
         /// Commits in the file.
         var count: Int { last - base }
+
+        /// The line; its members are in this order, so that `head -1` and `file` first show what it is.
+        func line(form: Int) -> String {
+            "{\"fluxbus\":\"export\",\"form\":\(form),\"epoch\":\(JSON.string(epoch).encoded),\"revision\":\(base),\"until\":\(last)}\n"
+        }
 
         package init(epoch: String, base: Int, last: Int) {
             self.epoch = epoch

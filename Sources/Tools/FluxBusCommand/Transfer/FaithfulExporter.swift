@@ -1,0 +1,73 @@
+import BusJSON
+import BusLog
+import BusMachine
+import BusSystem
+import FluxBus
+
+/// Writes all that the log of a bus holds: what it begins with, and every entry as it stands there. For that it fetches a copy
+/// of the log, as `backup` does, and with the same right.
+struct FaithfulExporter {
+    let session: CommandSession
+    let connection: BusConnection
+    let output: Channel
+
+    /// Returns the header of the export.
+    func export() throws -> Recording.Header {
+        let directory: PrivateDirectory
+        do throws(SystemError) {
+            directory = try PrivateDirectory(in: PrivateDirectory.shortParent, prefix: "fluxbus-export")
+        } catch {
+            throw CommandFailure(
+                .internal,
+                "There is no place for a copy of the log (\(error.description)): check \(PrivateDirectory.shortParent), or set TMPDIR."
+            )
+        }
+        let path = "\(directory.path)/log"
+        var copy = try NewFile(path)
+        _ = try BackupCommand.fetch(into: copy, from: connection, in: session)
+        try copy.finish()
+        do {
+            let last = try LogCopy(verifying: path).revision
+            let log = try LogReader(standing: path)
+            guard let epoch = try log.epoch(), let base = try log.snapshots().last?.revision else {
+                throw LogFailure(.damaged, path: path, "It holds no history.")
+            }
+            let header = Recording.Header(epoch: epoch, base: base, last: last)
+            try write(log, header)
+            return header
+        } catch let failure as LogFailure {
+            throw CommandFailure(
+                .internal,
+                "The copy of the log is not what the bus holds; export it again. \(failure.message)")
+        }
+    }
+
+    private func write(_ log: LogReader, _ header: Recording.Header) throws {
+        var lines = 1
+        func write(_ line: UnsafeRawBufferPointer) throws {
+            try output.write(line: Array(line))
+            lines += 1
+        }
+        try output.write(header.line(form: Recording.wholeForm))
+        try log.snapshot(header.base).withUnsafeBytes { try LogLines.forEach(in: $0, write) }
+        // Notes of what came before the states belong to them.
+        var reached = 0
+        var failure: (any Error)?
+        try log.forEachGroup(after: header.base) { group in
+            if group.first > header.base { reached = max(reached, header.base) }
+            do {
+                try LogLines.forEach(in: group.entries) { line in
+                    reached = LogLines.revisions(of: line)?.upperBound ?? reached
+                    let isNote = LogLines.revisions(of: line) == nil
+                    if reached > header.base || isNote && reached == header.base { try write(line) }
+                }
+            } catch {
+                failure = error
+            }
+            return failure == nil
+        }
+        if let failure { throw failure }
+        try output.write("{\"end\":\(lines)}\n")
+        try output.flush()
+    }
+}
