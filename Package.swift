@@ -332,7 +332,7 @@ let package = Package(
         .testTarget(
             name: "ClusterDaemonTests",
             dependencies: [
-                "BusJSON", "TestEtcd", "TestFiles", "TestServer", "TestSupport", "fluxbusd",
+                "BusJSON", "TestEtcd", "TestFiles", "TestServer", "TestSupport", "fluxbus", "fluxbusd",
             ]),
         .testTarget(name: "FluxTests", dependencies: ["Flux", "TestFiles", "TestInterface"]),
         // The main actor owns what says nothing else, as in new projects of applications.

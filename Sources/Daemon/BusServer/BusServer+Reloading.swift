@@ -81,7 +81,7 @@ extension BusServer {
             guard loop.engine.finishReload(request, .success(loaded)) else { return }
             if !loaded.restart.isEmpty {
                 logger.notice(
-                    "\(loaded.restart.joined(separator: ", ")): not as at the start, and stays so until a restart",
+                    "\(loaded.restart.joined(separator: ", ")): changed since the start, which takes a restart",
                     metadata: LogKind.reloaded.metadata)
             }
             adopt(next, loop)

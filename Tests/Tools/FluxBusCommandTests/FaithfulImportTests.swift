@@ -116,6 +116,13 @@ struct FaithfulImportTests {
             daemon = try start(origin)
             client = try origin.client()
             _ = try client.ask(#"{"op":"dispatch","store":"counter/main","action":"increment"}"#)
+        } else {
+            // The last revision is one of which nothing is kept, which only a stop writes.
+            _ = try client.ask(#"{"op":"dispatch","store":"beat/a","action":"beat"}"#)
+            client.close()
+            #expect(try origin.stop(daemon) == 0)
+            daemon = try start(origin)
+            client = try origin.client()
         }
         let epoch = try client.epoch()
         let timers = try client.ask(#"{"op":"timers","match":"*/*"}"#)
@@ -237,6 +244,24 @@ struct FaithfulImportTests {
         }
         #expect(try fluxbus(["import", file, "--log", copy.log]).status == 64)
         #expect(try fluxbus(["export", "--faithful", "--since", "1"]).status == 64)
+    }
+
+    /// Who was connected when it was exported is not there: what it left comes true, as after a crash.
+    @Test func sessionsThatWereThereEndWithTheirWills() throws {
+        var daemon = try start(origin)
+        let client = try origin.client()
+        for line in [
+            #"{"op":"will","actions":[{"store":"counter/main","action":"increment","payload":{"by":40}}]}"#,
+            #"{"op":"create","store":"counter/mine","ephemeral":true}"#,
+        ] { #expect(try client.ask(line).contains(#""ok":true"#), "\(line)") }
+        try folder.write("history.ndjson", export(origin, ["--faithful"]))
+        client.close()
+        #expect(try origin.stop(daemon) == 0)
+        #expect(try importing(into: copy.log).status == 0)
+        daemon = try start(copy)
+        let reply = try copy.client().ask(#"{"op":"get","match":"counter/*","select":["/count"]}"#)
+        #expect(reply.contains(#""states":{"counter/main":{"count":40}}"#), "\(reply)")
+        #expect(try copy.stop(daemon) == 0)
     }
 
     /// A start that made a log in which nothing was committed is no obstacle.
