@@ -32,8 +32,8 @@ struct CarriedHistoryTests {
         let daemon = try bus.start()
         #expect(try bus.client().epoch() == client.epoch())
         #expect(try fluxbus(["--address", bus.address, "export"]) == plain)
-        let again = try bus.client().ask(keyed)
-        #expect(again.contains(#""duplicate":true"#), "\(again)")
+        // A user of a member's machine is another one than the user of this machine with the same number.
+        #expect(try !bus.client().ask(keyed).contains("duplicate"))
         #expect(try bus.stop(daemon) == 0)
         #expect(try RunningProgram.run("fluxbusd", ["--log", bus.log, "--verify"]).status == 0)
     }
