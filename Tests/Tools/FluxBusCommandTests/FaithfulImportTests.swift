@@ -110,6 +110,7 @@ struct FaithfulImportTests {
                 try client.send(
                     #"{"op":"dispatch","store":"counter/main","action":"increment","ack":false}"#)
             }
+            _ = try client.ask(#"{"op":"ping"}"#)
             client.close()
             #expect(try origin.stop(daemon) == 0)
             try cutBeginning(origin.log)
