@@ -38,7 +38,13 @@ final class CommitSearch {
         while let groups = rest {
             let (part, found) = try part(of: groups, in: source)
             if let found {
-                guard try go(through: found.map(\.place), in: source, visit) else { return false }
+                let goesOn = try go(through: found.map(\.place), in: source, visit)
+                // The places are those of entries before they were thinned.
+                if let block = block(in: groups), !found.isEmpty, try !source.indexedGroups().contains(block)
+                {
+                    throw .thinned
+                }
+                if !goesOn { return false }
             } else {
                 guard try scan(part, in: source, hasTime: hasTime, visit) else { return false }
             }
@@ -142,6 +148,7 @@ final class CommitSearch {
         while goesOn, let group = places.first?.group {
             let count = places.prefix { $0.group == group }.count
             try source.forEachGroup(from: group, isOne: true) { (found) throws(PastFailure) in
+                guard found.number == group else { throw .thinned }
                 for place in places.prefix(count) where goesOn && place.offset < found.entries.count {
                     goesOn = try visit(LogLines.line(in: found.entries, at: place.offset))
                     seen = place
@@ -172,11 +179,14 @@ final class CommitSearch {
             }
         }
         if isNewestFirst {
-            for number in part.reversed() where goesOn {
+            var next = try source.group(atOrBefore: part.upperBound)
+            while goesOn, let number = next, number >= part.lowerBound {
+                next = number > part.lowerBound ? try source.group(atOrBefore: number - 1) : nil
                 // Nothing is before the first entry of a group.
                 if let seen, seen < EntryPlace(group: number, offset: 1) { continue }
                 try source.forEachGroup(from: number, isOne: true) { (group) throws(PastFailure) in
-                    try go(through: group)
+                    // One that is gone had nothing left in it.
+                    if group.number == number { try go(through: group) }
                     return false
                 }
                 if goesOn, number > part.lowerBound, !hasTime() {
@@ -197,5 +207,25 @@ final class CommitSearch {
             }
         }
         return goesOn
+    }
+}
+
+extension PastSource {
+    /// The last revision behind which a type has so many commits; nil where it has fewer behind another one. Dispatches to every
+    /// type count, too.
+    package func revision(
+        before commits: Int, of type: String, after floor: Int, through last: Int
+    ) throws(PastFailure) -> Int? {
+        let search = try CommitSearch(
+            CommitStep.lookUp(HistorySubject(type: type, store: nil, actions: nil)), after: floor,
+            through: last, newestFirst: true, in: self)
+        var count = 0
+        while let found = try search.nextRevisions(in: self) {
+            for revisions in found {
+                count += revisions.count
+                if count >= commits { return revisions.lowerBound + count - commits - 1 }
+            }
+        }
+        return nil
     }
 }

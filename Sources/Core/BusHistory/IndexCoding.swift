@@ -38,8 +38,8 @@ package struct IndexBlockWriter {
 
     /// Adds the next group. Entries that can't be read are left out of the index; a scan reports them as damaged.
     package mutating func add(_ group: PastGroup) {
-        precondition(group.number == next, "Groups are indexed as they follow one another.")
-        next += 1
+        precondition(group.number >= next, "Groups are indexed as they follow one another.")
+        next = group.number + 1
         bytes += group.entries.count
         var lines = LogLines.Cursor(group.entries)
         while true {

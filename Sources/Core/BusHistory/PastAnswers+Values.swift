@@ -12,7 +12,11 @@ extension PastAnswers {
         _ question: StoreQuestion, _ paths: [JSONPointer]?, at point: PastPoint, _ query: LogQuery,
         _ progress: PastProgress, hasTime: () -> Bool
     ) throws(PastFailure) -> LogAnswer? {
-        let oldest = max(try oldest(), question.keptSince)
+        let horizon = try horizon(of: question.subject, progress)
+        let oldest = max(try oldest(), question.keptSince, horizon)
+        if try self.revision(of: point, within: query.needed) < horizon {
+            return gone(question.subject, horizon)
+        }
         let revision = try requireKept(point, within: query.needed, oldest)
         let blame: Blame<Source>
         if let begun = progress.values as? Blame<Source> {
@@ -51,11 +55,17 @@ extension PastAnswers {
         _ question: StoreQuestion, _ path: JSONPointer, _ range: HistoryRange, most: Int, _ query: LogQuery,
         _ progress: PastProgress, hasTime: () -> Bool
     ) throws(PastFailure) -> LogAnswer? {
+        let horizon = try horizon(of: question.subject, progress)
         let samples: Samples<Source>
         if let begun = progress.values as? Samples<Source> {
             samples = begun
         } else {
-            let oldest = max(try oldest(), question.keptSince)
+            let oldest = max(try oldest(), question.keptSince, horizon)
+            for point in [range.since, range.until].compactMap(\.self) {
+                if try revision(of: point, within: query.needed) < horizon {
+                    return gone(question.subject, horizon)
+                }
+            }
             let until = try requireKept(range.until, within: query.needed, oldest)
             let since = try range.since.map { (point) throws(PastFailure) in
                 try requireKept(point, within: until, oldest)
@@ -64,7 +74,7 @@ extension PastAnswers {
             let begin = first.revision
             let state = question.state(in: first)
             // Before its first commit a bus has no time.
-            let time = try first.time > 0 || until == begin ? first.time : time(of: begin + 1)
+            let time = try first.time > 0 || until == begin ? first.time : time(behind: begin)
             let end = try until > begin ? self.time(of: until) : time
             samples = try Samples(
                 walk(question), of: path, after: begin, through: until, most: most, now: query.needed,
@@ -119,6 +129,20 @@ extension PastAnswers {
             return try machine(at: revision).time
         }
         return Int((seconds * 1000).rounded())
+    }
+
+    /// That of the first commit behind a revision.
+    private func time(behind revision: Int) throws(PastFailure) -> Int {
+        var found: Double?
+        try source.forEachGroup(after: revision) { group in
+            LogLines.forEach(in: group.entries) { line in
+                guard found == nil, let last = LogLines.revisions(of: line)?.upperBound, last > revision
+                else { return }
+                found = (try? JSON(parsing: line, depthLimit: 1000))?["time"]?.double
+            }
+            return found == nil
+        }
+        return found.map { Int(($0 * 1000).rounded()) } ?? 0
     }
 
     private func entry(of revision: Int) throws(PastFailure) -> JSONObject {

@@ -8,8 +8,18 @@ package final class PastProgress {
     /// A `Blame` or `Samples` that has begun.
     var values: AnyObject?
     fileprivate var history: (page: HistoryPage, search: CommitSearch, found: Int?)?
+    /// How far back the past of what is asked about reached when it was begun.
+    private var horizon: Int?
 
     package init() {}
+
+    /// Throws if the past has become shorter since the query was begun.
+    fileprivate func require(_ horizon: Int) throws(PastFailure) {
+        if horizon != self.horizon ?? horizon { throw .thinned }
+        self.horizon = horizon
+    }
+
+    fileprivate func restart() { (values, history, horizon) = (nil, nil, nil) }
 }
 
 /// Answers queries to the log. It keeps the last machine of the past that it made, because a client that reads one
@@ -51,32 +61,49 @@ package final class PastAnswers<Source: PastSource> {
     /// - Parameter hasTime: It is asked now and then, after something was done.
     package func answer(_ query: LogQuery, _ progress: PastProgress, hasTime: () -> Bool) -> LogAnswer? {
         do throws(PastFailure) {
-            switch query.subject {
-            case .history(let range, let limit, let wish, let view):
-                return try history(
-                    range, limit: limit, HistoryFilter(wish: wish, view: view), query, progress,
-                    hasTime: hasTime)
-            case .blame(let question, let paths, let point):
-                return try blame(question, paths, at: point, query, progress, hasTime: hasTime)
-            case .samples(let question, let path, let range, let most):
-                return try samples(question, path, range, most: most, query, progress, hasTime: hasTime)
-            case .stores(let point, let selection):
-                return try stores(
-                    selection, at: try revision(of: point, within: query.needed), room: query.room)
-            case .types(let point, let name, let view):
-                return try types(
-                    name, seenBy: view, at: try revision(of: point, within: query.needed), room: query.room)
-            case .state(let revision, let store):
-                return try state(revision, store)
-            case .entries(let after):
-                return try entries(after: after)
-            case .backup, .compact:
-                return .refused(
-                    code: "unavailable", message: "This bus keeps its log in memory, not in a file.",
-                    details: [:])
+            return try PastFailure.retrying { () throws(PastFailure) in
+                do throws(PastFailure) {
+                    return try proceed(query, progress, hasTime: hasTime)
+                } catch {
+                    // It begins anew.
+                    if error.kind == .thinned {
+                        kept = nil
+                        progress.restart()
+                    }
+                    throw error
+                }
             }
         } catch {
             return refusal(error)
+        }
+    }
+
+    private func proceed(
+        _ query: LogQuery, _ progress: PastProgress, hasTime: () -> Bool
+    ) throws(PastFailure) -> LogAnswer? {
+        switch query.subject {
+        case .history(let range, let limit, let wish, let view):
+            return try history(
+                range, limit: limit, HistoryFilter(wish: wish, view: view), query, progress,
+                hasTime: hasTime)
+        case .blame(let question, let paths, let point):
+            return try blame(question, paths, at: point, query, progress, hasTime: hasTime)
+        case .samples(let question, let path, let range, let most):
+            return try samples(question, path, range, most: most, query, progress, hasTime: hasTime)
+        case .stores(let point, let selection):
+            return try stores(
+                selection, at: try revision(of: point, within: query.needed), room: query.room)
+        case .types(let point, let name, let view):
+            return try types(
+                name, seenBy: view, at: try revision(of: point, within: query.needed), room: query.room)
+        case .state(let revision, let store):
+            return try state(revision, store)
+        case .entries(let after):
+            return try entries(after: after)
+        case .backup, .compact:
+            return .refused(
+                code: "unavailable", message: "This bus keeps its log in memory, not in a file.",
+                details: [:])
         }
     }
 
@@ -84,7 +111,7 @@ package final class PastAnswers<Source: PastSource> {
         switch failure.kind {
         case .gone: break
         case .tooLarge: return .refused(code: "too_large", message: failure.message, details: [:])
-        case .damaged, .unreadable, .abandoned:
+        case .damaged, .unreadable, .abandoned, .thinned:
             return .refused(code: "unavailable", message: failure.message, details: [:])
         }
         let oldest = (try? source.snapshots().first) ?? nil
@@ -106,13 +133,14 @@ package final class PastAnswers<Source: PastSource> {
         _ range: HistoryRange, limit: Int, _ filter: HistoryFilter, _ query: LogQuery,
         _ progress: PastProgress, hasTime: () -> Bool
     ) throws(PastFailure) -> LogAnswer? {
-        let oldest = try oldest()
+        let (oldest, horizon) = (try oldest(), try horizon(of: filter.wish.subject, progress))
         if progress.history == nil {
             let until = try revision(of: range.until, within: query.needed)
             let since = try range.since.map { (point) throws(PastFailure) in
                 try revision(of: point, within: until)
             }
-            let oldest = max(oldest, filter.keptSince)
+            let oldest = max(oldest, filter.keptSince, horizon)
+            if let since, since < horizon { return gone(filter.wish.subject!, horizon) }
             if let since, since < oldest {
                 throw PastFailure(
                     .gone, "The log goes back to revision \(oldest) only; ask for what came after it.")
@@ -132,7 +160,25 @@ package final class PastAnswers<Source: PastSource> {
             count += 1
             return !isFull && (count % Self.entriesPerLook > 0 || hasTime())
         }
-        return isThrough || isFull ? .members(page.members(oldest: oldest, found: found)) : nil
+        _ = try self.horizon(of: filter.wish.subject, progress)
+        return isThrough || isFull
+            ? .members(page.members(oldest: max(oldest, horizon), found: found)) : nil
+    }
+
+    /// The revision from which on the past of a subject is known, where that is not the log's oldest.
+    func horizon(of subject: HistorySubject?, _ progress: PastProgress) throws(PastFailure) -> Int {
+        guard let subject else { return 0 }
+        let horizons = try source.horizons()
+        func newest(_ subject: HistorySubject) -> Int {
+            subject.sources.reduce(horizons[subject.type] ?? 0) { max($0, newest($1)) }
+        }
+        let horizon = newest(subject)
+        try progress.require(horizon)
+        return horizon
+    }
+
+    func gone(_ subject: HistorySubject, _ horizon: Int) -> LogAnswer {
+        Self.refusal(StateMachine.gone(subject.type, before: horizon))
     }
 
     /// The revision that a point of the history is, or was then.
@@ -189,7 +235,8 @@ package final class PastAnswers<Source: PastSource> {
             if !isFull { through = max(through, group.last) }
             return bytes.count < Self.entriesAtOnce
         }
-        return .entries(bytes, through: through)
+        return .entries(
+            bytes, through: through, horizons: try source.horizons().filter { $0.value > after })
     }
 
     // MARK: - States
@@ -225,7 +272,8 @@ package final class PastAnswers<Source: PastSource> {
             }
             if let first = unkept.first, selection.pattern.type.isLiteral { throw machine.gone(first) }
             let query = try StoreQuery(
-                selection, in: machine, room: room - unkept.reduce(0) { $0 + $1.name.utf8.count + 16 })
+                selection, but: unkept, in: machine,
+                room: room - unkept.reduce(0) { $0 + $1.name.utf8.count + 16 })
             _ = query.advance { _ in true }
             guard query.appendAnswer(to: reply) else { return tooLong }
             // Stores of other types are shown.

@@ -13,11 +13,18 @@ package protocol PastSource {
         after revision: Int, _ body: (PastGroup) throws(PastFailure) -> Bool
     ) throws(PastFailure)
 
-    /// The numbers of all groups, which follow one another; nil where there is none.
+    /// The numbers of the oldest and the newest group; nil where there is none. Where the log is thinned, some between are not
+    /// there any more.
     func groupNumbers() throws(PastFailure) -> ClosedRange<Int>?
 
     /// The number of the oldest group with commits after a revision; one more than the newest if none has any.
     func group(after revision: Int) throws(PastFailure) -> Int
+
+    /// The number of the newest group up to one, which need not be there any more; nil if there is none.
+    func group(atOrBefore number: Int) throws(PastFailure) -> Int?
+
+    /// Through which revision the log may lack what concerns some types: they are known from the snapshot of that revision on.
+    func horizons() throws(PastFailure) -> [String: Int]
 
     /// Visits the groups from a number on as `forEachGroup(after:)` does. `isOne`: only the first will be needed.
     func forEachGroup(
@@ -39,7 +46,7 @@ package protocol PastSource {
 
 /// A group of commits as stored in the log.
 package struct PastGroup {
-    /// Consecutive.
+    /// Ascending.
     package let number: Int
     /// Its revisions; a group of notes only has `first == last + 1`.
     package let first: Int
@@ -68,6 +75,8 @@ package struct PastFailure: Error, Sendable, CustomStringConvertible {
         case tooLarge
         /// The caller no longer waits for it.
         case abandoned
+        /// It was thinned while it was read: what was read is not all that there was.
+        case thinned
     }
     package let kind: Kind
     /// One sentence that says what to do.
@@ -77,5 +86,22 @@ package struct PastFailure: Error, Sendable, CustomStringConvertible {
     package init(_ kind: Kind, _ message: String) {
         self.kind = kind
         self.message = message
+    }
+}
+
+extension PastFailure {
+    static let thinned = PastFailure(
+        .thinned, "The past of a type was thinned out while it was read; ask again.")
+
+    /// Tries again what was thinned meanwhile, a few times: that takes a moment, and happens once for many thousand commits.
+    static func retrying<Value>(
+        _ body: () throws(PastFailure) -> Value
+    ) throws(PastFailure) -> Value {
+        for _ in 1..<5 {
+            do throws(PastFailure) { return try body() } catch {
+                guard error.kind == .thinned else { throw error }
+            }
+        }
+        return try body()
     }
 }

@@ -54,6 +54,7 @@ struct ValueWalk<Source: PastSource> {
     ) throws(PastFailure) {
         guard let first = revisions.first?.lowerBound, let last = revisions.last?.upperBound else { return }
         let machine = try machine(first - 1)
+        var (begin, unknown) = (machine.revision, machine.forgotten)
         func visit() throws(PastFailure) {
             try look(machine.revision, machine.time, question.state(in: machine))
         }
@@ -76,8 +77,15 @@ struct ValueWalk<Source: PastSource> {
                 start = end
             }
             try replay(UnsafeRawBufferPointer(rebasing: group.entries[start...]), on: machine, through: last)
+            if machine.mayHaveHoles { machine.pass(through: min(group.last, last)) }
+            if try replayer.recollection(of: machine, through: machine.revision, from: source) != nil {
+                try replayer.requireUnthinned(behind: begin, leavingOut: unknown, in: source)
+                try replayer.recollect(machine, from: source)
+                (begin, unknown) = (machine.revision, machine.forgotten)
+            }
             return machine.revision < last
         }
+        try replayer.requireUnthinned(behind: begin, leavingOut: unknown, in: source)
     }
 
     private func replay(

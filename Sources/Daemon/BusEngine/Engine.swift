@@ -205,6 +205,8 @@ package final class Engine {
     package var writtenRevision: Int { log.writtenRevision }
     /// How many changes were made that the log does not keep.
     package var unkeptChanges: Int { log.unkeptChanges }
+    /// How far back the log keeps the past of types, where that is less far than its retention.
+    package var pastRules: [String: LogReach] { machine.pastRules }
     /// Why nothing can be committed now; nil while everything can.
     package var unavailableReason: String? { log.unavailableReason }
     /// Whether there is a log, and nothing is sent before it is written.

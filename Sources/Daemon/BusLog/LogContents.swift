@@ -10,6 +10,8 @@ final class LogContents {
     private let list: Statement
     private let part: Statement
     private var room: [UInt8] = []
+    /// The largest revision of `horizons`, once that has turned out to be there.
+    private var newestHorizon: Statement?
     /// Once it has turned out to be there.
     private var shared: SharedCopyContents?
 
@@ -149,7 +151,7 @@ final class LogContents {
         rows.bind(1, number)
         defer { rows.reset() }
         do throws(LogFailure) {
-            guard try rows.next(), rows.integer(0) == number, rows.integer(3) <= time else { return nil }
+            guard try nextRow(at: number), rows.integer(3) <= time else { return nil }
             return rows.integer(2)
         } catch {
             if error.kind == .damaged { return nil }
@@ -162,12 +164,33 @@ final class LogContents {
         rows.bind(1, number)
         defer { rows.reset() }
         do throws(LogFailure) {
-            guard try rows.next(), rows.integer(0) == number else { return nil }
+            guard try nextRow(at: number) else { return nil }
             return rows.integer(2) > revision || rows.integer(1) > revision
         } catch {
             if error.kind == .damaged { return nil }
             throw error
         }
+    }
+
+    /// Finds a group, or, where that is gone because nothing was left in it, the one behind it, which has taken its revisions.
+    private func nextRow(at number: Int) throws(LogFailure) -> Bool {
+        guard try rows.next() else { return false }
+        return rows.integer(0) == number ? true : try isThinned(through: rows.integer(2))
+    }
+
+    /// Whether some groups up to a revision may be gone, because nothing was left in them.
+    private func isThinned(through revision: Int) throws(LogFailure) -> Bool {
+        if newestHorizon == nil, try HorizonSchema.isThere(in: database) {
+            newestHorizon = try Statement(database, "SELECT max(revision) FROM horizons")
+        }
+        guard let newestHorizon else { return false }
+        defer { newestHorizon.reset() }
+        return try newestHorizon.next() ? revision <= newestHorizon.integer(0) : false
+    }
+
+    /// The horizons of types, and how far each has been thinned.
+    func horizons() throws(LogFailure) -> [String: (revision: Int, thinned: Int)] {
+        try HorizonSchema.all(in: database)
     }
 
     /// Calls `body` with each group from a number on, in order, each compared with its digest and the previous one.
@@ -186,12 +209,14 @@ final class LogContents {
             let batch = try read(from: next, within: isOne ? 1 : Self.batch)
             if batch.isEmpty { return }
             for row in batch {
-                guard row.number == next else { throw try gap(at: next) }
-                if let revision, row.first != revision + 1 {
+                let isMerged = row.number > next ? try isThinned(through: row.last) : false
+                guard row.number == next || isMerged else { throw try gap(at: next) }
+                // What was read before it was merged comes again.
+                if let revision, row.first != revision + 1, !isMerged || row.first > revision {
                     throw damaged("group \(row.number) does not follow")
                 }
                 revision = row.last
-                next += 1
+                next = row.number + 1
                 let outcome = room.withUnsafeBytes { room in
                     Result { () throws(LogFailure) in
                         let group = Group(
@@ -311,7 +336,7 @@ final class LogContents {
 
 /// Commits that were written together.
 package struct Group {
-    /// Consecutive within a file.
+    /// Ascending within a file; consecutive but where it was thinned.
     package let number: Int
     /// The revision of the first commit.
     package let first: Int
@@ -319,7 +344,7 @@ package struct Group {
     package let last: Int
     /// Milliseconds since 1970.
     package let time: Int
-    /// Bytes of entries in all groups before it, including those trimmed.
+    /// Bytes of entries in all groups before it, as they were written.
     let start: Int
     /// One JSON object per line, without a newline at the end. Valid only during the call that passes it.
     package let entries: UnsafeRawBufferPointer

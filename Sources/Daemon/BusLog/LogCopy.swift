@@ -59,6 +59,7 @@ extension LogReader {
         try copy.execute(Schema.create)
         try copy.execute("BEGIN")
         try Meta.set(Meta.readable(in: database) ?? [], in: copy)
+        try HorizonSchema.write(try contents.horizons(), in: copy)
         for snapshot in try contents.snapshots() where isWanted() {
             try Rescue.copySnapshot(snapshot, contents, into: copy)
         }

@@ -136,7 +136,7 @@ extension LogFile {
             let young = snapshots.last { now - $0.time <= retention.age } ?? newest
             oldestRevision = max(oldestRevision, young.revision)
         }
-        return thinned(snapshots.filter { $0.revision >= oldestRevision })
+        return try thinned(snapshots.filter { $0.revision >= oldestRevision })
     }
 
     /// Whether the first group of all is young enough.
@@ -144,16 +144,17 @@ extension LogFile {
         try now - database.integer("SELECT time FROM groups ORDER BY number LIMIT 1") <= retention.age
     }
 
-    private func thinned(_ snapshots: [SnapshotInfo]) -> [SnapshotInfo] {
+    private func thinned(_ snapshots: [SnapshotInfo]) throws(LogFailure) -> [SnapshotInfo] {
         let average = max(1, snapshots.reduce(0) { $0 + $1.bytes } / max(1, snapshots.count))
         let affordable = (written - (snapshots.last?.start ?? 0)) / Self.snapshotShare / average
         let count = min(Self.between.upperBound, max(Self.between.lowerBound, affordable))
         let distance = (lastRevision - oldestRevision) / count
+        let horizons = Set(try self.horizons().values)
         var kept: [SnapshotInfo] = []
         // From the oldest on; the newest two are kept, in case one of them turns out to be damaged.
         for (index, snapshot) in snapshots.reversed().enumerated() {
             let next = index + 1 < snapshots.count ? snapshots[snapshots.count - 2 - index] : snapshot
-            if let before = kept.last, index < snapshots.count - 2,
+            if let before = kept.last, index < snapshots.count - 2, !horizons.contains(snapshot.revision),
                 next.revision - before.revision <= distance
             {
                 continue

@@ -49,6 +49,8 @@ package final class LogFile {
     private(set) var number: Int
     /// Bytes of entries in all groups, including those trimmed.
     private(set) var written: Int
+    /// How far the thinning that was begun has come, and how often groups were replaced in this run.
+    var thinning: (thinner: Thinner?, steps: Int) = (nil, 0)
     /// The snapshot that is being written.
     var pending: PendingSnapshot?
     /// Snapshots that no longer count, how many of their parts are left to remove, and about how long these are.

@@ -46,9 +46,12 @@ package struct IndexBlock: Sendable {
 extension LogFile {
     /// Adds the next block of the index. Its groups are in the file, and in no other block. It needs no sync: it comes after
     /// its groups in the write-ahead log, so it is never on disk without them.
-    package func add(_ block: IndexBlock) throws(LogFailure) {
+    ///
+    /// - Parameter steps: `thinningSteps` when its groups were read; if it is another now, the block is not added.
+    package func add(_ block: IndexBlock, asOf steps: Int? = nil) throws(LogFailure) {
         precondition(block.groups.upperBound <= number, "What is indexed has been appended.")
         try usable()
+        if let steps, steps != thinningSteps { return }
         guard let last = try contents.digest(of: block.groups.upperBound) else { return }
         try checkpoints.runIfDue()
         try setFull(false)

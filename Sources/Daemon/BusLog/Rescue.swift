@@ -27,7 +27,10 @@ enum Rescue {
         try copy.execute(Schema.create)
         try copy.execute("BEGIN")
         try Meta.set(meta, in: copy)
-        let begin = try oldest(contents, survey)
+        let horizons = try? contents.horizons()
+        try HorizonSchema.write(horizons ?? [:], in: copy)
+        // What older groups lack is not known without them.
+        let begin = horizons == nil ? survey.base?.revision ?? 0 : try oldest(contents, survey)
         for snapshot in try contents.snapshots() where snapshot.revision >= begin {
             try copySnapshot(snapshot, contents, into: copy)
         }

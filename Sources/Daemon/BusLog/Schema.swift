@@ -5,15 +5,16 @@ import CSQLite
 enum Schema {
     /// "FLUX", so that a file of another program is recognised.
     static let applicationID = 0x464c_5558
-    /// The form of the tables; a file of a later one is refused.
-    static let form = 1
+    /// The form of the tables; a file of a later one is refused. One whose groups are thinned has it, all others the first one.
+    static let form = 2
+    private static let firstForm = 1
 
     static let create = """
         BEGIN IMMEDIATE;
         CREATE TABLE meta( -- what the log is, and how its last run ended
             name TEXT PRIMARY KEY, value) WITHOUT ROWID;
         CREATE TABLE groups( -- commits, in the groups in which they were written
-            number INTEGER PRIMARY KEY, -- consecutive
+            number INTEGER PRIMARY KEY, -- consecutive, but where nothing was left of some (horizons)
             first INTEGER NOT NULL,     -- revision of the first commit
             last INTEGER NOT NULL,      -- of the last; first - 1 if there is none
             time INTEGER NOT NULL,      -- milliseconds since 1970, UTC
@@ -50,7 +51,7 @@ enum Schema {
             UNION ALL SELECT 'free', freelist_count, freelist_count * page_size
                 FROM pragma_freelist_count, pragma_page_size;
         PRAGMA application_id = \(applicationID);
-        PRAGMA user_version = \(form);
+        PRAGMA user_version = \(firstForm);
         COMMIT;
         """
 

@@ -51,7 +51,7 @@ extension BusServer {
         StartFailure(failure.kind == .unreadable ? .log : .damaged, failure.message)
     }
 
-    /// Nil when the daemon that writes the log has trimmed its beginning meanwhile.
+    /// Nil when the daemon that writes the log has trimmed or thinned its beginning meanwhile.
     private static func verify(
         _ past: LogPast, _ replayer: Replayer, _ progress: VerificationProgress, _ tell: (String) -> Void
     ) throws(PastFailure) -> Bool? {
@@ -65,7 +65,9 @@ extension BusServer {
                 tell(finding.trouble.map { "\(what): \($0)" } ?? what)
             }
         } catch {
-            guard error.kind == .gone, try past.snapshots().first != oldest else { throw error }
+            if error.kind != .thinned {
+                guard error.kind == .gone, try past.snapshots().first != oldest else { throw error }
+            }
             tell("the beginning of the log was trimmed while it was read; starting over")
             return nil
         }

@@ -104,6 +104,35 @@ struct TypeCatalogTests {
             .types.count == 2)
     }
 
+    /// What a type waits for is kept at least as long: what it does is repeated from where its own past begins.
+    @Test(arguments: [
+        ("keep: latest", "keep: latest", true), ("keep: none", "keep: latest", false),
+        ("keep: latest", "for: 30d", false), ("for: 30d", "keep: latest", true),
+        ("keep: latest", "keep: all", false), ("for: 30d", "keep: all", false),
+        ("for: 30d", "for: 30d", true), ("for: 30d", "for: 29d", true), ("for: 30d", "for: 31d", false),
+        ("for: 30d", "for: 30d, commits: 9", true), ("keep: all", "commits: 9", true),
+        ("commits: 9", "commits: 9", false), ("commits: 9", "keep: all", false),
+        ("commits: 9", "for: 1d", false),
+        ("commits: 9", "keep: latest", true),
+    ])
+    func awaitedTypesAreKeptAsLong(awaited: String, waiting: String, isRight: Bool) throws {
+        let files = [
+            "beat.yaml": "type: beat\nlog: { \(awaited) }\ninitial: { n: 0 }",
+            "lamp.yaml": "type: lamp\nlog: { \(waiting) }\nwaitFor: [beat]\ninitial: {}",
+        ]
+        if isRight {
+            #expect(try catalog(files).types.count == 2)
+        } else {
+            #expect(
+                try error(files).description.hasPrefix(
+                    "lamp.yaml:3:11: lamp waits for beat, of which the log keeps less"))
+        }
+        // It may wait for itself.
+        #expect(
+            try catalog(["a.yaml": "type: a\nlog: { \(waiting) }\nwaitFor: [a]\ninitial: {}"]).types.count
+                == 1)
+    }
+
     @Test func typesDoNotWaitInACircle() throws {
         let files = [
             "a.yaml": "type: a\nwaitFor: [b]\ninitial: {}", "b.yaml": "type: b\nwaitFor: [d, c]\ninitial: {}",

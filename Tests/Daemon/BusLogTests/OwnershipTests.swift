@@ -199,7 +199,7 @@ import Testing
     @Test func laterFormIsRefused() throws {
         let directory = Scratch()
         try directory.write { _ in }
-        _ = try directory.query("PRAGMA user_version = 2")
+        _ = try directory.query("PRAGMA user_version = 3")
         #expect(#expect(throws: LogFailure.self) { try directory.open() }?.kind == .newerForm)
         #expect(#expect(throws: LogFailure.self) { try directory.reader() }?.kind == .newerForm)
     }

@@ -1,9 +1,10 @@
 import BusJSON
+import BusLog
 import Foundation
 import TestServer
 import Testing
 
-/// The daemon itself, killed and stopped, with a type of which the log keeps nothing.
+/// The daemon itself, killed and stopped, with a type of which the log keeps nothing, or no past.
 struct LogPolicyDaemonTests {
     private let bus: DaemonBus
 
@@ -31,6 +32,69 @@ struct LogPolicyDaemonTests {
         let text = try String(contentsOfFile: "/proc/\(daemon.process.processIdentifier)/io", encoding: .utf8)
         let line = try #require(text.split(separator: "\n").first { $0.hasPrefix("write_bytes:") })
         return try #require(Int(line.dropFirst("write_bytes: ".count)))
+    }
+
+    /// What is in the log of commits before the horizon of a type, once it is thinned.
+    private func entriesBeforeTheHorizon() throws -> String? {
+        let reader = try LogReader(path: bus.log)
+        guard let horizon = try reader.horizons()["beat"] else { return nil }
+        var entries = ""
+        try reader.forEachGroup(after: 0) { group in
+            if group.last <= horizon { entries += String(decoding: group.entries, as: UTF8.self) + "\n" }
+            return group.last < horizon
+        }
+        return entries
+    }
+
+    /// The stores are there after a kill, what came before two snapshots goes in the background, as many commits of a type stay as it
+    /// says, and what is kept is whole.
+    @Test func storesOfLatestStayAndTheirPastGoes() throws {
+        try bus.directory.write(
+            "types/beat.yaml",
+            "type: beat\nlog: { keep: latest }\ninitial: { n: 0 }\nactions: { beat: { increment: { n: 1 } } }\n"
+        )
+        try bus.directory.write(
+            "types/gauge.yaml",
+            "type: gauge\nlog: { commits: 20 }\ninitial: { n: 0 }\nactions: { beat: { increment: { n: 1 } } }\n"
+        )
+        let arguments = arguments + ["--store", "gauge/a"]
+        var daemon = try bus.start(arguments)
+        var client = try bus.client()
+        let beat = #"{"op":"dispatch","store":"beat/a","action":"beat"}"#
+        let other = #"{"op":"dispatch","store":"counter/main","action":"increment"}"#
+        let gauge = #"{"op":"dispatch","store":"gauge/a","action":"beat"}"#
+        let (blocks, size) = (110, 500)
+        for _ in 0..<blocks {
+            let lines = Array(repeating: beat, count: size - 2) + [gauge, other]
+            try client.send(lines.joined(separator: "\n"))
+            for _ in 0..<size { _ = try client.line() }
+        }
+        daemon.kill()
+        daemon = try bus.start(arguments)
+        client = try bus.client()
+        let states = try reply(client, #"{"op":"get","match":"*/*"}"#)["states"]
+        #expect(states?["beat/a"]?["n"]?.int == blocks * (size - 2))
+        #expect(states?["counter/main"]?["count"]?.int == blocks)
+        // It takes its turns while others are served.
+        var left = try entriesBeforeTheHorizon()
+        for _ in 0..<100_000 where left?.contains("beat/a") != false {
+            _ = try client.reply(to: #"{"op":"ping"}"#)
+            left = try entriesBeforeTheHorizon()
+        }
+        #expect(left?.contains("beat/a") == false)
+        #expect(left?.contains("counter/main") == true)
+        let horizon = try #require(try LogReader(path: bus.log).horizons()["gauge"])
+        let gauges = try reply(client, #"{"op":"history","type":"gauge","limit":1000}"#)
+        #expect(gauges["oldest"]?.int == horizon)
+        #expect(20..<blocks ~= gauges["commits"]?.array?.count ?? 0)
+        #expect(
+            try reply(client, #"{"op":"history","type":"gauge","since":\#(horizon - 1)}"#)["error"]?["code"]
+                == "gone")
+        let commits = try reply(client, #"{"op":"history","type":"counter","order":"newest","limit":1000}"#)
+        #expect(commits["commits"]?.array?.count { $0["actions"] != [] } == blocks)
+        #expect(try reply(client, #"{"op":"history","type":"beat"}"#)["error"]?["code"] == "gone")
+        #expect(try bus.stop(daemon) == 0)
+        #expect(try RunningProgram.run("fluxbusd", ["--log", bus.log, "--verify"]).status == 0)
     }
 
     @Test func nothingIsWrittenAndNoRevisionComesTwice() throws {

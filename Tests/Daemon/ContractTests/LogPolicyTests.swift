@@ -57,8 +57,8 @@ struct LogPolicyTests {
     }
 
     /// On a shared bus all of it is there; on one machine nobody guesses.
-    @Test func questionsAboutAPastThatIsNotKeptSaySo() throws {
-        let bus = try bus()
+    @Test(arguments: ["none", "latest"]) func questionsAboutAPastThatIsNotKeptSaySo(policy: String) throws {
+        let bus = try Self.bus { $0.definitions = [Self.beat(keeping: policy)] }
         let client = bus.connect(uid: 0)
         let past = try client.increment("counter/a")
         try client.increment("beat/a")
@@ -77,13 +77,13 @@ struct LogPolicyTests {
             } else {
                 #expect(error?["code"] == "gone", "\(line) \(String(describing: error))")
                 #expect(error?["type"] == "beat")
-                #expect(error?["keep"] == "none")
+                #expect(error?["keep"]?.string == policy)
             }
         }
         // What is kept is told all the same, and what is not is named.
         let all = try client.reply(to: #"{"op":"get","match":"*/a","revision":\#(past)}"#)
         #expect(all["states"]?["counter/a"]?["count"] == 1)
-        #expect(all["gone"] == (BusMode.current == .shared ? nil : ["beat": "none"]))
+        #expect(all["gone"] == (BusMode.current == .shared ? nil : ["beat": .string(policy)]))
         let shown = try client.reply(to: #"{"op":"get","store":"counter/a","revision":\#(past + 1)}"#)
         #expect(shown["revision"]?.int == past + 1)
         #expect(shown["states"]?["counter/a"]?["count"] == 1)

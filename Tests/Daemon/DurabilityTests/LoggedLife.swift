@@ -65,7 +65,9 @@ enum LifeEnd { case powerLoss, kill, stop }
 extension LoggedLife {
     mutating func live(until end: LifeEnd, _ body: (inout Self) throws -> Void) throws {
         if end == .powerLoss { disk.losePower(after: Int.random(in: 20...300, using: &random)) }
-        do { try body(&self) } catch is LogFailure { #expect(!disk.hasPower, "seed \(seed)") }
+        do { try body(&self) } catch let failure as LogFailure {
+            #expect(!disk.hasPower, "seed \(seed): \(failure)")
+        }
         if end == .powerLoss {
             disk = disk.restarted(using: &random)
             boot += 1
@@ -123,7 +125,7 @@ extension LoggedLife {
     }
 
     /// As the daemon takes one: by a state machine of its own that applies the log.
-    func takeSnapshot(of bus: LoggedBus) throws {
+    func takeSnapshot(of bus: LoggedBus, retaining bytes: Int = 4096) throws {
         do {
             let past = LogPast(try LogReader(path: "log", vfs: disk.name))
             let machine = try Replayer(knowing: [], hashSeed: 1).machine(
@@ -134,7 +136,7 @@ extension LoggedLife {
             #expect(!disk.hasPower, "seed \(seed): \(failure)")
             throw LogFailure(.io, path: "log", failure.message)
         }
-        while try bus.file.trim(Retention(age: .max, bytes: 4096), now: now, budget: 8) {}
+        while try bus.file.trim(Retention(age: .max, bytes: bytes), now: now, budget: 8) {}
     }
 
     /// The log is whole, and leads to the states that there are.

@@ -29,8 +29,29 @@ package final class MemoryLog: PastSource {
         copy.snapshotBytes = snapshotBytes
         copy.forgotten = forgotten
         copy.reservedThrough = reservedThrough
+        copy.horizonsOfTypes = horizonsOfTypes
         (copy.shared, copy.replica, copy.sharedEntries) = (shared?.copy(), replica, sharedEntries)
         return copy
+    }
+
+    /// Through which revision what concerns types may be gone.
+    private var horizonsOfTypes: [String: Int] = [:]
+
+    package func horizons() throws(PastFailure) -> [String: Int] { horizonsOfTypes }
+
+    /// Takes what concerns types out of the groups before a snapshot, or out of some of them, as if that had been interrupted.
+    package func thin(_ horizons: [String: Int], groups most: Int = .max) {
+        horizonsOfTypes.merge(horizons) { $1 }
+        for index in groups.indices.prefix(most) {
+            let group = groups[index]
+            let types = horizons.filter { group.last <= $0.value }.keys
+            let rest = group.entries.withUnsafeBytes { Thinning(types).rest(ofGroup: $0) }
+            if let rest { groups[index] = Group(first: group.first, last: group.last, entries: rest) }
+        }
+    }
+
+    package func group(atOrBefore number: Int) throws(PastFailure) -> Int? {
+        groups.isEmpty || number < firstNumber ? nil : min(number, firstNumber + groups.count - 1)
     }
 
     /// What was taken away, for whoever judges the log afterwards.

@@ -20,6 +20,8 @@ package final class DeclaredType: StateType {
     package let indexed: [String]
     /// What the log keeps of its stores; a view says nothing of its own.
     package let logPolicy: LogPolicy
+    /// How far back it keeps their past.
+    package let logReach: LogReach
 
     let actions: [DeclaredAction]
     /// Whether an action makes members whose names its payload says.
@@ -110,6 +112,7 @@ package final class DeclaredType: StateType {
         timeToLive = parts.timeToLive
         indexed = parts.indexed
         logPolicy = parts.logPolicy
+        logReach = parts.logReach
         view = parts.view
         tests = parts.tests
         place = parts.place

@@ -4,7 +4,9 @@ import BusSource
 
 /// `log: { keep: none }`: what the log keeps of the type's stores.
 extension DefinitionLoader {
-    private static let logMembers = ["keep"]
+    private static let logMembers = ["keep", "for", "commits"]
+    /// The most that `commits` may say: more are in no log.
+    private static let mostCommits = 1_000_000_000
 
     mutating func loadLog(_ root: LocatedObject) throws(SourceError) {
         guard let source = root["log"] else { return }
@@ -16,9 +18,31 @@ extension DefinitionLoader {
             mistakes.add(
                 FileWords.unknownKey(member.key, in: "log", among: Self.logMembers), at: member.place)
         }
-        let keep = try log.required("keep", of: "log")
-        parts.logPolicy =
-            LogPolicy(rawValue: try keep.word("keep", among: LogPolicy.allCases.reversed().map(\.rawValue)))
-            ?? .all
+        let limits = ["for", "commits"].compactMap { log.member($0) }
+        let keep = limits.isEmpty ? try log.required("keep", of: "log") : log["keep"]
+        if let keep {
+            parts.logPolicy =
+                LogPolicy(
+                    rawValue: try keep.word("keep", among: LogPolicy.allCases.reversed().map(\.rawValue)))
+                ?? .all
+        }
+        if let limit = limits.first, parts.logPolicy != .all {
+            throw SourceError(
+                "keep: \(parts.logPolicy.rawValue) leaves no past that \(limit.key) could limit; take \(limit.key) away, or write keep: all.",
+                at: limit.place)
+        }
+        var reach = LogReach()
+        reach.age = try log["for"].map { (value) throws(SourceError) in try Self.age(value) }
+        reach.commits = try log["commits"].map { (value) throws(SourceError) in
+            try value.int("commits", in: 1...Self.mostCommits)
+        }
+        parts.logReach = parts.logPolicy == .all ? reach : .nothing
+    }
+
+    private static func age(_ value: LocatedValue) throws(SourceError) -> Int {
+        guard case .scalar(let length) = value.content, let age = DurationText.milliseconds(of: length),
+            age > 0
+        else { throw value.failure("for must be a length of time such as 12h or 90d, not \(value.kind).") }
+        return age
     }
 }

@@ -24,6 +24,7 @@ struct DefinitionLoader {
         var timeToLive: Int?
         var indexed: [String] = []
         var logPolicy = LogPolicy.all
+        var logReach = LogReach.whole
         /// How the states of a view are worked out.
         var view: ViewRules?
         var tests: LocatedValue?

@@ -12,6 +12,11 @@ final class LogReading {
     @exclusivity(unchecked) var principals = KnownPrincipals()
     /// Types that need not be compiled from their definitions.
     var types: [any StateType] = []
+    /// From which revision on types are known that are not known yet, and what leaves them out.
+    var forgotten: [String: Int] = [:] {
+        didSet { thinning = forgotten.isEmpty ? nil : Thinning(forgotten.keys) }
+    }
+    private(set) var thinning: Thinning?
     /// How many entries were applied without making values of them.
     @exclusivity(unchecked) private(set) var inPlace = 0
 

@@ -6,7 +6,8 @@ import BusProtocol
 ///
 /// Of a type of which it keeps nothing, a machine that is made from the log has no stores. So a commit that concerns only such
 /// types has no entry, and what concerns them in any other commit is left out of its entry; the revisions of entries have
-/// holes there. Which policies are in force is in the log itself, and not only in definitions: the local copy of a shared bus
+/// holes there. Commits of all other types are written alike, and thinned later where the past of a type has gone
+/// (`Thinning`). Which policies are in force is in the log itself, and not only in definitions: the local copy of a shared bus
 /// keeps everything, and a log may be older than the definitions with which a daemon is started.
 extension StateMachine {
     /// Whether definitions decide what the log keeps of their types: on one machine, with a log.
@@ -31,6 +32,8 @@ extension StateMachine {
     package struct PolicyChange {
         let type: String
         let policy: LogPolicy
+        /// Whether it had nothing of it, so that the stores come with the commit.
+        let isFirst: Bool
     }
 
     /// What the definitions change about what is in force.
@@ -38,8 +41,9 @@ extension StateMachine {
         if !appliesLogPolicies { return [] }
         return loaded.compactMap { type in
             let policy = type.definition.logPolicy
-            return policy == typesByName[type.name]?.kept ?? .all
-                ? nil : PolicyChange(type: type.name, policy: policy)
+            let kept = typesByName[type.name]?.kept ?? .all
+            return policy == kept
+                ? nil : PolicyChange(type: type.name, policy: policy, isFirst: kept == .none)
         }
     }
 
@@ -55,17 +59,27 @@ extension StateMachine {
     /// Puts a policy in force, with the commit of a revision.
     func keep(_ change: PolicyChange, since revision: Int) {
         guard let entry = typesByName[change.type] else { return }
+        // What there was is known as before where only its past goes.
+        if change.policy != .latest || change.isFirst { entry.keptSince = revision }
         entry.kept = change.policy
-        entry.keptSince = revision
         noteKept()
     }
 
     /// Types, or what is kept of them, have changed.
-    func noteKept() { place.pointee.keepsLess = liveTypes.contains { $0.kept != .all } }
+    func noteKept() { place.pointee.keepsLess = liveTypes.contains { $0.kept == .none } }
 
-    /// Whether the log keeps less than all of some type.
+    /// Whether the log keeps nothing of some type.
     @inline(__always)
     package var keepsLess: Bool { place.pointee.keepsLess }
+
+    /// How far back the log keeps the past of types, where that is less far than its retention.
+    package var pastRules: [String: LogReach] {
+        if !appliesLogPolicies { return [:] }
+        return liveTypes.reduce(into: [:]) { rules, entry in
+            let reach = entry.kept == .all ? entry.type.definition.logReach : .nothing
+            if reach != .whole { rules[entry.name] = reach }
+        }
+    }
 
     /// What the log keeps of a type; of a view the least of what it keeps of those it reads.
     package func policy(of entry: TypeEntry) -> LogPolicy {
@@ -78,7 +92,7 @@ extension StateMachine {
     /// earlier one has to begin anew.
     package func knownSince(_ entry: TypeEntry) -> Int {
         // What a start has forgotten ends with its revision.
-        let own = entry.kept == .all ? entry.keptSince : forgottenThrough == 0 ? 0 : forgottenThrough + 1
+        let own = entry.kept != .none ? entry.keptSince : forgottenThrough == 0 ? 0 : forgottenThrough + 1
         return (entry.view?.sources ?? []).compactMap { typesByName[$0] }.reduce(own) {
             max($0, knownSince($1))
         }
@@ -89,32 +103,59 @@ extension StateMachine {
         liveTypes.reduce(0) { pattern.type.matches($1.name) ? max($0, knownSince($1)) : $0 }
     }
 
-    /// Whether a type matches of which the log does not keep all.
-    package func keepsLess(of pattern: AddressPattern) -> Bool {
-        keepsLess && liveTypes.contains { pattern.type.matches($0.name) && policy(of: $0) != .all }
+    /// Whether a type matches of which the log keeps no more than that.
+    package func keepsAtMost(_ policy: LogPolicy, of pattern: AddressPattern) -> Bool {
+        liveTypes.contains { pattern.type.matches($0.name) && self.policy(of: $0) <= policy }
     }
 
-    /// The types that match of which the log does not keep all, by name.
+    /// The types that match and have no past here, by name.
     package func unkept(of pattern: AddressPattern) -> [TypeEntry] {
-        !keepsLess ? [] : typesInOrder.filter { pattern.type.matches($0.name) && policy(of: $0) != .all }
+        typesInOrder.filter { pattern.type.matches($0.name) && !hasPast($0) }
     }
 
-    /// The type of a store, if the log does not keep all of it.
+    /// The type of a store, if it has no past here.
     package func unkept(_ store: String) -> TypeEntry? {
-        typesByName[String(store.prefix { $0 != "/" })].flatMap { policy(of: $0) == .all ? nil : $0 }
+        typesByName[String(store.prefix { $0 != "/" })].flatMap { hasPast($0) ? nil : $0 }
+    }
+
+    /// Whether the log keeps every commit of a type.
+    package func keepsAll(of type: String) -> Bool { typesByName[type]?.kept == .all }
+
+    /// Whether the log keeps nothing of a store.
+    package func keepsNothing(of store: String) -> Bool {
+        typesByName[String(store.prefix { $0 != "/" })].map { policy(of: $0) == .none } ?? false
+    }
+
+    /// Whether the log tells what stores of a type, or of those that it is made of, were at this machine's revision.
+    private func hasPast(_ entry: TypeEntry) -> Bool {
+        entry.kept == .all && forgotten[entry.name] == nil
+            && (entry.view?.sources ?? []).compactMap { typesByName[$0] }.allSatisfy(hasPast)
     }
 
     /// The refusal of a question about the past of a type.
     package func gone(_ entry: TypeEntry) -> RequestError {
+        let policy = policy(of: entry)
         let source =
             entry.kept == .all
             ? (entry.view?.sources ?? []).lazy.compactMap { self.typesByName[$0] }
-                .first { self.policy(of: $0) != .all } : nil
-        let what = source.map { "is made of \($0.name), which" } ?? ""
+                .first { !self.hasPast($0) } : nil
+        let what = source.map { "is made of \($0.name), which " } ?? ""
+        if policy == .all {
+            return Self.gone(entry.name, what, before: forgotten[(source ?? entry).name] ?? 0)
+        }
         return RequestError(
             .gone,
-            "\(entry.name) \(what.isEmpty ? "" : what + " ")has no past: its type says log: { keep: \(policy(of: entry).rawValue) }. Ask for the state of now."
-        ).with("type", .string(entry.name)).with("keep", .string(policy(of: entry).rawValue))
+            "\(entry.name) \(what)has no past: its type says log: { keep: \(policy.rawValue) }. Ask for the state of now."
+        ).with("type", .string(entry.name)).with("keep", .string(policy.rawValue))
+    }
+
+    /// The same where there is a past that begins later. `what`: where that of another type does.
+    package static func gone(_ type: String, _ what: String = "", before revision: Int) -> RequestError {
+        RequestError(
+            .gone,
+            "\(type) \(what)has a past since revision \(revision) only, as its type says under log:. Ask for a later one."
+        ).with("type", .string(type)).with("keep", .string(LogPolicy.all.rawValue))
+            .with("oldest", .int(revision))
     }
 
     // MARK: Revisions that stand in no log
@@ -127,13 +168,13 @@ extension StateMachine {
     // MARK: Commits
 
     private func isKept(_ store: Int32) -> Bool {
-        types[Int(stores.pointer(store).pointee.type)].kept == .all
+        types[Int(stores.pointer(store).pointee.type)].kept != .none
     }
 
     func isKept(_ owner: TimerOwner) -> Bool {
         switch owner {
         case .store(let store): isKept(store)
-        case .type(let name): typesByName[name].map { $0.kept == .all } ?? true
+        case .type(let name): typesByName[name].map { $0.kept != .none } ?? true
         }
     }
 
@@ -145,7 +186,7 @@ extension StateMachine {
     }
 
     private func isKept(_ action: DispatchPlan.Action) -> Bool {
-        action.steps.contains { plan.steps[$0].type.kept == .all }
+        action.steps.contains { plan.steps[$0].type.kept != .none }
     }
 
     /// Whether the log keeps something of the commit being made.
@@ -168,10 +209,10 @@ extension StateMachine {
         let kept = CommitDetails(details.batch.map(kept).flatMap { $0.steps.isEmpty ? nil : $0 })
         kept.created = details.created.filter(isKept)
         kept.dropped = details.dropped.filter(isKept)
-        // The stores of a type of which more is kept from now on follow whole.
+        // The stores of a type of which nothing was kept follow whole.
         kept.replaced = details.replaced.filter { store in
             isKept(store.store)
-                && !details.policies.contains { $0.type == type(of: store.store).name }
+                && !details.policies.contains { $0.isFirst && $0.type == type(of: store.store).name }
         }
         (kept.ended, kept.reverted, kept.access) = (details.ended, details.reverted, details.access)
         (kept.definitions, kept.undefined) = (details.definitions, details.undefined)
@@ -201,7 +242,7 @@ extension StateMachine {
         return (
             kept,
             kept.count == all.count
-                && kept.allSatisfy { $0.steps.allSatisfy { plan.steps[$0].type.kept == .all } }
+                && kept.allSatisfy { $0.steps.allSatisfy { plan.steps[$0].type.kept != .none } }
         )
     }
 

@@ -2,7 +2,7 @@ import BusJSON
 import BusLogic
 import BusProtocol
 
-/// What the log keeps of types changes by an entry. The stores of a type of which everything is kept from then on stand in it
+/// What the log keeps of types changes by an entry. The stores of a type of which nothing was kept before stand in it
 /// with all that snapshots have of them; those of a type of which nothing is kept any more are gone where the log is replayed.
 extension StateMachine {
     /// `,"keeping":{"presence":"none"}`, and the stores that come with it.
@@ -11,7 +11,7 @@ extension StateMachine {
             ",\"keeping\":",
             jsonObject: policies.reduce(into: [:]) { $0[$1.type] = .string($1.policy.rawValue) })
         var records: [JSON] = []
-        for change in policies where change.policy == .all {
+        for change in policies where change.isFirst {
             if let entry = typesByName[change.type] { records += self.records(of: entry) }
         }
         if !records.isEmpty { line.append(",\"kept\":", jsonArray: records) }
@@ -65,8 +65,10 @@ extension StateMachine {
             guard let type = typesByName[member.key],
                 let policy = member.value.string.flatMap({ LogPolicy(rawValue: $0) })
             else { throw RequestError(.internal, "it keeps what this version does not know") }
-            keep(PolicyChange(type: member.key, policy: policy), since: revision + 1)
-            if policy == .all || type.view != nil { continue }
+            keep(
+                PolicyChange(type: member.key, policy: policy, isFirst: type.kept == .none),
+                since: revision + 1)
+            if policy != .none || type.view != nil { continue }
             details.dropped += type.members.filter { $0 >= 0 }
             removeTimers(ofType: type.name)
         }

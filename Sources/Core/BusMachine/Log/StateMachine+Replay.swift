@@ -37,7 +37,7 @@ extension StateMachine {
         // The commit after which the line comes; at the beginning of a batch its first commit says so.
         var place: Int?
         var early: [JSONObject] = []
-        try LogLines.forEach(in: entries) { (line) throws(ReplayFailure) in
+        try forEachKnownLine(in: entries) { (line) throws(ReplayFailure) in
             if let entry = reading.entries.read(line), let by = named(by: entry.by) {
                 if place == nil, isNext(entry.first, behind: revision) {
                     for note in early { try replay(note: note) }
@@ -67,6 +67,21 @@ extension StateMachine {
         for note in early { try replay(note: note) }
     }
 
+    /// Visits what entries say of types that are known.
+    private func forEachKnownLine(
+        in entries: UnsafeRawBufferPointer, _ body: (UnsafeRawBufferPointer) throws(ReplayFailure) -> Void
+    ) throws(ReplayFailure) {
+        guard let thinning = reading.thinning else { return try LogLines.forEach(in: entries, body) }
+        try LogLines.forEach(in: entries) { (line) throws(ReplayFailure) in
+            switch thinning.rest(of: line) {
+            case .all: try body(line)
+            case .some(let rest):
+                try rest.span.withUnsafeBytes { (rest) throws(ReplayFailure) in try body(rest) }
+            case .nothing: break
+            }
+        }
+    }
+
     /// How often an entry has still to be applied.
     private func due(
         _ first: Int, _ end: Int, behind place: inout Int?, through last: Int
@@ -82,7 +97,7 @@ extension StateMachine {
 
     /// Whether an entry may follow a revision: directly, unless commits are left out of which the log keeps nothing.
     private func isNext(_ first: Int, behind revision: Int) -> Bool {
-        first == revision + 1 || keepsLess && first > revision
+        first == revision + 1 || mayHaveHoles && first > revision
     }
 
     /// Replays an entry that was read in place, `count` times.

@@ -132,8 +132,9 @@ package enum LogAnswer: Sendable {
     /// Members of the reply, each with a comma before it.
     case members([UInt8])
     case state(PastState)
-    /// Entries, one per line, and the revision up to which they go.
-    case entries([UInt8], through: Int)
+    /// Entries, one per line, and the revision up to which they go; and through which revision they may lack what concerns
+    /// some types.
+    case entries([UInt8], through: Int, horizons: [String: Int])
     /// The entries do not go back that far, only to this revision.
     case gap(oldest: Int)
     /// The code, message and details of an error, as JSON.

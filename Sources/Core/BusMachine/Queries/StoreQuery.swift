@@ -43,10 +43,14 @@ package final class StoreQuery {
     /// Stores that have changed since the search began, where an expression says which are meant.
     private var changed: Set<Int32> = []
 
+    /// Types whose stores are not shown.
+    private let hidden: Set<Int32>
+
     /// Throws if a store, or a type that is named without wildcards, does not exist.
     package init(
-        _ selection: StoreSelection, in machine: StateMachine, room: Int
+        _ selection: StoreSelection, but hidden: [TypeEntry] = [], in machine: StateMachine, room: Int
     ) throws(RequestError) {
+        self.hidden = Set(hidden.map(\.index))
         self.selection = selection
         self.machine = machine
         self.room = room
@@ -98,7 +102,8 @@ package final class StoreQuery {
         }
         if types.isEmpty {
             // The slash sorts before all that may follow a type's name but the hyphen.
-            types = machine.types.filter { selection.pattern.type.matches($0.name) }
+            types = machine.types
+                .filter { selection.pattern.type.matches($0.name) && !hidden.contains($0.index) }
                 .sorted { UTF8Order.precedes($0.name + "/", $1.name + "/") }.map(\.index)
             _ = mayGoOn(.types(machine.types.count))
         }

@@ -62,10 +62,10 @@ extension StateMachine {
 
     /// The stores, the drop log, the keys of commits, and the timers.
     package func writeStores(to writer: RecordWriter, keptOnly: Bool = false) {
-        for entry in types where !keptOnly || entry.kept == .all { writeStores(of: entry, to: writer) }
+        for entry in types where !keptOnly || entry.kept != .none { writeStores(of: entry, to: writer) }
         for number in dropLog.forgottenCount..<dropLog.count {
             let drop = dropLog[number]
-            if keptOnly, types[Int(drop.type)].kept != .all { continue }
+            if keptOnly, types[Int(drop.type)].kept == .none { continue }
             writer.record("drop") { record in
                 record("revision", .int(drop.revision))
                 record("type", .string(types[Int(drop.type)].name))
@@ -111,11 +111,17 @@ extension StateMachine {
     }
 
     /// Restores what a snapshot holds. The machine must be new, made with `init(replayingWith:)`.
-    package func restore(_ bytes: UnsafeRawBufferPointer) throws(TransferFailure) {
+    ///
+    /// - Parameter unknown: Types whose past is known from later revisions on only.
+    package func restore(
+        _ bytes: UnsafeRawBufferPointer, forgetting unknown: [String: Int] = [:]
+    ) throws(TransferFailure) {
         precondition(types.isEmpty && stores.count == 0, "Only a new machine can take up a snapshot.")
+        forgotten = unknown
         var records = RecordReader(bytes)
         let restoration = try Restoration(of: try records.bus(), in: self)
         while let record = try records.next() {
+            if isForgotten(record) { continue }
             guard try restoration.take(record) else {
                 throw TransferFailure("The snapshot holds a \(record.kind), which is unknown.")
             }
@@ -128,10 +134,14 @@ extension StateMachine {
     /// A digest that differs if the states of two buses do, as far as a log keeps them: every store's address, its state byte for byte, its own
     /// revision, and whether it is ephemeral; and every timer and lease. Creators, and the numbers of identities, are not
     /// part of it, nor are the stores of views, which follow from the others.
-    package var stateDigest: String {
+    package var stateDigest: String { stateDigest(leavingOut: []) }
+
+    /// The same without some types.
+    package func stateDigest(leavingOut types: Set<String>) -> String {
         let line = ByteWriter()
         let sum = ByteWriter()
-        for entry in typesInOrder where entry.view == nil && entry.kept == .all {
+        for entry in typesInOrder
+        where entry.view == nil && entry.kept != .none && !types.contains(entry.name) {
             for index in entry.inOrder {
                 let record = stores.pointer(index)
                 line.clear()
@@ -142,7 +152,7 @@ extension StateMachine {
                 Self.add(line, to: sum)
             }
         }
-        forEachTimerLine { Self.add($0, to: sum) }
+        forEachTimerLine(leavingOut: types) { Self.add($0, to: sum) }
         return StateTransfer.text(of: DeduplicationTable.digest(of: sum.bytes))
     }
 

@@ -68,10 +68,11 @@ extension StateMachine {
     }
 
     /// Writes what the digest covers of timers, in the order in which they are due; nothing where there are none.
-    func forEachTimerLine(_ body: (ByteWriter) -> Void) {
+    func forEachTimerLine(leavingOut types: Set<String>, _ body: (ByteWriter) -> Void) {
         if timers.isEmpty { return }
         let line = ByteWriter()
         for timer in timers.inOrder where isKept(timer.owner) {
+            if !types.isEmpty, types.contains(String(name(of: timer.owner).prefix { $0 != "/" })) { continue }
             line.clear()
             if let length = timer.lease {
                 line.append(quoted: name(of: timer.owner))

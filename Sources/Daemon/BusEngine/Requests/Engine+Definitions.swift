@@ -168,7 +168,7 @@ extension Engine {
     ///
     /// - Parameter unkeptOnly: Only if the log keeps nothing of its type, which a bus that is rewound to the log forgets.
     package func createConfigured(_ address: String, unkeptOnly: Bool = false) throws(RequestError) {
-        if machine.find(address) != nil || unkeptOnly && machine.unkept(address) == nil { return }
+        if machine.find(address) != nil || unkeptOnly && !machine.keepsNothing(of: address) { return }
         let details = CommitDetails()
         details.created = [try machine.create(address, nil, by: .daemon)]
         commits.commit(by: .daemon, actions: false, details)

@@ -34,7 +34,7 @@ extension SubscriptionHub {
                 for subscription in behind {
                     // What its stores were like when these actions came is not known, nor are actions that are not kept.
                     if subscription.group.test != nil
-                        || machine.keepsLess(of: subscription.group.key.pattern)
+                        || machine.keepsAtMost(.latest, of: subscription.group.key.pattern)
                     {
                         writeGap(to: subscription, at: machine.revision)
                     }
@@ -64,7 +64,8 @@ extension SubscriptionHub {
     func takePast(_ answer: LogAnswer, after asked: Int, for connection: Connection) {
         let behind = connection.delivery.subscriptions.filter { $0.deliveredThrough != nil }
         switch answer {
-        case .entries(let entries, let through) where through > asked:
+        case .entries(let entries, let through, let horizons) where through > asked:
+            for subscription in behind { leave(subscription, horizons) }
             forgetEntries(of: connection)
             if behind.isEmpty { return }
             let past = PastEntries(.answer(entries, through: through))
@@ -82,6 +83,17 @@ extension SubscriptionHub {
                 endPast(subscription)
             }
         }
+    }
+
+    /// A subscription leaves out what is not known any more of the types that it follows. Those that have no past are told as
+    /// missing at the end.
+    private func leave(_ subscription: Subscription, _ horizons: [String: Int]) {
+        let known = horizons.lazy.filter { [machine] type, _ in
+            subscription.group.key.pattern.type.matches(type) && machine.keepsAll(of: type)
+        }.map(\.value).max()
+        guard let known, subscription.deliveredThrough! < known else { return }
+        writeGap(to: subscription, at: known)
+        subscription.deliveredThrough = known
     }
 
     func writeGap(to subscription: Subscription, at revision: Int) {

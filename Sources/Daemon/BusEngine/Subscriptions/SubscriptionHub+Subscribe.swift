@@ -231,7 +231,7 @@ extension SubscriptionHub {
     func restart(_ subscription: Subscription, hasMissed: Bool) {
         guard
             hasMissed || subscription.from > machine.revision || subscription.isLagging
-                || machine.keepsLess(of: subscription.group.key.pattern)
+                || machine.keepsAtMost(.none, of: subscription.group.key.pattern)
         else { return }
         if subscription.isLagging { endLagging(subscription) }
         subscription.from = min(subscription.from, machine.revision)

@@ -152,7 +152,7 @@ struct ClusterStart {
         } catch {
             throw LogFailure(.damaged, path: path, error.message)
         }
-        guard !machine.keepsLess else {
+        guard machine.liveTypes.allSatisfy({ $0.kept == .all }) else {
             throw LogFailure(
                 .notALog, path: path,
                 "The log \(path) does not keep all types whole, as their definitions say under log:, and members of a bus need whole ones; start once without cluster: and with keep: all in all types, then with --cluster-init."

@@ -24,8 +24,13 @@ final class Indexer: Sendable {
             isBusy.store(false, ordering: .relaxed)
             do {
                 let past = try LogPast(path: writer.file.path)
-                while let block = try next(in: past) {
-                    try writer.withFile { (file) throws(LogFailure) in try file.add(block) }
+                while true {
+                    var steps = 0
+                    try writer.withFile { (file) throws(LogFailure) in steps = file.thinningSteps }
+                    guard let block = try next(in: past) else { break }
+                    try writer.withFile { [steps] (file) throws(LogFailure) in
+                        try file.add(block, asOf: steps)
+                    }
                 }
             } catch {
                 // Whoever reads or writes the log says what is wrong with it.
@@ -35,15 +40,30 @@ final class Indexer: Sendable {
 
     private func next(in past: LogPast) throws(PastFailure) -> IndexBlock? {
         guard let groups = try past.groupNumbers() else { return nil }
-        let indexed = try past.indexedGroups().last { $0.upperBound <= groups.upperBound }
-        let first = max(groups.lowerBound, (indexed?.upperBound ?? 0) + 1)
-        guard first <= groups.upperBound else { return nil }
+        var first = groups.lowerBound
+        // Between blocks are groups that were thinned.
+        for indexed in try past.indexedGroups() where indexed.upperBound >= first {
+            if indexed.lowerBound > first,
+                let block = try block(from: first, through: indexed.lowerBound - 1, in: past)
+            {
+                return block
+            }
+            first = indexed.upperBound + 1
+        }
+        return first <= groups.upperBound ? try block(from: first, through: nil, in: past) : nil
+    }
+
+    /// A block of what is not indexed yet, if it is full or ends where the next one begins.
+    private func block(
+        from first: Int, through last: Int?, in past: LogPast
+    ) throws(PastFailure) -> IndexBlock? {
         var block = IndexBlockWriter(from: first)
         try past.forEachGroup(from: first, isOne: false) { group in
+            if let last, group.number > last { return false }
             block.add(group)
             return !block.isFull && !ending.hasBegun
         }
-        guard block.isFull, !ending.hasBegun else { return nil }
+        guard block.isFull || last != nil && !block.isEmpty, !ending.hasBegun else { return nil }
         let (range, terms, lists) = block.block()
         return IndexBlock(groups: range, terms: terms, lists: lists)
     }

@@ -94,7 +94,7 @@ final class LogCoordinator {
         indexer.catchUp()
         changesBefore = keptChanges
         // `retain:` may have become less.
-        snapshots.trim()
+        snapshots.trim(engine.pastRules)
     }
 
     // MARK: - Turns
@@ -233,7 +233,7 @@ final class LogCoordinator {
         isTakingSnapshot = true
         (bytesSince, commitsSince) = (0, 0)
         changesBefore = keptChanges
-        snapshots.take(at: engine.writtenRevision, recipe)
+        snapshots.take(at: engine.writtenRevision, recipe, engine.pastRules)
     }
 
     private func considerTrimming() {
@@ -242,7 +242,7 @@ final class LogCoordinator {
             return
         }
         untrimmed = 0
-        snapshots.trim()
+        snapshots.trim(engine.pastRules)
     }
 
     /// History is cut at snapshots, so there are some within what is kept.

@@ -49,6 +49,14 @@ package struct LogPast: PastSource {
         try read { (reader) throws(LogFailure) in try reader.group(after: revision) }
     }
 
+    package func group(atOrBefore number: Int) throws(PastFailure) -> Int? {
+        try read { (reader) throws(LogFailure) in try reader.group(atOrBefore: number) }
+    }
+
+    package func horizons() throws(PastFailure) -> [String: Int] {
+        try read { (reader) throws(LogFailure) in try reader.horizons() }
+    }
+
     package func forEachGroup(
         from number: Int, isOne: Bool, _ body: (PastGroup) throws(PastFailure) -> Bool
     ) throws(PastFailure) {

@@ -224,6 +224,12 @@ struct LogStart {
             let machine = try replayer.machine(from: try LogPast(path: file.path)) { progress.reached($0) }
             progress.ended(machine)
             machine.epoch = file.epoch ?? machine.epoch
+            if let type = machine.forgotten.keys.min() {
+                throw PastFailure(
+                    .damaged,
+                    "The log \(file.path) has the stores of \(type) in its newest snapshots only, and these are damaged; restore it from a backup."
+                )
+            }
             guard machine.revision == file.lastRevision else {
                 throw PastFailure(
                     .damaged,

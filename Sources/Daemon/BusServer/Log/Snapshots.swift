@@ -2,6 +2,8 @@ import BusEngine
 import BusHistory
 import BusJSON
 import BusLog
+import BusLogic
+import BusMachine
 import BusSystem
 import Glibc
 import Synchronization
@@ -16,6 +18,8 @@ final class Snapshots: Sendable {
     private let retention: Retention
     private let ending: Ending
     private let isTrimming = Atomic(false)
+    /// The newest snapshot when commits of types were last counted.
+    private let lastCounted = Atomic(-1)
 
     /// Parts of a snapshot, and steps of trimming: short, because batches are written between them.
     private static let partSize = 256 << 10
@@ -40,7 +44,9 @@ final class Snapshots: Sendable {
     }
 
     /// Takes a snapshot of a revision that is in the log; the mailbox gets the result.
-    func take(at revision: Int, _ recipe: Recipe) {
+    ///
+    /// - Parameter rules: How far back the past of types is kept.
+    func take(at revision: Int, _ recipe: Recipe, _ rules: [String: LogReach]) {
         worker.async { [self] in
             do {
                 let past = try LogPast(path: writer.file.path)
@@ -49,6 +55,7 @@ final class Snapshots: Sendable {
                 forgetOld(makingRoomFor: bytes.bytes.count)
                 let count = try write(bytes, at: revision)
                 forgetOld()
+                thin(by: rules)
                 mailbox.put(.snapshotTaken(revision: revision, bytes: count))
             } catch {
                 mailbox.put(.snapshotFailed("\((error as? LogFailure)?.message ?? "\(error)")"))
@@ -106,12 +113,13 @@ final class Snapshots: Sendable {
     }
 
     /// Removes what need not be kept any more, beside the bus.
-    func trim() {
+    func trim(_ rules: [String: LogReach]) {
         if isTrimming.exchange(true, ordering: .relaxed) { return }
         worker.async { [self] in
             // Before it looks: what is written from now on is left to the next call.
             isTrimming.store(false, ordering: .relaxed)
             forgetOld()
+            thin(by: rules)
         }
     }
 
@@ -146,6 +154,50 @@ final class Snapshots: Sendable {
         try? inSteps { [retention] (file) throws(LogFailure) in
             try file.trim(retention, now: now, budget: Self.rowsAtOnce)
         }
+    }
+
+    /// Takes out of the log what types do not keep of their past, in steps, until the bus ends.
+    private func thin(by rules: [String: LogReach]) {
+        // The log's writer reports a failure.
+        try? thin(by: limits(by: rules))
+    }
+
+    private func thin(by limits: [String: HorizonLimit]) throws(LogFailure) {
+        let now = WallClock.now
+        var before = 0
+        try writer.withFile { (file) throws(LogFailure) in
+            before = file.thinningSteps
+            try file.moveHorizons(limits, now: now)
+        }
+        try inSteps { (file) throws(LogFailure) in
+            try file.thin(budget: Self.rowsAtOnce) { Thinning($1).rest(ofGroup: $0) }
+        }
+        var after = 0
+        try writer.withFile { (file) throws(LogFailure) in after = file.thinningSteps }
+        // Gives back what has become free.
+        if after > before { forgetOld() }
+    }
+
+    /// How many commits a type has had is looked up once for each snapshot.
+    private func limits(by rules: [String: LogReach]) throws(LogFailure) -> [String: HorizonLimit] {
+        var limits = rules.mapValues { HorizonLimit(age: $0.age, through: nil) }
+        let counted = rules.compactMapValues(\.commits)
+        if counted.isEmpty { return limits }
+        var last = 0
+        var horizons: [String: Int] = [:]
+        try writer.withFile { (file) throws(LogFailure) in
+            last = file.lastRevision
+            horizons = try file.horizons()
+        }
+        guard let past = try? LogPast(path: writer.file.path), let snapshots = try? past.snapshots(),
+            snapshots.count > 1, lastCounted.exchange(snapshots.last!, ordering: .relaxed) != snapshots.last!
+        else { return limits }
+        for (type, commits) in counted {
+            let floor = max(snapshots[0], horizons[type] ?? 0)
+            let through = try? past.revision(before: commits, of: type, after: floor, through: last)
+            limits[type] = HorizonLimit(age: rules[type]?.age, through: through ?? nil)
+        }
+        return limits
     }
 
     /// Takes steps, between which batches are written, while `step` returns that there is more to do. It takes at most half of

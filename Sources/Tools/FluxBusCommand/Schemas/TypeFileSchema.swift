@@ -113,9 +113,14 @@ enum TypeFileSchema {
                 "What the log keeps of the type's stores.",
                 [
                     "keep": Part.words(
-                        "all: every commit. none: nothing, so that stores begin anew after a start.",
-                        LogPolicy.allCases.reversed().map(\.rawValue))
-                ], required: ["keep"]),
+                        "all: every commit. latest: the stores as they are, and no past. none: nothing, so that stores begin anew after a start.",
+                        LogPolicy.allCases.reversed().map(\.rawValue)),
+                    "for": Part.reference("time"),
+                    "commits": [
+                        "description": "How many commits of the type its past has.", "type": "integer",
+                        "minimum": 1,
+                    ],
+                ], ["minProperties": 1]),
             "invariant": Part.list(
                 "Conditions that hold after every action; one that does not rejects it.",
                 of: Part.either(
