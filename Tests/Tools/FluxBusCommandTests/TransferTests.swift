@@ -111,6 +111,26 @@ struct TransferTests {
         #expect(run.lines.last?.hasPrefix("imported ") ?? false)
     }
 
+    /// What a type without a past did can't be repeated without its stores.
+    @Test(.aloneOnly(because: "A shared bus keeps everything of each type."))
+    func typesWithoutAPastAreLeftOut() throws {
+        let beat =
+            "type: beat\nlog: { keep: latest }\ninitial: { count: 0 }\nactions: { increment: { increment: { count: 1 } } }"
+        let bus = try RememberingBus(definitions: [beat])
+        for store in ["counter/a", "beat/a"] {
+            try bus.ask(#"{"op":"create","store":"\#(store)"}"#)
+            try bus.ask(#"{"op":"dispatch","store":"\#(store)","action":"increment"}"#)
+        }
+        try bus.ask(
+            #"{"op":"dispatch","actions":[{"store":"beat/a","action":"increment"},{"store":"counter/a","action":"increment"}]}"#
+        )
+        let text = try export(bus)
+        #expect(!text.contains("beat/"))
+        let other = try RememberingBus(definitions: [beat], epoch: Self.otherEpoch)
+        #expect(try run(text, into: other).status == .success)
+        #expect(try other.now()["counter/a"]?["count"] == 2)
+    }
+
     /// An import makes the stores of views by making those that they follow.
     @Test func theStoresOfViewsAreNotExported() throws {
         let views = ["view: all\nof: counter\nvalues: { sum: sum(count) }"]

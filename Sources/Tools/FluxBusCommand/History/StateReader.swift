@@ -12,6 +12,8 @@ final class StateReader {
     private var page: ArraySlice<JSONObject.Member> = []
     private var after: JSON?
     private var isLastPage = false
+    /// Types that match and had no past at that revision.
+    private(set) var gone: Set<String> = []
     /// States requested at a time; nil lets the bus decide.
     private var pageSize: Int?
 
@@ -41,6 +43,7 @@ final class StateReader {
         do {
             let reply = try session.ask(request, on: connection)
             page = (reply["states"]?.object ?? [:]).members[...]
+            gone.formUnion(reply["gone"]?.object?.keys ?? [])
             after = reply["next"]
             isLastPage = after?.string == nil
         } catch let error as BusError where error.code == .tooLarge && pageSize != 1 {

@@ -1,5 +1,6 @@
 import BusJSON
 import BusLogic
+import BusMachine
 import FluxBus
 
 /// Writes the state of a bus at a revision, and every commit from there to the newest at the beginning of the export.
@@ -23,13 +24,13 @@ struct Exporter {
         let header = Recording.Header(epoch: epoch, base: base, last: newest)
         try output.write(header.line(form: Recording.form))
         let (views, leavesOut) = try writeDefinitions(at: base)
-        try writeStates(at: base, but: views)
+        let gone = try writeStates(at: base, but: views)
         // Where the commits themselves scroll by, nobody needs to be told.
         if output.isTerminal {
-            try writeCommits(header, leavesOut, from: reader, nil)
+            try writeCommits(header, leavesOut, without: gone, from: reader, nil)
         } else {
             try session.console.showingProgress("exporting", total: header.count) {
-                try writeCommits(header, leavesOut, from: reader, $0)
+                try writeCommits(header, leavesOut, without: gone, from: reader, $0)
             }
         }
         try output.flush()
@@ -43,23 +44,27 @@ struct Exporter {
         for definition in reply["types"]?.array ?? [] {
             try output.write(line: .object(["definition": definition]))
             if definition["view"] != nil { views.insert(definition["type"]?.string ?? "") }
-            leavesOut = leavesOut || definition.logPolicy != .all
+            leavesOut = leavesOut || definition.logReach != .whole
         }
         return (views, leavesOut)
     }
 
-    /// The stores of views follow from the others.
-    private func writeStates(at base: Int, but views: Set<String>) throws {
+    /// The stores of views follow from the others. Returns the types whose past does not reach back that far.
+    private func writeStates(at base: Int, but views: Set<String>) throws -> Set<String> {
         let states = StateReader(session, connection, .match("*/*"), revision: base)
         while let (address, state) = try states.next() {
             if views.contains(String(address.prefix { $0 != "/" })) { continue }
             try output.write(line: .object(["store": .string(address), "state": state]))
         }
+        return states.gone
     }
 
     private func writeCommits(
-        _ header: Recording.Header, _ leavesOut: Bool, from reader: HistoryReader, _ meter: ProgressMeter?
+        _ header: Recording.Header, _ leavesOut: Bool, without gone: Set<String>, from reader: HistoryReader,
+        _ meter: ProgressMeter?
     ) throws {
+        // What later commits did to their stores can't be repeated without those.
+        let thinning = Thinning(gone)
         var (revision, leavesOut) = (header.base, leavesOut)
         try reader.forEach(after: header.base, through: header.last) { line in
             guard let commit = RecordedCommit(line),
@@ -70,7 +75,12 @@ struct Exporter {
             }
             revision = commit.revision
             leavesOut = leavesOut || Recording.leavesOut(line)
-            try output.write(CommitText.line(of: line) + "\n")
+            let text = CommitText.line(of: line)
+            switch text.utf8Span.span.withUnsafeBytes({ thinning.rest(of: $0) }) {
+            case .all: try output.write(text + "\n")
+            case .some(let rest): try output.write(String(decoding: rest, as: UTF8.self) + "\n")
+            case .nothing: break
+            }
             try meter?.reached(revision - header.base)
             return true
         }

@@ -146,7 +146,7 @@ package struct RecordingReader: ~Copyable {
         guard !commitsBegan else { throw damage("is not a commit") }
         if let definition = value["definition"] {
             let type = definition["type"]?.string ?? ""
-            leavesOut = leavesOut || definition.logPolicy != .all
+            leavesOut = leavesOut || definition.logReach != .whole
             guard given.insert(type).inserted else { throw damage("has a duplicate type \(type)") }
             return .definition(definition)
         }
@@ -190,7 +190,7 @@ package enum Recording {
 
     /// Whether commits may be left out from one on, because the log does not keep all types from there.
     static func leavesOut(_ commit: JSON) -> Bool {
-        (commit["definitions"]?.array ?? []).contains { $0.logPolicy != .all }
+        (commit["definitions"]?.array ?? []).contains { $0.logReach != .whole }
     }
 
     /// The first line.
