@@ -5,7 +5,7 @@ import BusSystem
 import FluxBus
 
 /// Writes all that the log of a bus holds: what it begins with, and every entry as it stands there. For that it fetches a copy
-/// of the log, as `backup` does, and with the same right.
+/// of the log, as `backup` does, and with the same right. Where types have horizons, it begins with the newest of these.
 struct FaithfulExporter {
     let session: CommandSession
     let connection: BusConnection
@@ -29,7 +29,11 @@ struct FaithfulExporter {
         do {
             let last = try LogCopy(verifying: path).revision
             let log = try LogReader(standing: path)
-            guard let epoch = try log.epoch(), let base = try log.snapshots().last?.revision else {
+            // Of some types nothing is known before.
+            let horizon = try log.horizons().values.max() ?? 0
+            guard let epoch = try log.epoch(),
+                let base = try log.snapshots().last(where: { $0.revision >= horizon })?.revision
+            else {
                 throw LogFailure(.damaged, path: path, "It holds no history.")
             }
             let header = Recording.Header(epoch: epoch, base: base, last: last)
