@@ -449,7 +449,8 @@ let package = Package(
             dependencies: [
                 "BusEngine", "BusJSON", "BusLog", "BusMachine", "BusServer", "BusSystem", "BusTLS", "CLinux",
                 "CSQLite",
-                "EtcdLog", "TestCertificates", "TestFiles", "TestServer", "TestStorage", "fluxbus-bench",
+                "EtcdLog", "TestCertificates", "TestFiles", "TestServer", "TestStorage", "fluxbus",
+                "fluxbus-bench",
                 "fluxbusd",
                 logging,
             ]),
