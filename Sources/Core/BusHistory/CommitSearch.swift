@@ -179,17 +179,20 @@ final class CommitSearch {
             }
         }
         if isNewestFirst {
-            var next = try source.group(atOrBefore: part.upperBound)
+            // Nothing is before the first entry of a group.
+            var next = Optional(
+                seen.map { min(part.upperBound, $0.offset == 0 ? $0.group - 1 : $0.group) } ?? part.upperBound
+            )
             while goesOn, let number = next, number >= part.lowerBound {
-                next = number > part.lowerBound ? try source.group(atOrBefore: number - 1) : nil
-                // Nothing is before the first entry of a group.
-                if let seen, seen < EntryPlace(group: number, offset: 1) { continue }
+                var isThere = false
                 try source.forEachGroup(from: number, isOne: true) { (group) throws(PastFailure) in
-                    // One that is gone had nothing left in it.
-                    if group.number == number { try go(through: group) }
+                    isThere = group.number == number
+                    if isThere { try go(through: group) }
                     return false
                 }
-                if goesOn, number > part.lowerBound, !hasTime() {
+                // One that is gone had nothing left in it.
+                next = try isThere ? number - 1 : source.group(atOrBefore: number - 1)
+                if isThere, goesOn, number > part.lowerBound, !hasTime() {
                     seen = EntryPlace(group: number, offset: 0)
                     goesOn = false
                 }

@@ -33,7 +33,8 @@ import Testing
         let page = try page("fluxbusd.8")
         let source = try text("Sources/Daemon/FluxBusDaemon/DaemonCommand.swift")
         let flags = source.matches(of: /@(?:Option|Flag)\((?:.|\n)*?\n    var ([A-Za-z]+)/).map { match in
-            "--" + match.1.replacing(/[A-Z]/) { "-" + $0.output.lowercased() }
+            let own = match.0.firstMatch(of: /customLong\("([a-z-]+)"\)/).map { String($0.1) }
+            return "--" + (own ?? String(match.1).replacing(/[A-Z]/) { "-" + $0.output.lowercased() })
         }
         #expect(flags.count >= 11)
         for flag in flags {
