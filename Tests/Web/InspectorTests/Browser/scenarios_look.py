@@ -120,6 +120,8 @@ def a_deep_link_on_a_phone_shows_its_row():
         # So is one that is chosen where the details will be.
         page.click(".details .close")
         page.wait("return document.querySelector('#panel-stores .details').hidden;", "the details close")
+        # As somebody would who sees the list before clicking in it.
+        page.run_async("const done = arguments[0]; requestAnimationFrame(() => requestAnimationFrame(() => done()));")
         page.run("""const rows = [...document.querySelectorAll("#stores-tree .row")], bottom = document.querySelector("#stores-tree").getBoundingClientRect().bottom;
             rows.filter(row => row.getBoundingClientRect().bottom <= bottom).at(-1).click();""")
         page.wait("""const row = document.querySelector("#stores-tree [aria-selected=true]"), details = document.querySelector("#panel-stores .details");
