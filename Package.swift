@@ -164,7 +164,8 @@ let package = Package(
         // The inspector's files as bytes of the program: the page is there without a path to it, and of the same version.
         .target(name: "CInspector"),
         // The bus in a browser: the inspector's page, the wire over WebSocket, plain HTTP, metrics. BusTLS ends TLS, Systemd passes
-        // sockets, COpenSSL signs sessions, TypeCode describes types, CLinux has the system calls; FlyingSocks is where FlyingFox waits for sockets.
+        // sockets, COpenSSL signs sessions, TypeCode describes types, CLinux has the system calls; FlyingSocks is where
+        // FlyingFox waits for sockets.
         .target(
             name: "FluxBusWeb",
             dependencies: [
