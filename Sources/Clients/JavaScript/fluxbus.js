@@ -279,7 +279,7 @@ export class Bus {
 	actions(target) { return this.#subscribe(Actions, {...patternOf(target), actions: true}); }
 	/** Makes the next attempt at once. */
 	reconnect() { this.#endWait(); }
-	/** Leaves once every request is answered, or after the timeout; then whoever waits is told `closed`. */
+	/** Waits until every request is answered or the timeout has passed, then disconnects: requests still waiting fail with `closed`. */
 	close({timeout = 5000} = {}) { return this.#closing ??= this.#close(timeout); }
 
 	// MARK: Requests

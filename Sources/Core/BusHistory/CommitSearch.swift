@@ -214,8 +214,8 @@ final class CommitSearch {
 }
 
 extension PastSource {
-    /// The last revision behind which a type has so many commits; nil where it has fewer behind another one. Dispatches to every
-    /// type count, too.
+    /// The newest revision after which there are at least so many commits of a type; nil if there are fewer since `floor`. A
+    /// dispatch to `*` counts for every type.
     package func revision(
         before commits: Int, of type: String, after floor: Int, through last: Int
     ) throws(PastFailure) -> Int? {

@@ -65,7 +65,7 @@ package final class PastAnswers<Source: PastSource> {
                 do throws(PastFailure) {
                     return try proceed(query, progress, hasTime: hasTime)
                 } catch {
-                    // It begins anew.
+                    // What was found so far may lack something: start over.
                     if error.kind == .thinned {
                         kept = nil
                         progress.restart()

@@ -1,16 +1,16 @@
 import CSQLite
 import Glibc
 
-/// Writes a log anew, in as little room as it needs, while no daemon has it. The new file is complete and on disk before it takes
+/// Rewrites a log in as little room as it needs, while no daemon has it. The new file is complete and on disk before it takes
 /// the old one's place, under the same name of the history: nothing that clients know of is lost.
 ///
 /// It is also how a file of an earlier version becomes one that can give free pages back: SQLite notes then where each page is
 /// referred to, which it can't begin to do in a file that has tables.
 enum Compaction {
-    /// What is in use of an old file that a start writes anew by itself: half a second of work, and some seconds on a slow card.
+    /// What is in use of an old file that a start rewrites by itself: half a second of work, and some seconds on a slow card.
     private static let smallEnough = 64 << 20
 
-    /// Writes a file anew that can't shrink, if that is done soon. Whatever keeps it from that, the next start tries again.
+    /// Rewrites a file that can't shrink, if that is done soon. Whatever keeps it from that, the next start tries again.
     static func convert(_ place: String, _ lock: LogLock) {
         // What a crash may have left.
         Rescue.remove(scratch(of: place))
@@ -52,7 +52,7 @@ enum Compaction {
 }
 
 extension LogFile {
-    /// Writes a log anew while no daemon has it. A damaged one is rescued first, as by a start.
+    /// Rewrites a log while no daemon has it. A damaged one is rescued first, as by a start.
     ///
     /// - Throws: `inUse` while a daemon or another program has it.
     /// - Returns: The size of the file before and after, and what was found, in sentences.

@@ -226,7 +226,7 @@ private struct ThinningStep {
     }
 }
 
-/// A group as it is written anew.
+/// A group as it is written back after thinning.
 private struct ThinnedGroup {
     let number: Int
     let first: Int

@@ -56,7 +56,7 @@ package final class LogFile {
     /// Snapshots that no longer count, how many of their parts are left to remove, and about how long these are.
     var orphans: [(revision: Int, parts: Int, partBytes: Int)] = []
     private var isSyncChosen = false
-    /// Whether free pages can be given back: a file of an earlier version is written anew first (`Compaction`).
+    /// Whether free pages can be given back: a file of an earlier version is rewritten first (`Compaction`).
     package let canShrink: Bool
     /// Whether pages were given back that the file has not been cut by.
     var hasGivenBack = false

@@ -1,8 +1,8 @@
 import BusLog
 
-/// Writes the log anew, without a bus.
+/// Rewrites the log, without a bus.
 extension BusServer {
-    /// Writes the log of a configuration anew, in as little room as it needs. `tell` receives a line for each finding.
+    /// Rewrites the log of a configuration in as little room as it needs. `tell` receives a line for each finding.
     package static func compact(_ setup: ServerSetup, tell: (String) -> Void) throws(StartFailure) {
         guard let path = setup.configuration.log?.path.value else {
             throw StartFailure(

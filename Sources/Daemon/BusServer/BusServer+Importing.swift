@@ -18,18 +18,13 @@ extension BusServer {
         _ export: String, _ setup: ServerSetup, progress: VerificationProgress = { _, _ in },
         tell: (String) -> Void
     ) throws(StartFailure) {
-        guard let path = setup.configuration.log?.path.value else {
-            throw StartFailure(
-                .configuration,
-                "There is no log to import into; name its file under log:, with --log or FLUXBUS_LOG.")
-        }
+        let path = try logPath(of: setup, for: "import into")
         if let cluster = setup.configuration.cluster {
             throw StartFailure(
                 .configuration,
                 "The bus \(cluster.bus.value) is shared, and what is shared can't be replaced on one machine; import into the log of a bus without cluster:, and begin the shared one with it by --cluster-init."
             )
         }
-        let replayer = Replayer(knowing: setup.natives, hashSeed: .random(in: .min ... .max))
         do throws(LogFailure) {
             let lines = try ExportLines(export)
             var epoch = ""
@@ -38,7 +33,7 @@ extension BusServer {
                 epoch = history.epoch
                 return try history.write(into: file)
             } check: { (scratch) throws(LogFailure) in
-                try check(scratch, of: export, "The export \(lines.name)", replayer, progress)
+                try check(scratch, of: export, "The export \(lines.name)", setup, progress)
             }
             tell(
                 "the log \(path) has the history of \(lines.name): revision \(outcome.revision), epoch \(epoch)"

@@ -10,17 +10,12 @@ extension BusServer {
         _ copy: String, _ setup: ServerSetup, progress: VerificationProgress = { _, _ in },
         tell: (String) -> Void
     ) throws(StartFailure) {
-        guard let path = setup.configuration.log?.path.value else {
-            throw StartFailure(
-                .configuration,
-                "There is no log to restore; name its file under log:, with --log or FLUXBUS_LOG.")
-        }
+        let path = try logPath(of: setup, for: "restore")
         let epoch = Epoch.random()
-        let replayer = Replayer(knowing: setup.natives, hashSeed: .random(in: .min ... .max))
         do throws(LogFailure) {
             let outcome = try LogRestore.restore(copy, to: path, epoch: epoch) {
                 (scratch) throws(LogFailure) in
-                try check(scratch, of: copy, "The copy \(copy)", replayer, progress)
+                try check(scratch, of: copy, "The copy \(copy)", setup, progress)
             }
             tell("the log \(path) is restored from \(copy): revision \(outcome.revision), epoch \(epoch)")
             if let aside = outcome.aside { tell("the log before it is kept as \(aside)") }
@@ -29,15 +24,26 @@ extension BusServer {
         }
     }
 
+    /// The path of a configuration's log. Throws where it has none.
+    ///
+    /// - Parameter purpose: What is done with the log, for the message: `restore`.
+    static func logPath(of setup: ServerSetup, for purpose: String) throws(StartFailure) -> String {
+        if let path = setup.configuration.log?.path.value { return path }
+        throw StartFailure(
+            .configuration,
+            "There is no log to \(purpose); name its file under log:, with --log or FLUXBUS_LOG.")
+    }
+
     /// Throws unless the commits in a file make the states that its snapshots hold.
     ///
     /// - Parameters:
     ///   - source: What the file was made of.
     ///   - name: What it is called in messages.
     static func check(
-        _ scratch: String, of source: String, _ name: String, _ replayer: Replayer,
+        _ scratch: String, of source: String, _ name: String, _ setup: ServerSetup,
         _ progress: VerificationProgress
     ) throws(LogFailure) {
+        let replayer = Replayer(knowing: setup.natives, hashSeed: .random(in: .min ... .max))
         var troubles: [String] = []
         do throws(PastFailure) {
             let past = try LogPast(path: scratch)

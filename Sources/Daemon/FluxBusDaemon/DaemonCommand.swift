@@ -129,7 +129,7 @@ struct DaemonCommand: ParsableCommand {
 
     @Flag(
         help:
-            "Write the log anew while no daemon has it, in as little room as it needs, and exit; a daemon that runs does so by `fluxbus compact`."
+            "Rewrite the log while no daemon has it, in as little room as it needs, and exit; a daemon that runs does so by `fluxbus compact`."
     )
     var compact = false
 

@@ -32,6 +32,13 @@ struct APITests {
                 }
             }
             #expect(try web.ask("GET", "/v1/stores", Self.bearer).status == 200)
+            // Who asks through this server is known by where from.
+            let reset = try web.ask("POST", "/v1/dispatch/counter/main/reset", Self.bearer)
+            #expect(reset.status == 200)
+            let history = try web.ask("GET", "/v1/history?order=newest&limit=1", Self.bearer)
+            let author = try JSON(parsing: history.text)["commits"]?[0]?["by"]
+            #expect(
+                author?["via"]?.string?.hasPrefix("127.0.0.1") == true && author?["client"] == "fluxbus-web")
             // The page's cookie is for the page.
             let cookie = ["Cookie": try web.signIn()]
             #expect(try web.ask("GET", "/v1/stores", cookie).status == 200)
@@ -102,7 +109,9 @@ struct APITests {
             // Strangers keep nobody out, neither those who show nothing nor those who guess.
             for _ in 0..<20 { #expect(try web.ask("GET", "/v1/stores").status == 401) }
             let wrong = ["Authorization": "Bearer wrong-wrong-wrong"]
-            for _ in 0..<10 { #expect(try web.ask("GET", "/v1/stores", wrong).status == 401) }
+            for path in ["/v1/stores", "/v1/changes"] {
+                for _ in 0..<5 { #expect(try web.ask("GET", path, wrong).status == 401) }
+            }
             let limited = try web.ask("GET", "/v1/stores", wrong)
             #expect(limited.status == 429 && limited.fields["retry-after"] == "60")
             #expect(try web.ask("GET", "/v1/stores", Self.bearer).status == 200)

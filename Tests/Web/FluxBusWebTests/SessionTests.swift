@@ -122,13 +122,20 @@ struct SessionTests {
             let token = web.token
             try web.restart()
             #expect(web.token != token)
-            let socket = try web.webSocket(cookie)
+            let (socket, listener) = (try web.webSocket(cookie), try web.webSocket(cookie))
+            let subscription = #"{"op":"subscribe","type":"counter","initial":false}"#
+            #expect(try listener.ask(subscription).contains(#""sub":1"#))
             #expect(try socket.ask(#"{"op":"ping","id":1}"#) == #"{"id":1,"ok":true}"#)
             web.clock.advance(by: .seconds(12 * 3600))
             #expect(try web.client().upgrade(["Cookie": cookie]).status == 401)
             // What is open already ends with what comes next.
             socket.send(#"{"op":"ping","id":2}"#)
             #expect(try socket.end().lines == 0)
+            // A page that only listens is told nothing more.
+            let dispatch = #"{"op":"dispatch","type":"counter","action":"increment"}"#
+            #expect(try web.bus.client().ask(dispatch).contains(#""ok":true"#))
+            let (lines, close) = try listener.end()
+            #expect(lines == 0 && close.code == 1008)
         }
     }
 

@@ -220,7 +220,11 @@ struct WebSocketTests {
             let refused = try web.client().upgrade(["Cookie": cookie])
             #expect(refused.status == 503)
             #expect(refused.text == "14 connections to the bus are open; close a page, and try again.\n")
+            let feed = try web.ask("GET", "/v1/changes", ["Cookie": cookie])
+            #expect(feed.status == 429)
             #expect(try web.ask("GET", "/healthz").text == "ok\n")
+            // They stay open until here.
+            withExtendedLifetime(sockets) {}
         }
     }
 }

@@ -134,7 +134,7 @@ class Bus:
         return self._bus.greeting
 
     def close(self, timeout: float = 5) -> None:
-        """Leaves when everything submitted is answered, or after the timeout; then whoever waits hears `closed`."""
+        """Waits until every request is answered or the timeout has passed, then disconnects: requests still waiting fail with `closed`."""
         with self._lock:
             if self._is_closed:
                 return

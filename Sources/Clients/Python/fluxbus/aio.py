@@ -139,7 +139,7 @@ class Link:
         self._disconnect(EOFError("the bus has said nothing for a long time"))
 
     async def close(self, timeout: float = 5) -> None:
-        """Leaves once every request is answered, or after the timeout; then whoever waits hears `closed`."""
+        """Waits until every request is answered or the timeout has passed, then disconnects: requests still waiting fail with `closed`."""
         if self._session.error:
             return
         if self._session.unanswered or self._session.waiting:

@@ -531,8 +531,8 @@ impl Bus {
         lock(&self.shared().inner).session.greeting().clone()
     }
 
-    /// Leaves once every request is answered, or after the time-out; then whoever still waits is told, and iterations
-    /// end.
+    /// Waits until every request is answered or the time-out has passed, then disconnects: requests still waiting fail, and
+    /// iterations end.
     pub fn close(&self, timeout: Duration) {
         self.handle.close(timeout);
     }

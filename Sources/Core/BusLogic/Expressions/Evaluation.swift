@@ -37,7 +37,8 @@ struct Evaluation {
         reading = budget.reading
     }
 
-    /// Starts over with another budget, and with no data but the state. Scopes have been left, whatever the end was.
+    /// Starts the next evaluation, with a fresh budget and only the state as data. The last one has left its scopes, even if it
+    /// ended with an error.
     @inline(__always)
     mutating func begin(_ budget: Budget, on state: UnsafePointer<JSONObject>) {
         operations = budget.operations

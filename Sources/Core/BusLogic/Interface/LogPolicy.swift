@@ -3,7 +3,7 @@ import BusProtocol
 
 /// What the log keeps of a type's stores, from the least to the most.
 package enum LogPolicy: String, CaseIterable, Comparable, Sendable {
-    /// Nothing: after a start its stores begin anew.
+    /// Nothing: after a start its stores have their initial states.
     case none
     /// Its stores as they are, and no past.
     case latest

@@ -89,7 +89,7 @@ extension StateMachine {
     }
 
     /// The revision from which on all changes of a type's stores are known, those of dropped ones included. Whoever comes from an
-    /// earlier one has to begin anew.
+    /// earlier one has to start over.
     package func knownSince(_ entry: TypeEntry) -> Int {
         // What a start has forgotten ends with its revision.
         let own = entry.kept != .none ? entry.keptSince : forgottenThrough == 0 ? 0 : forgottenThrough + 1
@@ -149,7 +149,9 @@ extension StateMachine {
         ).with("type", .string(entry.name)).with("keep", .string(policy.rawValue))
     }
 
-    /// The same where there is a past that begins later. `what`: where that of another type does.
+    /// The refusal of a question about what was before a type's past begins.
+    ///
+    /// - Parameter what: For a view, which of its sources has no earlier past.
     package static func gone(_ type: String, _ what: String = "", before revision: Int) -> RequestError {
         RequestError(
             .gone,

@@ -136,7 +136,7 @@ extension StateMachine {
     /// part of it, nor are the stores of views, which follow from the others.
     package var stateDigest: String { stateDigest(leavingOut: []) }
 
-    /// The same without some types.
+    /// The digest of all types but these.
     package func stateDigest(leavingOut types: Set<String>) -> String {
         let line = ByteWriter()
         let sum = ByteWriter()

@@ -120,7 +120,7 @@ extension StateMachine {
         name.isEmpty ? nil : timers.find(name, from: firstTimer(of: owner))
     }
 
-    /// Takes away a timer, to be committed next: before its action is carried out, which may set it again.
+    /// Removes a timer, with the next commit. A due timer is removed before its action runs, which may set it again.
     package func take(_ timer: BusTimer) {
         changeTimers(of: timer.owner) { $0.remove(timer, first: &$1) }
         note(.removed(timer))

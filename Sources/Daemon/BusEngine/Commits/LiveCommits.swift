@@ -40,7 +40,7 @@ final class LiveCommits {
         do throws(RequestError) {
             let matched = try machine.apply(by: principal, spending: most)
             if machine.stateBytes > before { try admission.requireMemory() }
-            // What fires sets itself again, whatever others have taken meanwhile.
+            // Only clients are limited: a timer that fires may set itself again though the limit has been reached.
             if machine.timersSet != timersSet, let connection { try shares.requireTimers(connection.user) }
             long.noteOperations(machine.operationsSpent)
             return matched

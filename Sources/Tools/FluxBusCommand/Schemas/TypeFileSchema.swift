@@ -113,7 +113,7 @@ enum TypeFileSchema {
                 "What the log keeps of the type's stores.",
                 [
                     "keep": Part.words(
-                        "all: every commit. latest: the stores as they are, and no past. none: nothing, so that stores begin anew after a start.",
+                        "all: every commit. latest: the stores as they are, and no past. none: nothing, so that stores have their initial states after a start.",
                         LogPolicy.allCases.reversed().map(\.rawValue)),
                     "for": Part.reference("time"),
                     "commits": [

@@ -25,7 +25,7 @@ struct APIHandler: Sendable {
         if let field = request.headers[.authorization] {
             guard let given = Bearer.token(in: field) else { throw Problem(Self.unauthorized) }
             guard sessions != nil else {
-                // The bus makes all who come from here wait for each other's wrong tokens. Whoever was let in is not guessing.
+                // The bus makes all who come from here wait for each other's wrong tokens. A token that it has taken is no guess.
                 if !guesses.isKnown(given), let wait = guesses.wait() {
                     throw Problem(
                         BusError(.limit, "There were too many wrong tokens; try again in \(wait) s."),
@@ -51,8 +51,10 @@ struct APIHandler: Sendable {
     // MARK: - Answers
 
     func answer(_ request: HTTPRequest, isOwnPage: Bool) async -> HTTPResponse {
+        var token: String?
         do throws(Problem) {
             let caller = try caller(request, isOwnPage: isOwnPage)
+            token = caller.token
             let path = request.path.split(separator: "/").map { $0.removingPercentEncoding ?? String($0) }
             switch request.path {
             case "/openapi.json", "/asyncapi.json":
@@ -66,6 +68,7 @@ struct APIHandler: Sendable {
                 return try await answer(try await call(request, Array(path.dropFirst())), caller, request)
             }
         } catch {
+            if token != nil, error.error.code == .unauthorized { guesses.addWrong() }
             return error.response
         }
     }
@@ -200,7 +203,6 @@ struct APIHandler: Sendable {
             if let token = caller.token { guesses.addRight(token) }
             return replies
         } catch {
-            if caller.token != nil, error.code == .unauthorized { guesses.addWrong() }
             throw Problem(error)
         }
     }

@@ -72,7 +72,7 @@ final class EventFeed: Talk {
             }
             let writer = ByteWriter()
             request.write(to: writer)
-            var lines = Lines()
+            var lines = LineBuffer()
             do {
                 try await link.write(Array(writer.bytes))
                 while true {
@@ -86,7 +86,7 @@ final class EventFeed: Talk {
                     guard let bytes = try await link.read() else {
                         throw BusError(.closed, "The bus ended the connection.")
                     }
-                    lines.append(bytes)
+                    bytes.withUnsafeBytes { lines.append($0) }
                 }
             } catch let error as BusError {
                 throw error
@@ -99,33 +99,9 @@ final class EventFeed: Talk {
     /// One that the bus has granted, with what has come of it.
     struct Subscription: Sendable {
         let link: BusLink
-        var lines: Lines
+        var lines: LineBuffer
         /// Where the bus was when it granted it.
         let start: EventPlace
-    }
-
-    /// Bytes as lines.
-    struct Lines: Sendable {
-        private var bytes: [UInt8] = []
-        private var taken = 0
-        private var searched = 0
-
-        var count: Int { bytes.count - taken }
-
-        mutating func append(_ more: [UInt8]) {
-            bytes.removeFirst(taken)
-            (searched, taken) = (searched - taken, 0)
-            bytes += more
-        }
-
-        mutating func next() -> [UInt8]? {
-            guard let end = bytes[searched...].firstIndex(of: 0x0a) else {
-                searched = bytes.count
-                return nil
-            }
-            defer { (taken, searched) = (end + 1, end + 1) }
-            return Array(bytes[taken..<end])
-        }
     }
 
     // MARK: - What it says
@@ -191,7 +167,7 @@ final class EventFeed: Talk {
                 guard await outlet.give(frames) else { return false }
             }
             guard let bytes = try? await subscription.link.read() else { return !Task.isCancelled }
-            subscription.lines.append(bytes)
+            bytes.withUnsafeBytes { subscription.lines.append($0) }
             guard subscription.lines.count <= longestLine else { return false }
         }
     }
