@@ -129,13 +129,18 @@ struct SessionTests {
             web.clock.advance(by: .seconds(12 * 3600))
             #expect(try web.client().upgrade(["Cookie": cookie]).status == 401)
             // What is open already ends with what comes next.
-            socket.send(#"{"op":"ping","id":2}"#)
+            let dispatch = #"{"op":"dispatch","type":"counter","action":"increment"}"#
+            socket.send(dispatch)
             #expect(try socket.end().lines == 0)
             // A page that only listens is told nothing more.
-            let dispatch = #"{"op":"dispatch","type":"counter","action":"increment"}"#
-            #expect(try web.bus.client().ask(dispatch).contains(#""ok":true"#))
+            let client = try web.bus.client()
+            #expect(try client.ask(dispatch).contains(#""ok":true"#))
             let (lines, close) = try listener.end()
             #expect(lines == 0 && close.code == 1008)
+            // Nothing of it has reached the bus.
+            #expect(
+                try client.ask(#"{"op":"get","store":"counter/main","select":["/count"]}"#).contains(
+                    #""count":1"#))
         }
     }
 
