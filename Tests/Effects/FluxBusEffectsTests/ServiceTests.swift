@@ -154,6 +154,8 @@ import Testing
         var bus = try await fixture.bus()
         try await bus.dispatch("echo", to: .store("log/a"), payload: ["number": 1])
         try await fixture.waits(for: "log/main", bus) { $0["notes"] == [1] }
+        // Nothing of what an effect was there for is missing.
+        #expect(try await bus.state(of: "effect/note").state["lost"] == .null)
         await bus.close()
         try fixture.restartDaemon()
         #expect(try #require(fixture.service).waitFor("a new history"))
