@@ -82,7 +82,10 @@ import Testing
         try await fixture.waits(for: "effect/lit", bus) { $0["epoch"] != "" }
         let revision = try await turn(bus, "a", true)
         _ = try await turn(bus, "b", true)
-        try await fixture.waits(for: "effect/lit", bus) { $0["held"]?.object?.count == 2 }
+        // Where a machine has so much else to do that it is told of only when it is over, nothing is left to kill in the middle of.
+        try await fixture.waits(for: "effect/lit", bus) {
+            $0["held"]?.object?.count == 2 || $0["succeeded"]?.int ?? 0 > 0
+        }
         try #require(fixture.service).kill()
         _ = try await turn(bus, "b", false)
         // It held for less than two seconds, unless the machine had much else to do.
@@ -121,10 +124,17 @@ import Testing
             _ = try await bus.dispatch("flash", to: .store("lamp/a"))
         }
         _ = try await turn(bus, "a", false)
-        _ = try await turn(bus, "a", true)
-        _ = try await turn(bus, "a", false)
+        let second = try await turn(bus, "a", true)
+        let last = try await turn(bus, "a", false)
+        // The second time it held for much less, unless the machine had much else to do.
+        let turns = try await bus.history(since: second - 1, until: last, of: .store("lamp/a")).commits
+        let times = turns.compactMap { $0["time"]?.double }
+        try #require(times.count == 2)
+        let wanted = times[1] - times[0] < 1 ? [first] : [first, second]
         try fixture.start()
-        try await fixture.waits(for: "log/main", bus) { $0["notes"] == [.int(first)] }
-        try await fixture.waits(for: "effect/lit", bus) { $0["held"] == [:] && $0["succeeded"] == 1 }
+        try await fixture.waits(for: "log/main", bus) { $0["notes"]?.array?.compactMap(\.int) == wanted }
+        try await fixture.waits(for: "effect/lit", bus) {
+            $0["held"] == [:] && $0["succeeded"]?.int == wanted.count
+        }
     }
 }
