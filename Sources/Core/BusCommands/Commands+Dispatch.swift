@@ -20,9 +20,12 @@ extension Commands {
             _ = try machine.requestedPrecondition(in: request)
         }
         let form = try requestedForm(isLater: isLater)
+        let traceparent = try requestedTraceparent(isLater: isLater)
         let batch = try batchOfStores()
         guard try host.admit(.proposal(claim(of: batch, isLater: isLater))) else { return nil }
-        var reply = isLater ? try schedule(by: caller, host) : try dispatchNow(batch, form, by: caller, host)
+        var reply =
+            isLater
+            ? try schedule(by: caller, host) : try dispatchNow(batch, form, traceparent, by: caller, host)
         if isLater, try request.flag(.dryRun, default: false) { isAcknowledged = true }
         reply?.isAcknowledged = isAcknowledged
         return reply
@@ -41,6 +44,23 @@ extension Commands {
         return form
     }
 
+    /// The place of a dispatch in a trace, as W3C's Trace Context writes it.
+    private func requestedTraceparent(isLater: Bool) throws(RequestError) -> String? {
+        guard let text = try request.string(.traceparent) else { return nil }
+        guard Traceparent.isValid(text) else {
+            throw .invalid(
+                "traceparent",
+                "`traceparent` is as in W3C's Trace Context: 00, a trace of 32 hexadecimal digits, a span of 16 and flags of 2, with hyphens between them."
+            )
+        }
+        guard !isLater else {
+            throw .invalid(
+                "traceparent",
+                "A dispatch that comes later is no part of a trace when it comes; leave `traceparent` out.")
+        }
+        return text
+    }
+
     private func claim(of batch: [BatchStep]?, isLater: Bool) -> Claim {
         if isLater { return .timer }
         guard let batch else { return .events }
@@ -54,7 +74,8 @@ extension Commands {
 
     /// Commits a dispatch, or a batch, at once.
     func dispatchNow(
-        _ batch: [BatchStep]?, _ form: ToldForm?, by caller: Caller, _ host: any CommandHost
+        _ batch: [BatchStep]?, _ form: ToldForm?, _ traceparent: String? = nil, by caller: Caller,
+        _ host: any CommandHost
     ) throws(RequestError) -> CommandReply? {
         let isDryRun = try request.flag(.dryRun, default: false)
         guard !request.present.contains(.timer) else {
@@ -89,6 +110,8 @@ extension Commands {
             if batch != nil, !request.present.contains(.actions), machine.plan.storeSteps.isEmpty {
                 return CommandReply(.outcome, revision: machine.revision)
             }
+            machine.plan.traceparent = traceparent
+            defer { machine.plan.traceparent = nil }
             return isDryRun
                 ? rehearsal(form ?? .changes, matched: matched, by: caller)
                 : commit(key, form, matched: matched, by: caller, host)

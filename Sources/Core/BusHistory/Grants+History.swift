@@ -14,7 +14,7 @@ extension Grants {
         }
         for member in entry.members {
             switch member.key {
-            case "revision", "times", "time", "by": shown[member.key] = member.value
+            case "revision", "times", "time", "by", "traceparent": shown[member.key] = member.value
             case "actions":
                 let actions = (member.value.array ?? []).filter(knows(action:))
                 if !actions.isEmpty { isAny = true }

@@ -6,7 +6,7 @@ public enum Member: UInt8, CaseIterable, Sendable {
         `in`, initial
     case key, leave, limit, linger, match, most, offset, order, path, `protocol`, reason, `return`, revision,
         select, session,
-        since, state, sub, time, timer, token
+        since, state, sub, time, timer, token, traceparent
     case ttl, until, version, via, `where`
 
     package var name: String { Self.names[Int(rawValue)] }
@@ -96,7 +96,7 @@ package enum Operation: Hashable, CaseIterable, Sendable {
             .type, .store, .action, .payload, .actions, .where, .if, .ifRevision, .key, .after, .epoch,
             .dryRun,
             .return,
-            .ack, .in, .at, .timer),
+            .ack, .in, .at, .timer, .traceparent),
         .command(.create): MemberSet(
             .store, .state, .version, .ephemeral, .ifMissing, .ttl, .key, .after, .epoch),
         .command(.drop): MemberSet(.store, .type, .where, .if, .ifRevision, .key, .after, .epoch),

@@ -8,6 +8,9 @@ extension EffectRunner {
     struct Claim {
         /// Since when the store says that this service handles it.
         var revision = Int.max
+        /// No service has handled it before, and this one has not caught up: on a bus without a log, what happened while it began
+        /// can't be told, and nobody counts on it.
+        var isFirst = false
         /// Another service does.
         var isHeldBack = false
         /// How often this one has tried to begin.

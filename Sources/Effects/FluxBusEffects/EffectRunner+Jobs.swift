@@ -76,6 +76,7 @@ extension EffectRunner {
         variables["FLUXBUS_REVISION"] = "\(event.revision)"
         variables["FLUXBUS_TIME"] = event.object["time"]?.encoded ?? ""
         variables["FLUXBUS_USER"] = user
+        variables["TRACEPARENT"] = event.traceparent
         return variables.map { "\($0)=\($1)" }
     }
 
@@ -98,7 +99,7 @@ extension EffectRunner {
     private func post(_ task: PostTask, _ job: EffectMachine.Job) {
         let request = PostRequest(
             task, body: task.body ?? job.event.json(for: effect), key: effect.key(job.event.id, epoch: epoch),
-            timeout: effect.timeout, credentials: host.credentials)
+            traceparent: job.event.traceparent, timeout: effect.timeout, credentials: host.credentials)
         deeds[job.event.id] = host.posts.send(request) { [self] outcome in
             host.queue.async { [self] in finish(job, outcome) }
         }
@@ -116,6 +117,7 @@ extension EffectRunner {
         var request = BusRequest("dispatch")
         for member in members.members { request.set(member.key, member.value) }
         request.set("key", .string(effect.key(id, epoch: epoch)))
+        request.set("traceparent", job.event.traceparent.map(JSON.string))
         // An earlier service may have sent it: the bus refuses it where it can't remember that.
         if uncertain.contains(id) {
             request.set("after", .int(id.revision))

@@ -31,9 +31,6 @@ final class EffectRunner: @unchecked Sendable {
     /// Events that an earlier service may have begun, and how many of those to come may be some.
     var uncertain: Set<EffectEvent.ID> = []
     var uncertainLeft = 0
-    /// Whether it is followed for the first time and has not caught up: on a bus without a log, what happened while it began can't be
-    /// told, and nobody counts on it.
-    private var isNew = false
     var deeds: [EffectEvent.ID: any RunningDeed] = [:]
     /// Those that took too long and were told to end.
     var late: Set<EffectEvent.ID> = []
@@ -113,9 +110,9 @@ final class EffectRunner: @unchecked Sendable {
             return complain(
                 BusError(.rejected, "it is handled by \(standing.owner), and here once that has ended."))
         }
-        isNew = standing.epoch.isEmpty
+        claim.isFirst = standing.epoch.isEmpty
         let isSame = standing.epoch == epoch
-        if !isNew, !isSame { lose(from: standing.done, to: now) }
+        if !claim.isFirst, !isSame { lose(from: standing.done, to: now) }
         let done = isSame && effect.downtime != .none ? standing.done : now
         self.epoch = epoch
         aside = isSame ? Set(standing.failed.map(\.id) + standing.again.map(\.id)) : []
@@ -165,7 +162,7 @@ final class EffectRunner: @unchecked Sendable {
         // What happened until now comes before the answer.
         host.bus.post(BusRequest("sync"), timeout: .never) { [self] _ in
             host.queue.async { [self] in
-                isNew = false
+                claim.isFirst = false
                 machine.caughtUp()
                 pump()
             }
@@ -207,7 +204,7 @@ final class EffectRunner: @unchecked Sendable {
 
     private func missed(through revision: Int) {
         guard phase == .following || phase == .beginning else { return }
-        if revision > machine.done, !isNew { lose(from: machine.done, to: revision) }
+        if revision > machine.done, !claim.isFirst { lose(from: machine.done, to: revision) }
         inlet.passed(revision)
     }
 

@@ -51,7 +51,7 @@ package struct CommandContext {
         let names =
             [
                 "FLUXBUS_ADDRESS", "FLUXBUS_TOKEN", "XDG_RUNTIME_DIR", "NO_COLOR", "TERM", "COLUMNS",
-                "LC_ALL", "LC_CTYPE", "LANG",
+                "LC_ALL", "LC_CTYPE", "LANG", "TRACEPARENT",
             ]
             + TLSOptions.variables
         var environment: [String: String] = [:]

@@ -38,10 +38,13 @@ struct PostTests {
         try fixture.directory.write("hook", "\(url)/hidden\n")
         try fixture.start()
         let bus = try await fixture.bus()
+        let traces = ["00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", nil]
         for (number, secret) in ["first", "second"].enumerated() {
             try fixture.directory.write("token", secret + "\n")
             let payload: JSONObject = ["text": "a b&c=d/ü#?", "number": .int(number)]
-            let revision = try await bus.dispatch("echo", to: .store("log/a"), payload: payload).revision
+            let revision = try await bus.dispatch(
+                "echo", to: .store("log/a"), payload: payload, traceparent: traces[number]
+            ).revision
             for effect in ["event", "body"] {
                 try await fixture.waits(for: "effect/\(effect)", bus) { $0["succeeded"] == .int(number + 1) }
             }
@@ -49,6 +52,7 @@ struct PostTests {
             #expect(request.path == "/ok/a?q=a%20b%26c%3Dd%2F%C3%BC%23%3F")
             #expect(request["Authorization"] == "Bearer \(secret)" && request["X-Store"] == "log/a")
             #expect(request["Content-Type"] == "application/json" && request["X-Empty"] == "")
+            #expect(request["traceparent"] == traces[number])
             #expect(request["Idempotency-Key"] == "event:\(bus.greeting.epoch):\(revision):0")
             let event = try JSON(parsing: Array(request.body.utf8))
             #expect(

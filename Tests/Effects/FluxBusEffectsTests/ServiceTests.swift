@@ -39,6 +39,26 @@ import Testing
         #expect(try fixture.stop() == 0)
     }
 
+    /// What follows from an action of a trace belongs to it; of one without, to none.
+    @Test func aTraceGoesOn() async throws {
+        let fixture = try EffectsFixture([
+            "note": note,
+            "write":
+                "on: { action: echo, of: log/* }\ndo: { run: [/bin/sh, -c, 'echo \"${TRACEPARENT-none}\" >> \"$OUT/traces\"'] }",
+        ])
+        try fixture.start(["TRACEPARENT": "inherited"])
+        let bus = try await fixture.bus()
+        let trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+        try await bus.dispatch("echo", to: .store("log/a"), payload: ["number": 1], traceparent: trace)
+        try await bus.dispatch("echo", to: .store("log/a"), payload: ["number": 2])
+        try await fixture.waits(for: "log/main", bus) { $0["notes"] == [1, 2] }
+        try await fixture.waits(for: "effect/write", bus) { $0["succeeded"] == 2 }
+        let commits = try await bus.history(of: .store("log/main")).commits.suffix(2)
+        #expect(commits.map { $0["traceparent"]?.string } == [trace, nil])
+        #expect(fixture.lines("traces") == [trace, "none"])
+        #expect(try fixture.stop() == 0)
+    }
+
     @Test func whatFailsIsSetAsideAndTriedAgainWhenSomebodyAsks() async throws {
         let fixture = try EffectsFixture(["note": note + "\nretry: { times: 1, first: 10ms }"])
         try fixture.start()

@@ -43,6 +43,7 @@ extension MemoryBus {
             #"{"op":"will","actions":[{"store":"counter/a","action":"increment"}]}"#,
             #"{"op":"dispatch","actions":[{"type":"door","action":"rang"},{"type":"*","action":"open"}]}"#,
             #"{"op":"dispatch","store":"value/v","action":"set","payload":{"value":[1.5,null,{"a":"b"}]}}"#,
+            #"{"op":"dispatch","store":"counter/a","action":"increment","traceparent":"00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"}"#,
             #"{"op":"drop","store":"counter/b"}"#,
         ] { client.send(line) }
         bus.disk = .works

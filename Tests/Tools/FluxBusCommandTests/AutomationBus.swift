@@ -26,6 +26,7 @@ final class AutomationBus {
             [RunningProgram.path(of: "fluxbus")] + words,
             environment: [
                 "FLUXBUS_ADDRESS": bus.address, "HOME": bus.directory.path, "FLUXBUS_USER": "inherited",
+                "TRACEPARENT": "inherited",
                 "PATH": Repository.programs.path + ":/usr/bin:/bin",
             ],
             directory: bus.directory.path)

@@ -8,21 +8,25 @@ import Testing
 struct OnCommandTests {
     @Test func theCommandIsToldWhatHappened() throws {
         let bus = try AutomationBus()
-        let first = try bus.dispatch("increment", to: "counter/a", ["by": 3])
+        let trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+        let sent = try bus.run(
+            "dispatch", "counter/a", "increment", "by=3", "--traceparent", trace, "--no-ack")
+        #expect(sent.status == 0, "\(sent.errors)")
+        let first = try #require(bus.ask(["op": "sync"])["revision"]?.int)
         let second = try bus.dispatch("increment", to: "counter")
         try bus.dispatch("ring", to: "counter/a")
         let told = try bus.run(
             "on", "counter/*", "increment", "--since", "start", "--count", "2", "--", "sh", "-c",
-            #"echo "$1 $FLUXBUS_STORE $FLUXBUS_ACTION $FLUXBUS_REVISION $FLUXBUS_USER"; cat; echo "${FLUXBUS_TIME%.*}""#,
+            #"echo "$1 $FLUXBUS_STORE $FLUXBUS_ACTION $FLUXBUS_REVISION $FLUXBUS_USER ${TRACEPARENT-none}"; cat; echo "${FLUXBUS_TIME%.*}""#,
             "sh", "n={}")
         #expect(told.status == 0 && told.errors.isEmpty)
         let lines = told.output.split(separator: "\n")
         try #require(lines.count == 6)
         let user = String(cString: getpwuid(getuid()).pointee.pw_name)
-        #expect(lines[0] == "n=a counter/a increment \(first) \(user)")
+        #expect(lines[0] == "n=a counter/a increment \(first) \(user) \(trace)")
         #expect(lines[1] == #"{"by":3}"#)
         // One to all stores is one, too.
-        #expect(lines[3] == "n=counter counter increment \(second) \(user)")
+        #expect(lines[3] == "n=counter counter increment \(second) \(user) none")
         #expect(try abs(#require(Double(lines[2])) - Date().timeIntervalSince1970) < 100)
     }
 

@@ -11,29 +11,29 @@ extension Bus {
     ///
     /// With `ifRevision`, for one store, it commits only if that is the store's revision, and with `if` only if that expression
     /// (a text, or an object of JsonLogic) holds for the store's state; else `conflict`, whose `details` hold the actual
-    /// `revision`. With `where`, for a type, it goes to the stores for which that expression holds. `usesKey` overrides the options. Throws the bus's refusal (`rejected`,
-    /// `invalid_payload`, `unknown_store`, …), `timed_out`, `cancelled`, `closed`, `outcome_unknown`.
+    /// `revision`. With `where`, for a type, it goes to the stores for which that expression holds. `traceparent` (W3C Trace Context) goes along into events, the
+    /// log and what follows. `usesKey` overrides the options. Throws the bus's refusal (`rejected`, `invalid_payload`, `unknown_store`, …), `timed_out`, `cancelled`, `closed`, `outcome_unknown`.
     @discardableResult
     public nonisolated(nonsending) func dispatch(
         _ action: String, to target: DispatchTarget, payload: JSONObject = [:], ifRevision: Int? = nil,
-        if condition: JSON? = nil, where filter: JSON? = nil, usesKey: Bool? = nil,
-        timeout: TimeLimit = .standard
+        if condition: JSON? = nil, where filter: JSON? = nil, traceparent: String? = nil,
+        usesKey: Bool? = nil, timeout: TimeLimit = .standard
     ) async throws(BusError) -> DispatchReply {
         try await startDispatch(
             action, to: target, payload: payload, ifRevision: ifRevision, if: condition, where: filter,
-            usesKey: usesKey, timeout: timeout
+            traceparent: traceparent, usesKey: usesKey, timeout: timeout
         ).dispatched
     }
 
     /// Submits a dispatch and returns at once, or when there is room for it.
     public nonisolated(nonsending) func startDispatch(
         _ action: String, to target: DispatchTarget, payload: JSONObject = [:], ifRevision: Int? = nil,
-        if condition: JSON? = nil, where filter: JSON? = nil, usesKey: Bool? = nil,
-        timeout: TimeLimit = .standard
+        if condition: JSON? = nil, where filter: JSON? = nil, traceparent: String? = nil,
+        usesKey: Bool? = nil, timeout: TimeLimit = .standard
     ) async -> PendingReply {
         let submission = dispatchSubmission(
-            action, target, payload, ifRevision: ifRevision, if: condition, where: filter, usesKey: usesKey,
-            timeout: timeout)
+            action, target, payload, ifRevision: ifRevision, if: condition, where: filter,
+            traceparent: traceparent, usesKey: usesKey, timeout: timeout)
         await core.submit(submission)
         return PendingReply(submission: submission, core: core)
     }
@@ -139,13 +139,13 @@ extension Bus {
 
     func dispatchSubmission(
         _ action: String, _ target: DispatchTarget, _ payload: JSONObject, ifRevision: Int?,
-        if condition: JSON? = nil, where filter: JSON? = nil, usesKey: Bool?, timeout: TimeLimit,
-        isAcknowledged: Bool = true,
+        if condition: JSON? = nil, where filter: JSON? = nil, traceparent: String? = nil, usesKey: Bool?,
+        timeout: TimeLimit, isAcknowledged: Bool = true,
         epoch: String? = nil, onOutcome: (@Sendable (ReplyOutcome) -> Void)? = nil
     ) -> Submission {
         let body = RequestBody.DispatchBody(
             action: action, target: target, payload: payload, ifRevision: ifRevision, condition: condition,
-            filter: filter)
+            filter: filter, traceparent: traceparent)
         return Submission(
             .dispatch(body), repetition: usesKey ?? core.options.usesKeys ? .keyed : .never,
             isAcknowledged: isAcknowledged, deadline: deadline(timeout),

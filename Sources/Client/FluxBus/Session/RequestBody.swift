@@ -13,10 +13,11 @@ package enum RequestBody: Sendable {
         let ifRevision: Int?
         let condition: JSON?
         let filter: JSON?
+        let traceparent: String?
 
         package init(
             action: String, target: DispatchTarget, payload: JSONObject = [:], ifRevision: Int? = nil,
-            condition: JSON? = nil, filter: JSON? = nil
+            condition: JSON? = nil, filter: JSON? = nil, traceparent: String? = nil
         ) {
             self.action = action
             self.target = target
@@ -24,6 +25,7 @@ package enum RequestBody: Sendable {
             self.ifRevision = ifRevision
             self.condition = condition
             self.filter = filter
+            self.traceparent = traceparent
         }
 
         fileprivate func writeOpen(to writer: ByteWriter, id: Int) {
@@ -47,6 +49,9 @@ package enum RequestBody: Sendable {
             }
             if let filter {
                 writer.append(",\"where\":", json: filter)
+            }
+            if let traceparent {
+                writer.append(",\"traceparent\":", quoted: traceparent)
             }
         }
 

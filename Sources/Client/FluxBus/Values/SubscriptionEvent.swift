@@ -43,6 +43,8 @@ public struct ActionEvent: Sendable {
     public var by: JSONObject { object["by"]?.object ?? [:] }
     /// When, in seconds since 1970.
     public var time: Double { object["time"]?.double ?? 0 }
+    /// Its place in a trace, as W3C's Trace Context writes it; of a dispatch that had one.
+    public var traceparent: String? { object["traceparent"]?.string }
 
     init(object: JSONObject, revision: Int) {
         self.object = object

@@ -17,6 +17,7 @@ extension StateMachine {
         line.append(UInt8(ascii: "]"))
         if let key { append(key, to: line) }
         if let details { append(details, to: line) }
+        appendTraceparent(to: line)
     }
 
     /// The same of what the log keeps.
@@ -31,6 +32,13 @@ extension StateMachine {
             if actions, !isAll || details?.batch != nil { appendReach(details?.batch, to: line) }
         }
         if let details { append(self.kept(details), after: actions ? kept.count : 0, to: line) }
+        appendTraceparent(to: line)
+    }
+
+    /// `,"traceparent":"…"` of the commit being made, if it has one.
+    @inline(__always)
+    package func appendTraceparent(to line: ByteWriter) {
+        if let traceparent = plan.traceparent { line.append(",\"traceparent\":", quoted: traceparent) }
     }
 
     /// The plan's actions, each an object, with commas between them.

@@ -36,6 +36,9 @@ public final class DispatchPlan {
         var redacted: [String] { type.redacted(of: action) }
     }
 
+    /// What its client's trace calls it, of a dispatch that says so.
+    package var traceparent: String?
+
     public let actions = Stack<Action>()
     public let steps = Stack<Step>()
 

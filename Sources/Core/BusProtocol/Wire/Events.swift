@@ -82,13 +82,13 @@ extension ByteWriter {
         append(",\"coalesced\":", decimal: commits)
     }
 
-    /// `,"cause":{…}` around actions, each an object, with commas between them; `by` and `time` are written unchanged.
-    package func append(causeBy by: [UInt8], _ actions: (ByteWriter) -> Void, time: (ByteWriter) -> Void) {
+    /// `,"cause":{…}` around actions, each an object, with commas between them; `by` is written unchanged.
+    package func append(causeBy by: [UInt8], _ actions: (ByteWriter) -> Void, rest: (ByteWriter) -> Void) {
         append(",\"cause\":{\"actions\":[")
         actions(self)
         append("],\"by\":")
         by.withUnsafeBytes { append($0) }
-        time(self)
+        rest(self)
         append("}")
     }
 
@@ -126,6 +126,7 @@ extension ByteWriter {
         for member in action.members { append(member.key, member.value) }
         append("by", entry["by"] ?? .null)
         append("time", entry["time"] ?? .null)
+        if let traceparent = entry["traceparent"] { append("traceparent", traceparent) }
         append("}\n")
     }
 

@@ -48,6 +48,7 @@ extension SubscriptionHub {
         }
         events.append(by: principal.by)
         machine.appendTime(to: events)
+        machine.appendTraceparent(to: events)
         publication.actionEnds.append(events.count)
         return publication.actionEnds.count - 1
     }
@@ -119,8 +120,9 @@ extension SubscriptionHub {
         let writer = ByteWriter()
         writer.append(causeBy: principal.by) {
             if actions { machine.appendActions(to: $0) }
-        } time: {
+        } rest: {
             machine.appendTime(to: $0)
+            machine.appendTraceparent(to: $0)
         }
         (publication.cause, publication.causeRevision) = (writer, machine.revision)
         return writer

@@ -51,11 +51,14 @@ package struct EffectEvent: Sendable {
         guard commit["revision"] == .int(id.revision), var object = action else { return nil }
         object["by"] = commit["by"]
         object["time"] = commit["time"]
+        object["traceparent"] = commit["traceparent"]
         self.init(id, store: store, object: object)
     }
 
     package var action: String { object["action"]?.string ?? "" }
     package var revision: Int { id.revision }
+    /// Its action's place in a trace, if it has one.
+    package var traceparent: String? { object["traceparent"]?.string }
 
     /// What expressions see.
     package func data(for effect: Effect, state: JSON? = nil) -> JSON {

@@ -13,14 +13,19 @@ struct PostRequest: Sendable {
     private let task: PostTask
     private let body: JSON
     private let key: String
+    private let traceparent: String?
     private let timeout: Duration
     private let credentials: String?
 
     /// - Parameters:
     ///   - key: The same for each attempt, by which a server can know one that it has handled.
+    ///   - traceparent: The place in a trace of what it follows from.
     ///   - credentials: The directory of the unit's credentials.
-    init(_ task: PostTask, body: JSON, key: String, timeout: Duration, credentials: String?) {
-        (self.task, self.body, self.key) = (task, body, key)
+    init(
+        _ task: PostTask, body: JSON, key: String, traceparent: String?, timeout: Duration,
+        credentials: String?
+    ) {
+        (self.task, self.body, self.key, self.traceparent) = (task, body, key, traceparent)
         (self.timeout, self.credentials) = (timeout, credentials)
     }
 
@@ -30,6 +35,7 @@ struct PostRequest: Sendable {
         let names = Set(task.headers.map { $0.name.lowercased() })
         if !names.contains("content-type") { lines.append("Content-Type: application/json") }
         if names.contains("user-agent") { lines.removeFirst() }
+        if let traceparent, !names.contains("traceparent") { lines.append("traceparent: \(traceparent)") }
         for header in task.headers {
             let value = try text(header.value)
             // libcurl leaves a header out that has no value, unless it ends so.

@@ -19,6 +19,7 @@ struct Occurrence {
         variables = [
             "FLUXBUS_STORE": target, "FLUXBUS_ACTION": action, "FLUXBUS_REVISION": "\(revision)",
             "FLUXBUS_TIME": cause["time"]?.encoded, "FLUXBUS_USER": cause["by"].flatMap(users.account),
+            "TRACEPARENT": cause["traceparent"]?.string,
         ]
     }
 

@@ -1,5 +1,6 @@
 import ArgumentParser
 import BusJSON
+import BusProtocol
 import FluxBus
 
 /// `fluxbus dispatch`: one action, or a stream of requests.
@@ -56,6 +57,12 @@ package struct DispatchCommand: BusCommand {
 
     @Option(help: "A unique key: sent again with it, the same action is not committed twice.")
     package var key: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "The place in a trace that this belongs to (W3C Trace Context); else TRACEPARENT of the environment.",
+            valueName: "text"))
+    package var traceparent: String?
 
     @Flag(help: "Show what would change, and change nothing.")
     package var dryRun = false
@@ -125,7 +132,7 @@ package struct DispatchCommand: BusCommand {
             "dispatch",
             [
                 "actions": .array(elements), "key": key.map(JSON.string), "dryRun": dryRun ? true : nil,
-                "ack": noAck ? false : nil,
+                "ack": noAck ? false : nil, "traceparent": trace(session.context),
             ])
         do {
             try send(request, in: session, on: session.connect())
@@ -166,9 +173,16 @@ package struct DispatchCommand: BusCommand {
         try condition.add(to: &request)
         request.set("key", key.map(JSON.string))
         request.set("dryRun", dryRun ? true : nil)
+        request.set("traceparent", trace(context))
         request.set("ack", noAck ? false : nil)
         for member in time.members(now: context.now() / 1000) { request.set(member.name, member.value) }
         return request
+    }
+
+    /// What the environment has counts only where it can: a dispatch that comes later is part of no trace.
+    private func trace(_ context: CommandContext) -> JSON? {
+        let inherited = context.environment["TRACEPARENT"].flatMap { Traceparent.isValid($0) ? $0 : nil }
+        return (traceparent ?? (time.isNow ? inherited : nil)).map(JSON.string)
     }
 
     /// The dispatch is followed by a ping, so that a refusal is known when the ping's reply comes.

@@ -163,6 +163,7 @@ package struct APICall: Sendable {
             request.set(member.key, member.value)
         }
         addKey(source, to: &request)
+        addTrace(source, to: &request)
         return request
     }
 
@@ -181,6 +182,7 @@ package struct APICall: Sendable {
         request.set("payload", try object(source).map(JSON.object))
         if let match = source.fields["if-match"] { request.set("ifRevision", .int(try revision(match))) }
         addKey(source, to: &request)
+        addTrace(source, to: &request)
         return request
     }
 
@@ -206,6 +208,15 @@ package struct APICall: Sendable {
         try Parameters([:]).add(source.query, to: &request)
         addKey(source, to: &request)
         return request
+    }
+
+    /// What comes later is part of no trace, and a form that is not known is none, as W3C's Trace Context wants it.
+    private static func addTrace(_ source: Source, to request: inout BusRequest) {
+        guard request["traceparent"] == nil, request["in"] == nil, request["at"] == nil,
+            let text = source.fields["traceparent"], text.utf8.count == 55, text.hasPrefix("00-"),
+            text.allSatisfy("0123456789abcdef-".contains)
+        else { return }
+        request.set("traceparent", .string(text))
     }
 
     private static func addKey(_ source: Source, to request: inout BusRequest) {
