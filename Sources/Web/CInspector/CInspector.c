@@ -12,9 +12,12 @@
 
 /* One after the other. All are text, so a zero ends each. */
 static const char contents[] = {
+#embed "../Inspector/address.js" suffix(, 0,)
+#embed "../Inspector/axis.js" suffix(, 0,)
 #embed "../Inspector/clients.js" suffix(, 0,)
 #embed "../Inspector/commits.js" suffix(, 0,)
 #embed "../Inspector/compare.js" suffix(, 0,)
+#embed "../Inspector/copies.js" suffix(, 0,)
 #embed "../Inspector/definitions.js" suffix(, 0,)
 #embed "../Inspector/details.js" suffix(, 0,)
 #embed "../Inspector/differences.js" suffix(, 0,)
@@ -22,10 +25,13 @@ static const char contents[] = {
 #embed "../Inspector/dom.js" suffix(, 0,)
 #embed "../Inspector/explorer.js" suffix(, 0,)
 #embed "../Inspector/feed.js" suffix(, 0,)
+#embed "../Inspector/filters.js" suffix(, 0,)
 #embed "../Inspector/follow.js" suffix(, 0,)
 #embed "../../Clients/JavaScript/fluxbus.js" suffix(, 0,)
 #embed "../Inspector/form.js" suffix(, 0,)
+#embed "../Inspector/groups.js" suffix(, 0,)
 #embed "../Inspector/health.js" suffix(, 0,)
+#embed "../Inspector/histogram.js" suffix(, 0,)
 #embed "../Inspector/icon.svg" suffix(, 0,)
 #embed "../Inspector/index.html" suffix(, 0,)
 #embed "../Inspector/json.js" suffix(, 0,)
@@ -35,6 +41,7 @@ static const char contents[] = {
 #embed "../Inspector/session.js" suffix(, 0,)
 #embed "../Inspector/sources.js" suffix(, 0,)
 #embed "../Inspector/style.css" suffix(, 0,)
+#embed "../Inspector/suggest.js" suffix(, 0,)
 #embed "../Inspector/time.js" suffix(, 0,)
 #embed "../Inspector/tree.js" suffix(, 0,)
 #embed "../Inspector/trends.js" suffix(, 0,)
@@ -43,9 +50,12 @@ static const char contents[] = {
 };
 
 static const char *const names[] = {
+    "address.js",
+    "axis.js",
     "clients.js",
     "commits.js",
     "compare.js",
+    "copies.js",
     "definitions.js",
     "details.js",
     "differences.js",
@@ -53,10 +63,13 @@ static const char *const names[] = {
     "dom.js",
     "explorer.js",
     "feed.js",
+    "filters.js",
     "follow.js",
     "fluxbus.js",
     "form.js",
+    "groups.js",
     "health.js",
+    "histogram.js",
     "icon.svg",
     "index.html",
     "json.js",
@@ -66,6 +79,7 @@ static const char *const names[] = {
     "session.js",
     "sources.js",
     "style.css",
+    "suggest.js",
     "time.js",
     "tree.js",
     "trends.js",

@@ -44,7 +44,7 @@ export function summaryOf(commit, store) {
 /** The names of this machine's users by uid, as far as fluxbus-web tells them. */
 export const users = new Map();
 
-const userOf = by => by.user ?? users.get(by.uid);
+export const userOf = by => by.user ?? users.get(by.uid);
 
 /** Who it was, in a few words. */
 export function whoOf(by) {
@@ -96,7 +96,7 @@ function scopes(commit, definitions) {
 }
 
 /**
- * What a commit changed: {stores: [{address, old, new, differences}], isCut}. Of each type at most `limit` stores are
+ * What a commit changed, or all since the revision `since` of it: {stores: [{address, old, new, differences}], isCut}. Of each type at most `limit` stores are
  * compared; `isCut` says that there are more.
  */
 export async function readChanges(bus, commit, definitions, limit = 100) {
@@ -108,7 +108,7 @@ export async function readChanges(bus, commit, definitions, limit = 100) {
 			throw error;
 		}));
 	// Before, then after: the bus replays forwards.
-	const replies = await Promise.all([...read(commit.revision - 1), ...read(commit.revision)]);
+	const replies = await Promise.all([...read(commit.since ?? commit.revision - 1), ...read(commit.revision)]);
 	const result = {stores: [], isCut: false};
 	for (let i = 0; i < wanted.length; i++) {
 		const [before, after] = [replies[i], replies[i + wanted.length]];

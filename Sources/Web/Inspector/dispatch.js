@@ -1,10 +1,11 @@
 // The Dispatch view: a form for an action, what it would change, and then the dispatch itself.
 
 import {differenceList} from "./differences.js";
-import {count, debounce, foreign, h, note, replace, safe, sentence, setText} from "./dom.js";
+import {count, foreign, h, note, replace, safe, sentence, setText} from "./dom.js";
 import {merge} from "./fluxbus.js";
 import {differences, encode} from "./json.js";
 import {payloadForm} from "./form.js";
+import {suggests, targets} from "./suggest.js";
 
 /** How many stores of a preview are shown with what they were before. */
 const most = 100;
@@ -19,9 +20,7 @@ export class DispatchView {
 
 	constructor(app) {
 		this.app = app;
-		const choices = h("datalist", {id: "dispatch-targets"});
-		this.choices = choices;
-		this.target = h("input", {type: "text", id: "dispatch-target", list: "dispatch-targets", placeholder: "counter/kitchen, or counter for all of them", autocomplete: "off", spellcheck: "false", "aria-describedby": "dispatch-reach", oninput: () => this.#targetChanged()});
+		this.target = h("input", {type: "text", id: "dispatch-target", placeholder: "counter/kitchen, or counter for all of them", autocomplete: "off", spellcheck: "false", "aria-describedby": "dispatch-reach", oninput: () => this.#targetChanged()});
 		this.reach = h("span.muted.small", {id: "dispatch-reach"});
 		this.action = h("select", {id: "dispatch-action", onchange: () => this.#actionChanged()});
 		this.summary = h("p.muted", {id: "dispatch-summary"});
@@ -30,11 +29,10 @@ export class DispatchView {
 		this.send = h("button.primary", {id: "dispatch-send", disabled: true, onclick: () => this.#dispatch()}, "Dispatch");
 		this.result = h("section.pane.result", {"aria-live": "polite", "aria-label": "Result", id: "dispatch-result"}, h("p.muted", "Preview shows what the dispatch would change; nothing is sent before that."));
 		const form = h("form.pane.form", {novalidate: true, onsubmit: event => {event.preventDefault(); this.#preview();}},
-			h("div.form-field", h("label", {for: "dispatch-target"}, "Store or type"), this.target, choices, this.reach),
+			h("div.form-field", h("label", {for: "dispatch-target"}, "Store or type"), this.target, suggests(this.target, text => targets(app, text)), this.reach),
 			h("div.form-field", h("label", {for: "dispatch-action"}, "Action"), this.action, this.summary),
 			this.fields, h("div.actions", this.previewButton, this.send));
 		this.element = h("div.dispatch.split", form, this.result);
-		this.suggest = debounce(120, () => this.#suggest());
 	}
 
 	show(rest) {
@@ -46,22 +44,9 @@ export class DispatchView {
 
 	definitionsChanged() {this.#targetChanged(true);}
 
-	#suggest() {
-		const text = this.target.value.trim(), found = [];
-		for (const type of this.app.definitions.names) if (type.startsWith(text)) found.push(type);
-		const index = this.app.stores.source.index;
-		for (const type of index.names) {
-			if (found.length >= 100) break;
-			if (!type.startsWith(text.split("/")[0])) continue;
-			for (const address of index.sorted(type)) if (address.startsWith(text) && found.push(address) >= 100) break;
-		}
-		replace(this.choices, found.map(value => h("option", {value})));
-	}
-
 	get #type() {return this.target.value.trim().split("/")[0];}
 
 	#targetChanged(isForced = false) {
-		this.suggest();
 		this.#spoil();
 		const text = this.target.value.trim(), isStore = text.includes("/"), index = this.app.stores.source.index;
 		const isKnown = this.app.definitions.of(this.#type) !== undefined;

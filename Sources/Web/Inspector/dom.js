@@ -21,6 +21,14 @@ export function h(name, ...children) {
 	return element;
 }
 
+/** An element of a drawing: svg("path", {class: "line", d}). */
+export function svg(name, attributes, ...children) {
+	const element = document.createElementNS("http://www.w3.org/2000/svg", name);
+	for (const [name, value] of Object.entries(attributes)) setAttribute(element, name, value);
+	append(element, children);
+	return element;
+}
+
 function append(element, children) {
 	for (const child of children.flat(Infinity)) {
 		if (child === null || child === undefined || child === false) continue;
@@ -104,6 +112,8 @@ export function duration(seconds) {
 	return `${Math.floor(value / 86_400)} d ${Math.floor(value % 86_400 / 3600)} h`;
 }
 
+export const rate = number => `${number >= 100 ? count(Math.round(number)) : number.toFixed(number < 10 ? 1 : 0)}/s`;
+
 const two = number => String(number).padStart(2, "0");
 
 /** A time of the bus, in seconds since 1970, as the clock here shows it. */
@@ -164,6 +174,19 @@ export function dialog(title, content, buttons) {
 	return {box, close, bar};
 }
 let dialogs = 0;
+
+/** Copies text; where the browser does not let a page do that, shows it for copying by hand. */
+export async function copy(text) {
+	try {
+		await navigator.clipboard.writeText(text);
+		return true;
+	} catch {
+		const area = h("textarea.code", {rows: "6", readonly: true, "aria-label": "Text to copy", value: text});
+		dialog("Copy", h("div", area), [["Close"]]);
+		area.select();
+		return false;
+	}
+}
 
 /** The sentence for a failure. */
 export const sentence = error => error.code === "unknown_op" ? "This bus is older than this page and can't tell that; update fluxbusd." : error.message;

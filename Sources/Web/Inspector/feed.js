@@ -7,7 +7,20 @@ import {apply, follow} from "./follow.js";
 /** How many commits are kept, how many are read at first, and how long to wait between two looks at the log, in milliseconds. */
 const most = 10_000, first = 200, rhythm = 200;
 
+/** Times are of whole milliseconds: so much before one is before all that has it. */
+export const moment = 0.001;
+
 const scopeOf = target => !target ? {} : target.includes("/") ? {store: target} : {type: target};
+
+/** The newest revision at a time; before all that is kept, where that begins. */
+export async function revisionAt(bus, time) {
+	try {
+		return (await bus.request("history", {time, limit: 1})).since;
+	} catch (error) {
+		if (error.code === "conflict" && error.details.oldest !== undefined) return error.details.oldest;
+		throw error;
+	}
+}
 
 export class Feed {
 	/** Oldest first. */
@@ -20,6 +33,8 @@ export class Feed {
 	isPaused = false;
 	#generation = 0;
 	#timer = 0;
+	/** Commits after this revision are meant. */
+	#begin = 0;
 	#newest = 0;
 	/** What was committed after this revision has been read; 0 where nothing came before. */
 	#unread = 0;
@@ -32,11 +47,14 @@ export class Feed {
 
 	get bus() {return this.app.past();}
 
-	/** What the log is asked for. */
-	get #question() {return {...scopeOf(this.target), ...this.by && {by: this.by}, ...this.action && {action: this.action}};}
+	/** What the log is asked for, apart from when that was. */
+	get question() {
+		const {by, action, where} = this;
+		return {...scopeOf(this.target), ...by && {by}, ...action && {action}, ...where !== undefined && {where}};
+	}
 
 	/** Whether only some commits are asked for. */
-	get isNarrow() {return (this.target ?? this.by ?? this.action) !== undefined;}
+	get isNarrow() {return Object.keys(this.question).length > 0;}
 
 	/** No more are read: what is there fills the page's memory. */
 	get isFull() {return this.commits.length >= 5 * most;}
@@ -44,24 +62,35 @@ export class Feed {
 	/** The revision from which on all has been looked at. */
 	get oldest() {return this.#unread ? this.#unread + 1 : 1;}
 
-	/** Begins with the newest commits: all, or those about a type or store, by somebody, with an action. */
-	async start({target, by, action} = {}) {
+	/**
+	 * Begins with the newest commits: all, or those about a type or store, by somebody, with an action, with a payload for
+	 * which `where` holds, and of the time from `from` to `until`. With `until` none come afterwards.
+	 */
+	async start({target, by, action, where, from, until} = {}) {
 		this.stop();
 		const generation = ++this.#generation;
-		Object.assign(this, {target, by, action, commits: [], isWhole: false, isLiveOnly: false});
+		Object.assign(this, {target, by, action, where, from, until, commits: [], isWhole: false, isLiveOnly: false});
 		this.#unread = 0;
 		this.changes.clear();
 		this.onReset();
 		try {
-			this.#newest = (await this.bus.request("sync")).revision;
-			this.#unread = this.#newest;
+			const [start, end] = await Promise.all([this.#at(from && from - moment, 0), this.#at(until)]);
+			if (generation !== this.#generation) return;
+			this.#begin = start;
+			this.#newest = this.#unread = end;
 			await this.#readOlder(generation, first);
-			if (generation === this.#generation) this.#follow(generation);
+			if (generation === this.#generation && until === undefined) this.#follow(generation);
 		} catch (error) {
 			if (generation !== this.#generation) return;
 			if (error.code === "unavailable") this.#watch(generation);
 			else this.onError(error);
 		}
+	}
+
+	/** The revision of a time; where none is given, this one, or the newest. */
+	async #at(time, otherwise) {
+		if (time === undefined) return otherwise ?? (await this.bus.request("sync")).revision;
+		return revisionAt(this.bus, time);
 	}
 
 	stop() {
@@ -91,7 +120,7 @@ export class Feed {
 		let since = this.#newest;
 		if (until === since) return;
 		for (let pages = 0; pages < 20; pages++) {
-			const reply = await this.bus.request("history", {since, ...until && {until}, limit: 1000, ...this.#question});
+			const reply = await this.bus.request("history", {since, ...until && {until}, limit: 1000, ...this.question});
 			// A pause holds the list, also for what was asked before it.
 			if (generation !== this.#generation || this.isPaused) return;
 			this.#add(reply.commits);
@@ -115,9 +144,9 @@ export class Feed {
 		this.#reading = generation;
 		try {
 			let found = 0;
-			while (found < number && this.#unread) {
+			while (found < number && this.#unread > this.#begin) {
 				const {commits, next} = await this.bus.request("history", {
-					order: "newest", until: this.#unread, limit: Math.min(1000, number - found), ...this.#question,
+					order: "newest", ...this.#begin && {since: this.#begin}, until: this.#unread, limit: Math.min(1000, number - found), ...this.question,
 				});
 				if (generation !== this.#generation) return;
 				this.commits = [...commits.reverse(), ...this.commits];
@@ -125,7 +154,9 @@ export class Feed {
 				this.onOlder(commits.length);
 				this.#unread = next ?? 0;
 			}
-			this.isWhole = !this.#unread;
+			this.isWhole = this.#unread <= this.#begin;
+			// An empty range tells nothing by itself.
+			if (found === 0) this.onOlder(0);
 		} finally {
 			if (this.#reading === generation) this.#reading = 0;
 		}
@@ -133,6 +164,8 @@ export class Feed {
 
 	#add(commits) {
 		if (commits.length === 0) return;
+		// Those of rows for several commits are never taken out one by one.
+		if (this.changes.size > 6 * most) this.changes.clear();
 		for (const commit of commits) this.commits.push(commit);
 		let trimmed = 0;
 		if (this.commits.length > most * 1.2) {
@@ -149,6 +182,7 @@ export class Feed {
 
 	#watch(generation) {
 		this.isLiveOnly = true;
+		if (this.until !== undefined) return this.onError(null);
 		const target = this.target ?? "*/*", states = new Map();
 		const byRevision = new Map();
 		const commitAt = (revision, by, time) => {

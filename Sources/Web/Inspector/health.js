@@ -1,12 +1,11 @@
 // The Health view: what the bus counts, asked for once a second while it is looked at, as plots and as figures.
 
-import {bytes, count, duration, foreign, h, replace, sentence, setText} from "./dom.js";
+import {bytes, count, duration, foreign, h, rate, replace, sentence, setText} from "./dom.js";
 import {Plot} from "./plot.js";
 
 /** How many samples are kept, and over how many of them latencies are taken. */
 const most = 300, recent = 10;
 
-const rate = number => `${number >= 100 ? count(Math.round(number)) : number.toFixed(number < 10 ? 1 : 0)}/s`;
 const byteRate = number => `${bytes(Math.round(number))}/s`;
 
 /** [title, lines, format]; a line is [name, total that it is the growth of]. */

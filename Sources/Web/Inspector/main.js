@@ -1,10 +1,11 @@
 // The page as a whole: signing in, the connection's state, the views and how to get from one to another.
 
+import {addressOf, readAddress} from "./address.js";
 import {ClientsView} from "./clients.js";
 import {whoOf} from "./commits.js";
 import {Definitions} from "./definitions.js";
 import {DispatchView} from "./dispatch.js";
-import {dialog, draw, h, replace, sentence, setText} from "./dom.js";
+import {copy, dialog, draw, h, replace, sentence, setText} from "./dom.js";
 import {Explorer} from "./explorer.js";
 import {BusError} from "./fluxbus.js";
 import {HealthView} from "./health.js";
@@ -32,6 +33,13 @@ const app = {
 	go(hash) {
 		location.hash = hash;
 		route();
+	},
+	/** The view shows something else by itself. With `isStep`, Back leads to what it showed before. */
+	note(rest, options, isStep = false) {
+		const hash = addressOf(app.view, rest, options);
+		if (hash === location.hash) return;
+		history[isStep ? "pushState" : "replaceState"](null, "", hash);
+		routed = last[app.view] = location.hash;
 	},
 	announce(text) {
 		setText(at("announcement"), text);
@@ -65,6 +73,8 @@ const past = {
 		past.bus?.then(bus => bus.close({timeout: 0}), () => {});
 	},
 };
+/** Where each view was left. */
+const last = {};
 let views = null, routed = null, announcing = 0, counting = 0, epoch = null, retry = () => {};
 
 // MARK: The connection
@@ -211,7 +221,7 @@ function start() {
 	views = {stores: new StoresView(), log: new LogView(app), time: app.time, dispatch: app.dispatch, clients: new ClientsView(app), health: new HealthView(app)};
 	for (const name of names) at(`panel-${name}`).append(name === "stores" ? app.stores.element : views[name].element);
 	for (const tab of document.querySelectorAll("[role=tab]")) {
-		tab.addEventListener("click", () => app.go(tab.dataset.view));
+		tab.addEventListener("click", () => visit(tab.dataset.view));
 		tab.addEventListener("keydown", tabKey);
 	}
 	at("app").hidden = false;
@@ -241,20 +251,11 @@ class StoresView {
 	hide() {}
 }
 
-/** The text of an address; where it is not UTF-8, as it stands there. */
-function decoded(text) {
-	try {
-		return decodeURIComponent(text);
-	} catch {
-		return text;
-	}
-}
-
 function route() {
-	const [, name, , rest] = /^#([a-z]*)(\/(.*))?$/.exec(location.hash) ?? [null, "stores"];
 	if (location.hash === routed) return;
-	routed = location.hash;
+	const {view: name, rest, options} = readAddress(location.hash);
 	const view = names.includes(name) ? name : "stores";
+	routed = last[view] = location.hash;
 	if (app.view !== view) {
 		views[app.view]?.hide();
 		app.view = view;
@@ -267,8 +268,11 @@ function route() {
 		at(`tab-${view}`).scrollIntoView({block: "nearest", inline: "nearest"});
 		document.title = `${at(`tab-${view}`).textContent} – FluxBus`;
 	}
-	views[view].show(decoded(rest ?? ""));
+	views[view].show(rest, options);
 }
+
+/** Goes to a view as it was left. */
+const visit = name => app.go(last[name] || name);
 
 function tabKey(event) {
 	const tabs = names, place = tabs.indexOf(app.view);
@@ -276,7 +280,7 @@ function tabKey(event) {
 	if (next === undefined) return;
 	event.preventDefault();
 	const name = tabs[(next + tabs.length) % tabs.length];
-	app.go(name);
+	visit(name);
 	at(`tab-${name}`).focus();
 }
 
@@ -284,7 +288,7 @@ function tabKey(event) {
 
 const keys = [
 	["1 … 6", "Go to a view"], ["/", "Filter"], ["↑ ↓ ← →", "Move in a list or tree; open and close"], ["Enter", "Show details"], ["Space", "Open or close"], ["Esc", "Close details"],
-	["p", "Pause or continue the log"], ["[ ]", "One revision earlier or later"], ["t", "Light or dark"], ["?", "This help"],
+	["p", "Pause or continue the log"], ["g", "Group alike commits"], ["[ ]", "One revision earlier or later"], ["t", "Light or dark"], ["?", "This help"],
 ];
 
 function help() {
@@ -300,13 +304,14 @@ addEventListener("keydown", event => {
 	if (event.target.closest("input, textarea, select, [contenteditable]") || !hasShortcuts()) return;
 	const view = names[Number(event.key) - 1];
 	if (view) {
-		app.go(view);
+		visit(view);
 		at(`tab-${view}`).focus();
 	}
 	else if (event.key === "/") at({log: "log-target", time: "time-filter"}[app.view] ?? "stores-filter").focus();
 	else if (event.key === "?") help();
 	else if (event.key === "t") switchTheme();
 	else if (event.key === "p" && app.view === "log") views.log.togglePause();
+	else if (event.key === "g" && app.view === "log") views.log.toggleGroups();
 	else if ((event.key === "[" || event.key === "]") && app.view === "time") app.time.step(event.key === "[" ? -1 : 1);
 	else return;
 	if (event.key === "/" && !["stores", "log", "time"].includes(app.view)) app.go("stores");
@@ -321,7 +326,7 @@ function showTheme() {
 	at("theme").setAttribute("aria-label", isDark() ? "Switch to light" : "Switch to dark");
 	setText(at("theme"), isDark() ? "☀" : "☾");
 	forgetColours();
-	views?.health.redraw();
+	for (const view of Object.values(views ?? {})) view.redraw?.();
 }
 
 function switchTheme() {
@@ -337,6 +342,9 @@ showTheme();
 
 at("theme").addEventListener("click", switchTheme);
 at("help").addEventListener("click", help);
+at("copy-link").addEventListener("click", async () => {
+	if (await copy(location.href)) app.announce("The link to what is shown was copied. It works for whoever can sign in here.");
+});
 at("retry").addEventListener("click", () => retry());
 at("sign-out").addEventListener("click", async () => {
 	await session.end();

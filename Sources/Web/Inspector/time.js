@@ -147,7 +147,7 @@ export class TimeView {
 		} finally {
 			this.#isGoing = false;
 		}
-		if (this.app.view === "time") history.replaceState(null, "", `#time/${this.#revision}`);
+		if (this.app.view === "time") this.app.note(String(this.#revision));
 	}
 
 	#arrived() {

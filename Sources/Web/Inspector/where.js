@@ -12,11 +12,11 @@ export const conditionOf = text => text.startsWith("{") ? JSON.parse(text) : tex
 
 export class WhereField {
 	/** `choose(expression)` is called when typing has paused. */
-	constructor(id, choose) {
+	constructor(id, choose, label = "Where", placeholder = "isOn && level > 50", title = "Only stores for which this holds") {
 		const later = debounce(300, () => choose(this.expression));
-		this.input = h("input", {type: "search", id, placeholder: "isOn && level > 50", title: "Only stores for which this holds", spellcheck: "false", autocomplete: "off", "aria-describedby": `${id}-problem`, oninput: later});
+		this.input = h("input", {type: "search", id, placeholder, title, spellcheck: "false", autocomplete: "off", "aria-describedby": `${id}-problem`, oninput: later});
 		this.problem = h("span.error", {id: `${id}-problem`, role: "status"});
-		this.element = h("div.field.where", h("label", {for: id}, "Where"), this.input, this.problem);
+		this.element = h("div.field.where", h("label", {for: id}, label), this.input, this.problem);
 	}
 
 	get expression() {return this.input.value.trim();}

@@ -195,7 +195,7 @@ class World:
 
     def go(self, view):
         self.browser.run("location.hash = arguments[0];", view)
-        name = view.split("/")[0]
+        name = re.split("[/?]", view)[0]
         self.browser.wait("return !document.querySelector(`#panel-${arguments[0]}`).hidden;", f"the view {name} is shown", name)
 
     def client(self, token=None):

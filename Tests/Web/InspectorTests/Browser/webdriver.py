@@ -177,6 +177,12 @@ class Browser:
             actions.append({"type": "keyUp", "value": KEYS[hold]})
         self._ask("POST", self.base + "/actions", {"actions": [{"type": "key", "id": "keyboard", "actions": actions}]})
 
+    def pointer(self, places):
+        """Presses at the first place, moves to the others, and lets go."""
+        move = lambda place: {"type": "pointerMove", "x": round(place[0]), "y": round(place[1]), "duration": 50}
+        actions = [move(places[0]), {"type": "pointerDown", "button": 0}, *map(move, places[1:]), {"type": "pointerUp", "button": 0}]
+        self._ask("POST", self.base + "/actions", {"actions": [{"type": "pointer", "id": "mouse", "parameters": {"pointerType": "mouse"}, "actions": actions}]})
+
     def text(self, selector):
         return self.run("return document.querySelector(arguments[0])?.textContent ?? null;", selector)
 
