@@ -38,6 +38,7 @@ static const char contents[] = {
 #embed "../Inspector/log.js" suffix(, 0,)
 #embed "../Inspector/main.js" suffix(, 0,)
 #embed "../Inspector/plot.js" suffix(, 0,)
+#embed "../Inspector/samples.js" suffix(, 0,)
 #embed "../Inspector/session.js" suffix(, 0,)
 #embed "../Inspector/sources.js" suffix(, 0,)
 #embed "../Inspector/style.css" suffix(, 0,)
@@ -45,6 +46,7 @@ static const char contents[] = {
 #embed "../Inspector/time.js" suffix(, 0,)
 #embed "../Inspector/tree.js" suffix(, 0,)
 #embed "../Inspector/trends.js" suffix(, 0,)
+#embed "../Inspector/verdict.js" suffix(, 0,)
 #embed "../Inspector/virtual.js" suffix(, 0,)
 #embed "../Inspector/where.js" suffix(, 0,)
 };
@@ -76,6 +78,7 @@ static const char *const names[] = {
     "log.js",
     "main.js",
     "plot.js",
+    "samples.js",
     "session.js",
     "sources.js",
     "style.css",
@@ -83,6 +86,7 @@ static const char *const names[] = {
     "time.js",
     "tree.js",
     "trends.js",
+    "verdict.js",
     "virtual.js",
     "where.js",
 };

@@ -32,6 +32,8 @@ package final class WebServer: Sendable {
         package var idleExit: Duration?
         /// How long the bus may take for an answer to this server itself.
         package var patience: Duration = .seconds(2)
+        /// How often the counters are looked at that the inspector's plots begin with.
+        package var healthRhythm: Duration = HealthMemory.rhythm
         package var limits = FrontLimits()
         /// Nanoseconds, on a clock that only goes forward.
         package var clock: @Sendable () -> Int = WebServer.monotonic
@@ -48,6 +50,7 @@ package final class WebServer: Sendable {
     private let setup: Setup
     private let http: HTTPServer
     private let task: Task<Void, any Error>
+    private let remembering: Task<Void, Never>?
     private let front: Front
     private let conversations: Conversations
     private let socket: InnerSocket
@@ -86,12 +89,12 @@ package final class WebServer: Sendable {
         socket = try InnerSocket(in: setup.runtimeDirectory)
         let pool = HTTPServer.defaultPool()
         conversations = Conversations(pool)
-        let guesses = Guesses(now: setup.now)
+        let (guesses, memory) = (Guesses(now: setup.now), HealthMemory())
         let handler = WebHandler(
             hosts: HostPolicy(
                 listening: listeners.compactMap(\.internet), names: setup.hosts, isSecure: context != nil),
             sessions: sessions, bus: bus, conversations: conversations, metricsToken: setup.metricsToken,
-            guesses: guesses, isSecure: context != nil,
+            guesses: guesses, memory: memory, now: setup.now, isSecure: context != nil,
             api: APIHandler(
                 bus: bus, sessions: sessions, token: setup.apiToken, guesses: guesses,
                 conversations: conversations, mostConversations: setup.limits.conversations))
@@ -113,6 +116,13 @@ package final class WebServer: Sendable {
             listeners, to: socket.hide(), setup.limits, FrontAnswers(fields: SecurityFields.data),
             context: context, idleExit: setup.idleExit, now: setup.clock, whenIdle: whenIdle)
         front.start()
+        remembering =
+            bus.isKnown
+            ? Task {
+                await memory.follow(every: setup.healthRhythm, now: setup.now) { () async throws(BusError) in
+                    try await bus.ownStats()
+                }
+            } : nil
     }
 
     /// Reads certificate and key again, for new connections.
@@ -125,6 +135,7 @@ package final class WebServer: Sendable {
 
     /// Tells every browser that it ends, and returns when all have gone, or after 2 s.
     package func stop() async {
+        remembering?.cancel()
         conversations.end()
         await withCheckedContinuation { (done: CheckedContinuation<Void, Never>) in
             DispatchQueue.global().async { [front] in

@@ -191,4 +191,12 @@ export async function copy(text) {
 /** The sentence for a failure. */
 export const sentence = error => error.code === "unknown_op" ? "This bus is older than this page and can't tell that; update fluxbusd." : error.message;
 
+/** A table with a title; a head that begins with # is that of numbers. Without rows a sentence says why. */
+export function table(title, heads, rows, empty) {
+	const isNumber = heads.map(head => head.startsWith("#")), cell = (name, isOfNumbers) => isOfNumbers ? name + ".number" : name;
+	return h("section.pane", h("h3", title), rows.length === 0 ? h("p.muted", empty)
+		: h("div.table-scroll", h("table", h("thead", h("tr", heads.map((head, i) => h(cell("th", isNumber[i]), {scope: "col"}, head.replace("#", ""))))),
+			h("tbody", rows.map(cells => h("tr", cells.map((value, i) => h(i === 0 ? "th" : cell("td", isNumber[i]), i === 0 && {scope: "row"}, value instanceof Node ? value : foreign(value)))))))));
+}
+
 export const note = (text, className = "note") => h("p", {class: className}, foreign(text));

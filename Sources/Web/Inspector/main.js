@@ -25,6 +25,7 @@ const app = {
 	bus: null,
 	/** The past is read over a connection of its own: requests behind a long read wait for it. */
 	past: () => past,
+	remembered: () => session.remembered(),
 	/** The bus, for what must not be done later than somebody wants it. */
 	now() {
 		if (!app.bus.connected) throw new BusError("offline", "There is no connection to the bus now.");

@@ -32,6 +32,12 @@ export class Session {
 		for (const [uid, name] of Object.entries(named)) users.set(Number(uid), name);
 	}
 
+	/** Counters of the last hour as fluxbus-web remembers them, {samples, now}; null where they are not for this user. */
+	async remembered() {
+		const reply = await fetch("/health", {cache: "no-store", headers: this.signIn === "token" ? {Authorization: `Bearer ${this.token}`} : {}});
+		return reply.ok ? parse(await reply.text()) : null;
+	}
+
 	/** Sends the token of a link; gives a sentence when it is refused. */
 	async redeem(token) {
 		const reply = await fetch("/session", {method: "POST", body: token});

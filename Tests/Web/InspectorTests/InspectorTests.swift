@@ -38,6 +38,7 @@ struct InspectorTests {
         "tells_of_a_new_epoch", "goes_on_after_the_web_server_restarts",
         "an_event_source_goes_on_exactly",
         "clients_are_listed_and_sent_away", "a_kicked_page_says_so", "health_shows_what_the_bus_counts",
+        "health_remembers_what_was_before", "health_says_what_is_wrong", "health_shows_the_members",
         "a_role_sees_only_what_it_may",
         "light_is_accessible", "dark_is_accessible", "a_deep_link_on_a_phone_shows_its_row",
         "light_on_a_phone", "dark_on_a_phone",

@@ -67,7 +67,7 @@ final class BusAccess: Sendable {
 
     private func ping() throws(BusError) {
         let deadline = Deadline(after: patience)
-        guard isKnownWithoutToken || token != nil else {
+        guard isKnown else {
             _ = try BusConnection(opening: address, tls: tls, until: deadline)
             return
         }
@@ -75,6 +75,12 @@ final class BusAccess: Sendable {
             to: address, token: token, client: Self.name, tls: tls, until: deadline)
         try connection.request(BusRequest("ping"), until: deadline)
     }
+
+    /// Whether this server itself may ask for counters.
+    var isKnown: Bool { isKnownWithoutToken || token != nil }
+
+    /// The counters, as this server itself.
+    func ownStats() async throws(BusError) -> JSONObject { try await stats(token: token) }
 
     /// The member `stats` of the bus's reply, asked for with this token; nil: as this server itself.
     func stats(token: String?) async throws(BusError) -> JSONObject {

@@ -16,6 +16,9 @@ struct WebHandler: HTTPHandler {
     let metricsToken: [UInt8]?
     /// Wrong tokens of the bus, shown for its counters.
     let guesses: Guesses
+    let memory: HealthMemory
+    /// Seconds since 1970.
+    let now: @Sendable () -> Int
     let isSecure: Bool
     let api: APIHandler
 
@@ -35,6 +38,7 @@ struct WebHandler: HTTPHandler {
         case "/session": return await session(request)
         case "/bus": return await webSocket(request)
         case "/metrics": return isReading(request) ? await metrics(request) : notAllowed("GET, HEAD")
+        case "/health": return isReading(request) ? await remembered(request) : notAllowed("GET, HEAD")
         case "/healthz": return isReading(request) ? await health() : notAllowed("GET, HEAD")
         case "/openapi.json", "/asyncapi.json":
             return await api.answer(request, isOwnPage: isOwnPage(request))
@@ -202,6 +206,30 @@ struct WebHandler: HTTPHandler {
     }
 
     private func metrics(_ request: HTTPRequest) async -> HTTPResponse {
+        await counted(request) { token throws(BusError) in
+            let stats = try await bus.stats(token: token)
+            let form: BusMetrics.Form =
+                (request.headers[HTTPHeader("Accept")] ?? "").contains("application/openmetrics-text")
+                ? .openMetrics : .prometheus
+            return .make(.ok, Data(BusMetrics.text(of: stats, as: form).utf8), type: form.contentType)
+        }
+    }
+
+    /// The counters of the last hour.
+    private func remembered(_ request: HTTPRequest) async -> HTTPResponse {
+        await counted(request) { token throws(BusError) in
+            // Whoever brings a token of the bus is shown what the bus would show.
+            if token != nil, try await bus.stats(token: token)["totals"] == nil {
+                return .sentence(.forbidden, "The counters are for those who may manage the bus.")
+            }
+            return .make(.ok, Data((memory.encoded(now: now()) + "\n").utf8), type: "application/json")
+        }
+    }
+
+    /// Answers whoever may see counters: who has signed in, or shows the token of scrapers or one of the bus.
+    private func counted(
+        _ request: HTTPRequest, _ answer: (_ token: String?) async throws(BusError) -> HTTPResponse
+    ) async -> HTTPResponse {
         let given = Bearer.token(in: request.headers[.authorization])
         let token: String?
         if sessions != nil {
@@ -216,11 +244,7 @@ struct WebHandler: HTTPHandler {
             token = given
         }
         do throws(BusError) {
-            let stats = try await bus.stats(token: token)
-            let form: BusMetrics.Form =
-                (request.headers[HTTPHeader("Accept")] ?? "").contains("application/openmetrics-text")
-                ? .openMetrics : .prometheus
-            return .make(.ok, Data(BusMetrics.text(of: stats, as: form).utf8), type: form.contentType)
+            return try await answer(token)
         } catch {
             switch error.code {
             case .unauthorized:

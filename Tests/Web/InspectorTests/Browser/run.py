@@ -11,6 +11,7 @@ import scenarios_access
 import scenarios_connection
 import scenarios_find
 import scenarios_form
+import scenarios_health
 import scenarios_log
 import scenarios_look
 import scenarios_stores
@@ -19,8 +20,8 @@ import scenarios_weight
 from webdriver import Failed
 
 MODULES = [
-    scenarios_stores, scenarios_log, scenarios_find, scenarios_time, scenarios_form, scenarios_connection, scenarios_access,
-    scenarios_look, scenarios_weight,
+    scenarios_stores, scenarios_log, scenarios_find, scenarios_time, scenarios_form, scenarios_connection, scenarios_health,
+    scenarios_access, scenarios_look, scenarios_weight,
 ]
 
 

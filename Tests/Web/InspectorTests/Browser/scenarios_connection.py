@@ -188,27 +188,3 @@ def a_kicked_page_says_so():
         client.dispatch("counter/kitchen", "increment", by=2)
         world.wait_member("counter/kitchen", "count", "2")
         nothing_wrong(world)
-
-
-def health_shows_what_the_bus_counts():
-    """Rates, latencies and sizes as plots and as figures, once a second while they are looked at."""
-    with World() as world:
-        page = world.open("health")
-        client = world.client()
-        for _ in range(300):
-            client.send(op="dispatch", store="counter/kitchen", action="increment", ack=False)
-        client.ask(op="sync")
-        client.try_to(op="get", store="counter/nowhere")
-        page.wait_text("#health-facts", "Revision\n308")
-        text = page.wait_text(".tables", "unknown_store")
-        check("counter increment" in text and "300" in text, f"The busiest action is not told: {text}")
-        stats = client.ask(op="stats")["stats"]
-        for part in (stats["version"], f"Stores\n{stats['stores']}", "Clients\n"):
-            check(part in page.shown("#health-facts"), f"The figures lack {part!r}: {page.shown('#health-facts')}")
-        titles = page.run("return [...document.querySelectorAll('.plot')].filter(one => one.checkVisibility()).map(one => one.querySelector('h3').textContent);")
-        equal(titles, ["Commits", "Traffic", "Bytes", "Turn time", "Commit time", "Log write", "Log sync (fsync)", "Reply time", "Memory", "Action log"], "plots")
-        page.wait_text(".plots", "Grows by")
-        check("measured" in page.shown(".plots"), "No latency is told.")
-        page.wait("""return [...document.querySelectorAll(".plot-canvas")].slice(0, 3).every(one =>
-            one.getContext("2d").getImageData(0, 0, one.width, one.height).data.some(byte => byte > 0));""", "the plots are drawn")
-        nothing_wrong(world)
