@@ -52,8 +52,8 @@ extension PastAnswers {
     }
 
     func samples(
-        _ question: StoreQuestion, _ path: JSONPointer, _ range: HistoryRange, most: Int, _ query: LogQuery,
-        _ progress: PastProgress, hasTime: () -> Bool
+        _ question: StoreQuestion, _ path: JSONPointer, _ range: HistoryRange, most: Int, cause: Bool,
+        _ query: LogQuery, _ progress: PastProgress, hasTime: () -> Bool
     ) throws(PastFailure) -> LogAnswer? {
         let horizon = try horizon(of: question.subject, progress)
         let samples: Samples<Source>
@@ -82,6 +82,12 @@ extension PastAnswers {
             progress.values = samples
         }
         guard try samples.advance(hasTime: hasTime) else { return nil }
+        if cause {
+            let isComplete = try samples.addAuthors(hasTime: hasTime) { revision throws(PastFailure) in
+                try commit(revision, seenBy: question.view)["by"]
+            }
+            guard isComplete else { return nil }
+        }
         let reply = ByteWriter()
         samples.append(to: reply)
         return reply.count <= query.room ? .members(Array(reply.bytes)) : tooLong

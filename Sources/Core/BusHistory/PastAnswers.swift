@@ -88,8 +88,9 @@ package final class PastAnswers<Source: PastSource> {
                 hasTime: hasTime)
         case .blame(let question, let paths, let point):
             return try blame(question, paths, at: point, query, progress, hasTime: hasTime)
-        case .samples(let question, let path, let range, let most):
-            return try samples(question, path, range, most: most, query, progress, hasTime: hasTime)
+        case .samples(let question, let path, let range, let most, let cause):
+            return try samples(
+                question, path, range, most: most, cause: cause, query, progress, hasTime: hasTime)
         case .stores(let point, let selection):
             return try stores(
                 selection, at: try revision(of: point, within: query.needed), room: query.room)

@@ -9,6 +9,8 @@ final class Samples<Source: PastSource> {
     private let searches: [(search: CommitSearch, revisions: ClosedRange<Int>)]
     private var place = 0
     private var samples: [Sample] = []
+    /// How many of them have their author.
+    private var authored = 0
     /// The value before the next change; nil until it is known.
     private var last: JSON??
     /// When the first and the last step begin and end, in milliseconds.
@@ -24,6 +26,8 @@ final class Samples<Source: PastSource> {
         var least: JSON?
         var most: JSON?
         var count = 1
+        /// Who made the last of them; nil where that is not shown, or not asked for.
+        var by: JSON?
 
         /// With a later one in the same step.
         mutating func take(_ other: Sample) {
@@ -85,6 +89,19 @@ final class Samples<Source: PastSource> {
         return true
     }
 
+    /// Looks up who made each change, once all are known, while there is time; true when that is done.
+    func addAuthors(
+        hasTime: () -> Bool, _ author: (_ revision: Int) throws(PastFailure) -> JSON?
+    ) throws(PastFailure) -> Bool {
+        while authored < samples.count {
+            // The first may be none but the value at the beginning.
+            if samples[authored].count > 0 { samples[authored].by = try author(samples[authored].revision) }
+            authored += 1
+            if !hasTime() { return authored == samples.count }
+        }
+        return true
+    }
+
     private func add(_ sample: Sample, isChange: Bool) {
         var sample = sample
         if sample.value?.double != nil { (sample.least, sample.most) = (sample.value, sample.value) }
@@ -118,6 +135,7 @@ final class Samples<Source: PastSource> {
                 "revision": .int(sample.revision), "time": .double(Double(sample.time) / 1000),
             ]
             object["value"] = sample.value
+            object["by"] = sample.by
             if sample.count > 1 || isCoarse {
                 object["least"] = sample.least
                 object["most"] = sample.most

@@ -113,7 +113,7 @@ package enum Operation: Hashable, CaseIterable, Sendable {
         .local(.history): MemberSet(
             .since, .time, .until, .order, .limit, .type, .store, .by, .action, .where),
         .local(.blame): MemberSet(.store, .path, .revision, .time),
-        .local(.samples): MemberSet(.store, .path, .since, .time, .until, .most),
+        .local(.samples): MemberSet(.store, .path, .since, .time, .until, .most, .cause),
         .local(.revert): MemberSet(.store, .revision, .if, .ifRevision),
         .local(.timers): MemberSet(.match, .limit, .after),
         .local(.reload): MemberSet(.dryRun),

@@ -151,7 +151,7 @@ import Testing
         case 1: return #"{"op":"blame","store":"\#(store)","revision":\#(max(5, revision))}"#
         case 2:
             return
-                #"{"op":"samples","store":"\#(store)","path":"\#(path)","since":\#(max(5, revision)),"most":3}"#
+                #"{"op":"samples","store":"\#(store)","path":"\#(path)","since":\#(max(5, revision)),"most":3,"cause":true}"#
         default:
             let filter = [
                 #","action":"\#(action)""#, #","by":"0""#, #","where":"to > 1""#, #","store":"\#(store)""#,

@@ -247,7 +247,7 @@ import Testing
             let most = Int.random(in: 1...12, using: &random)
             let reply = try client.reply(
                 to:
-                    #"{"op":"samples","store":"\#(store)","path":"\#(path)","since":\#(since),"until":\#(until),"most":\#(most)}"#
+                    #"{"op":"samples","store":"\#(store)","path":"\#(path)","since":\#(since),"until":\#(until),"most":\#(most),"cause":true}"#
             )
             let place: Comment = "\(store) \(path) after \(since) through \(until): \(reply)"
             let samples = try #require(reply["samples"]?.array, place)
@@ -255,6 +255,12 @@ import Testing
             #expect(samples.count <= most, place)
             #expect(samples.last?["value"] == values[until], place)
             #expect(samples.last?["revision"]?.int == changes.last ?? since, place)
+            for sample in samples {
+                let revision = try #require(sample["revision"]?.int)
+                let commit = try client.reply(to: #"{"op":"history","since":\#(revision - 1),"until":\#(revision)}"#)
+                let isChange = changes.contains(revision)
+                #expect(sample["by"] == (isChange ? commit["commits"]?[0]?["by"] : nil), place)
+            }
             if changes.count < most {
                 #expect(samples.map { $0["revision"]?.int } == [since] + changes, place)
                 #expect(samples.map { $0["value"] } == [values[since]] + changes.map { values[$0] }, place)

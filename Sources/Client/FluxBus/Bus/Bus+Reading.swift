@@ -113,16 +113,16 @@ extension Bus {
 
     /// The values over time of the part of a store's state at a JSON Pointer: the one at `since`, then each change. If there
     /// are more than `most`, the time is divided into that many equal steps, and each step with a change has one sample, with
-    /// its `least` and its `most`.
+    /// its `least` and its `most`. With `cause` each change says in `by` who made it.
     public nonisolated(nonsending) func samples(
         _ store: String, path: String, since: Int? = nil, until: Int? = nil, most: Int? = nil,
-        timeout: TimeLimit = .standard
+        cause: Bool = false, timeout: TimeLimit = .standard
     ) async throws(BusError) -> [JSON] {
         let request = BusRequest(
             "samples",
             [
                 "store": .string(store), "path": .string(path), "since": since.map(JSON.int),
-                "until": until.map(JSON.int), "most": most.map(JSON.int),
+                "until": until.map(JSON.int), "most": most.map(JSON.int), "cause": cause ? true : nil,
             ])
         return try await self.request(request, timeout: timeout)["samples"]?.array ?? []
     }

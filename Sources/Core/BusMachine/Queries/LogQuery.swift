@@ -8,8 +8,8 @@ package struct LogQuery: Sendable {
         case history(HistoryRange, limit: Int, HistoryWish, view: Grants?)
         /// The commits that last changed parts of a store's state, of all its members where none are named.
         case blame(StoreQuestion, [JSONPointer]?, at: PastPoint)
-        /// The values of a part over time, at most so many.
-        case samples(StoreQuestion, JSONPointer, HistoryRange, most: Int)
+        /// The values of a part over time, at most so many; with who set each of them, if that is wanted.
+        case samples(StoreQuestion, JSONPointer, HistoryRange, most: Int, cause: Bool)
         /// The answer that a `get` would have had at that point.
         case stores(PastPoint, StoreSelection)
         /// The definitions at that point: of one type, or of all.

@@ -110,9 +110,10 @@ extension Engine {
             throw .invalid(
                 "most", "A reply has at most \(DaemonLimits.history) samples; ask for a shorter time.")
         }
+        let cause = try request.flag(.cause, default: false)
         let range = try requestedRange()
         let question = try storeQuestion(connection, isPast: true)
-        ask(.samples(question, path, range, most: most), connection)
+        ask(.samples(question, path, range, most: most, cause: cause), connection)
     }
 
     /// The store about whose past a request asks.

@@ -120,7 +120,7 @@ package struct APICall: Sendable {
             op: "samples", depth: 1,
             parameters: [
                 "store": .text, "path": .text, "since": .number, "time": .time, "until": .number,
-                "most": .number,
+                "most": .number, "cause": .flag,
             ]),
         "types": Reading(op: "types", depth: 2, parameters: ["at": .moment]),
         "stats": Reading(op: "stats", depth: 1, parameters: [:]),

@@ -58,6 +58,7 @@ package struct APIDescription {
                         Self.query("path", Self.text, required: true),
                     ] + ["since", "until"].map { Self.query($0, Self.number) } + [
                         Self.query("most", Self.count), Self.query("time", Self.time),
+                        Self.query("cause", ["type": "boolean"]),
                     ],
                     reply: ["type": "object", "required": ["samples"]])
             ],
