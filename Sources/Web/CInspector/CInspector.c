@@ -14,6 +14,7 @@
 static const char contents[] = {
 #embed "../Inspector/address.js" suffix(, 0,)
 #embed "../Inspector/axis.js" suffix(, 0,)
+#embed "../Inspector/chart.js" suffix(, 0,)
 #embed "../Inspector/clients.js" suffix(, 0,)
 #embed "../Inspector/commits.js" suffix(, 0,)
 #embed "../Inspector/compare.js" suffix(, 0,)
@@ -37,15 +38,21 @@ static const char contents[] = {
 #embed "../Inspector/json.js" suffix(, 0,)
 #embed "../Inspector/log.js" suffix(, 0,)
 #embed "../Inspector/main.js" suffix(, 0,)
+#embed "../Inspector/player.js" suffix(, 0,)
 #embed "../Inspector/plot.js" suffix(, 0,)
 #embed "../Inspector/samples.js" suffix(, 0,)
+#embed "../Inspector/sending.js" suffix(, 0,)
+#embed "../Inspector/series.js" suffix(, 0,)
 #embed "../Inspector/session.js" suffix(, 0,)
 #embed "../Inspector/sources.js" suffix(, 0,)
+#embed "../Inspector/store.js" suffix(, 0,)
 #embed "../Inspector/style.css" suffix(, 0,)
 #embed "../Inspector/suggest.js" suffix(, 0,)
+#embed "../Inspector/table.js" suffix(, 0,)
 #embed "../Inspector/time.js" suffix(, 0,)
 #embed "../Inspector/tree.js" suffix(, 0,)
 #embed "../Inspector/trends.js" suffix(, 0,)
+#embed "../Inspector/undo.js" suffix(, 0,)
 #embed "../Inspector/verdict.js" suffix(, 0,)
 #embed "../Inspector/virtual.js" suffix(, 0,)
 #embed "../Inspector/where.js" suffix(, 0,)
@@ -54,6 +61,7 @@ static const char contents[] = {
 static const char *const names[] = {
     "address.js",
     "axis.js",
+    "chart.js",
     "clients.js",
     "commits.js",
     "compare.js",
@@ -77,15 +85,21 @@ static const char *const names[] = {
     "json.js",
     "log.js",
     "main.js",
+    "player.js",
     "plot.js",
     "samples.js",
+    "sending.js",
+    "series.js",
     "session.js",
     "sources.js",
+    "store.js",
     "style.css",
     "suggest.js",
+    "table.js",
     "time.js",
     "tree.js",
     "trends.js",
+    "undo.js",
     "verdict.js",
     "virtual.js",
     "where.js",

@@ -127,6 +127,17 @@ function add(result, address, old, now) {
 	if (list.length) result.stores.push({address, old, new: now, differences: list});
 }
 
+/** A store's state at a revision; undefined where it was not there. */
+export async function stateAt(bus, store, revision) {
+	if (revision < 1) return undefined;
+	try {
+		return (await bus.request("get", {store, revision})).states[store];
+	} catch (error) {
+		if (error.code === "unknown_store" || error.code === "unknown_type") return undefined;
+		throw error;
+	}
+}
+
 /** What a change event did, where the states before are at hand. */
 export function changesBetween(pairs) {
 	const result = {stores: [], isCut: false};

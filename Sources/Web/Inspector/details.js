@@ -2,8 +2,9 @@
 
 import {byFacts, fact, pathText, summaryOf} from "./commits.js";
 import {count, dateAndTime, draw, duration, foreign, h, longText, longValue, note, replace, sentence} from "./dom.js";
-import {encode, isEqual, kindOf, pointerOf, resolve} from "./json.js";
-import {drawCurve} from "./trends.js";
+import {encode, isEqual, kindOf, pointerOf, resolve, tokensOf} from "./json.js";
+import {Chart} from "./chart.js";
+import {isCharted} from "./series.js";
 
 export class Details {
 	#row = null;
@@ -11,6 +12,7 @@ export class Details {
 	#update = () => {};
 	#refresh = () => this.#update();
 	#generation = 0;
+	#options = null;
 
 	constructor(app, explorer, onClose) {
 		Object.assign(this, {app, explorer});
@@ -19,19 +21,31 @@ export class Details {
 		this.element = h("aside.pane.details", {"aria-labelledby": this.title.id, hidden: true},
 			h("div.details-head", this.title, h("button.quiet.close", {"aria-label": "Close details", onclick: () => {onClose(); explorer.box.focus();}}, "✕")),
 			this.body);
+		// The past has a chart of its own: the slider.
+		if (explorer.source.trends) {
+			this.chart = new Chart(app, `${explorer.prefix}-chart`, {onRange: isStep => explorer.onPlace(isStep), known: knownValues(app)});
+			this.chart.element.hidden = true;
+		}
 	}
+
+	/** What is shown; null: nothing. */
+	get row() {return this.#row;}
 
 	get isShown() {return !this.element.hidden;}
 
 	refresh() {if (this.isShown) draw(this.#refresh);}
 
-	show(row) {
+	/** `options` are those of an address that names the row. */
+	show(row, options) {
 		this.element.hidden = !row;
 		if (!row) {
 			this.#row = null;
+			this.chart?.hide();
 			return;
 		}
-		if (row.key === this.#row?.key) return;
+		if (row.key === this.#row?.key && !options) return;
+		this.chart?.hide();
+		this.#options = options ?? new URLSearchParams();
 		this.#row = row;
 		this.#generation++;
 		this.#update = () => {};
@@ -56,7 +70,7 @@ export class Details {
 		const actions = this.app.definitions.actions(type);
 		replace(this.body,
 			definition?.summary && note(definition.summary),
-			this.#links({target: type}),
+			this.#links({target: type, page: `table/${type}`, label: "Table"}),
 			h("h4", count(actions.length, "action")),
 			h("ul.plain", actions.map(([name, action]) => h("li",
 				h("code", foreign(`${name}(${Object.keys(action.payload ?? {}).join(", ")})`)), action.summary && h("span.muted", " ", foreign(action.summary))))),
@@ -72,7 +86,7 @@ export class Details {
 		const text = h("div");
 		const actions = h("div.actions");
 		if (this.explorer.source.trends === null) actions.append(h("button", {onclick: () => this.app.time.revert(address)}, `Revert to revision ${this.explorer.source.revision}…`));
-		replace(this.body, this.#links({target: address}), facts, actions, h("h4", "State"), text);
+		replace(this.body, this.#links({target: address, page: `store/${address}`, label: "Open"}), facts, actions, h("h4", "State"), text);
 		this.#value = undefined;
 		this.#update = () => {
 			const now = this.explorer.source.state(address);
@@ -97,9 +111,9 @@ export class Details {
 		}
 	}
 
-	#links({target}) {
+	#links({target, page, label}) {
 		return h("p.links",
-			h("a", {href: `#dispatch/${target}`}, "Dispatch"), h("a", {href: `#log/${target}`}, "Log"),
+			this.explorer.source.trends !== null && h("a", {href: `#${page}`}, label), h("a", {href: `#dispatch/${target}`}, "Dispatch"), h("a", {href: `#log/${target}`}, "Log"),
 			this.explorer.source.trends !== null && target.includes("/") && h("a", {href: `#time/${target}`}, "Time"));
 	}
 
@@ -108,15 +122,15 @@ export class Details {
 	#showMember({address, type, path, isComputed}) {
 		replace(this.title, foreign(address), " ", h("span.muted", foreign(pathText(path))));
 		const pointer = pointerOf(path);
-		const box = h("div.full"), curve = h("canvas.curve.large", {role: "img", "aria-label": "The last values of this number", hidden: true});
-		const range = h("p.muted.small");
+		const box = h("div.full"), {chart} = this, options = this.#options;
+		if (chart) chart.element.hidden = true;
 		const answer = h("div.blame", {"aria-live": "polite"});
 		const ask = h("button", {onclick: () => this.#blame(address, path, answer)}, "Who set this?");
 		const computed = this.app.definitions.of(type)?.computed?.[path[0]];
 		const kind = h("dd");
 		replace(this.body,
 			h("dl.facts", h("dt", "Pointer"), h("dd", h("code", foreign(pointer))), h("dt", "Kind"), kind),
-			box, curve, range,
+			box, chart?.element,
 			isComputed && [h("h4", "Computed as"), computed === null ? note("In code.") : h("pre", longValue(computed))],
 			h("div.actions", ask), answer);
 		let shown;
@@ -126,16 +140,21 @@ export class Details {
 			shown = value;
 			replace(kind, value === undefined ? "not there" : Array.isArray(value) ? count(value.length, "element") : kindOf(value) === "object" ? count(Object.keys(value).length, "member") : kindOf(value) === "string" ? `string, ${count(value.length, "character")}` : kindOf(value));
 			replace(box, value === undefined ? h("p.muted", "There is no such member now.") : longValue(value));
-			const points = this.explorer.source.trends?.of(address, pointer) ?? [];
-			curve.hidden = points.length < 2;
-			range.hidden = curve.hidden;
-			if (curve.hidden) return;
-			drawCurve(curve, points, 280, 64);
-			range.textContent = `Last ${points.length} values: min ${Math.min(...points)}, max ${Math.max(...points)}`;
+			if (!chart || !isCharted(value)) return;
+			if (!chart.element.hidden) return chart.refresh();
+			chart.suggest(this.#comparable(address, type, path));
+			chart.show(address, pointer, options);
 		};
 		this.#update();
 		// In the past a click on a value is a question for its origin.
 		if (this.explorer.source.trends === null) this.#blame(address, path, answer);
+	}
+
+	/** Values that somebody may want beside one: of the same name in other stores, and others of the same store. */
+	#comparable(address, type, path) {
+		const {source} = this.explorer, own = source.state(address), beside = path.slice(0, -1), siblings = resolve(own, beside);
+		const others = source.index.sorted(type).filter(other => other !== address).slice(0, 50).map(other => other + pointerOf(path));
+		return [...Object.keys(siblings).filter(name => isCharted(siblings[name]) && name !== String(path.at(-1))).map(name => address + pointerOf([...beside, name])), ...others];
 	}
 
 	async #blame(address, path, box) {
@@ -160,3 +179,6 @@ export class Details {
 		}
 	}
 }
+
+/** The values that a type lists for one of its members, for a chart. */
+export const knownValues = app => (store, path) => app.definitions.schema(store.slice(0, store.indexOf("/")), tokensOf(path)[0])?.enum;

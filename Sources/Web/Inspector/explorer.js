@@ -1,15 +1,15 @@
 // The tree of stores beside the details of what is selected in it. Shows the bus as it is in Stores, and as it was in Time.
 
 import {count, debounce, h, safe, setAttribute, setText, brief} from "./dom.js";
-import {encodeStart, isContainer, isEqual, keysOf, kindOf, pointerOf} from "./json.js";
+import {encodeStart, isContainer, isEqual, keysOf, kindOf, pointerOf, resolve, tokensOf} from "./json.js";
 import {Details} from "./details.js";
 import {drawCurve} from "./trends.js";
 import {Tree, sizeText} from "./tree.js";
 import {VirtualList, moveTo} from "./virtual.js";
 import {WhereField} from "./where.js";
 
-/** How long a change can be seen, in milliseconds. */
-const flashTime = 700;
+/** How long a change can be seen, and how long a row that an address names is kept on screen, in milliseconds. */
+const flashTime = 700, settleTime = 2000;
 
 export class Explorer {
 	#seen = new Map();
@@ -20,19 +20,19 @@ export class Explorer {
 	#wanted = [];
 	selected = null;
 
-	/** `makeSource` makes what the stores come from, with what it is to call. */
-	constructor(app, prefix, makeSource) {
-		this.app = app;
-		this.prefix = prefix;
+	/** `makeSource` makes what the stores come from, with what it is to call; `onPlace(isStep)` is called when something else is shown; null: by an address, which says so already. */
+	constructor(app, prefix, makeSource, onPlace) {
+		Object.assign(this, {app, prefix, onPlace});
 		this.source = makeSource({
 			onIndex: () => this.#indexChanged(), onState: (...change) => this.#stateChanged(...change),
 			onChoice: error => {this.where.say(error); this.#indexChanged();},
 		});
 		this.tree = new Tree(this.source, app.definitions);
 		this.filter = h("input", {type: "search", id: `${prefix}-filter`, placeholder: "counter/* or a part of a name", spellcheck: "false", autocomplete: "off", oninput: () => this.#filterChanged()});
-		this.where = new WhereField(`${prefix}-where`, expression => {this.box.scrollTop = 0; this.source.choose(expression);});
+		this.where = new WhereField(`${prefix}-where`, expression => {this.box.scrollTop = 0; this.source.choose(expression); this.onPlace(false);});
 		this.counts = h("output.muted", {id: `${prefix}-counts`, for: `${prefix}-filter`});
 		this.box = h("div.tree.scroll", {role: "tree", tabindex: "0", "aria-label": "Stores", id: `${prefix}-tree`, onkeydown: event => this.#key(event), onclick: event => this.#click(event), ondblclick: event => this.#toggle(this.list.indexOf(event.target))});
+		for (const kind of ["wheel", "pointerdown", "keydown"]) this.box.addEventListener(kind, () => {this.#settling = 0;}, {passive: true});
 		this.empty = h("p.empty", {hidden: true});
 		this.list = new VirtualList(this.box, {count: () => this.tree.count, make: makeRow, fill: (row, index) => this.#fill(row, index), onWindow: (first, last) => this.#drawn(first, last), current: () => this.#place, idPrefix: `${prefix}-row`});
 		this.details = new Details(app, this, () => this.select(null));
@@ -51,11 +51,14 @@ export class Explorer {
 		this.tree.spoil();
 		this.list.draw();
 		this.details.refresh();
+		this.#arrive();
 	}
 
 	#stateChanged(address) {
 		this.tree.spoilState(address);
 		this.list.draw();
+		if (performance.now() < this.#settling && this.#place >= 0) this.list.reveal(this.#place);
+		if (this.#awaited?.address === address) this.#arrive();
 		if (this.selected?.address === address) this.details.refresh();
 	}
 
@@ -69,6 +72,7 @@ export class Explorer {
 		this.tree.setFilter(this.filter.value);
 		this.box.scrollTop = 0;
 		this.list.draw();
+		this.onPlace(false);
 	}
 
 	#openAll(isOpen) {
@@ -194,18 +198,61 @@ export class Explorer {
 		if (has) drawCurve(canvas, points);
 	}
 
-	// MARK: Selecting
+	// MARK: The address of the page
 
-	select(row, {open = true} = {}) {
-		this.selected = row && row.kind !== "loading" ? row : null;
-		if (open || !row) this.details.show(this.selected);
-		this.element.classList.toggle("has-details", this.details.isShown);
+	#awaited = null;
+	/** Until when the selected row is kept on screen: states that come make rows above it. */
+	#settling = 0;
+
+	/** What is shown, as an address has it: `rest` names a type or store, the options a member, the filters and the range of a chart. */
+	get place() {
+		const row = this.details.row, pointer = row?.kind === "member" ? pointerOf(row.path) : undefined;
+		return {rest: row?.address ?? row?.type ?? "", options: {path: pointer, filter: this.filter.value.trim(), where: this.where.expression, ...pointer !== undefined && this.details.chart?.options}};
+	}
+
+	/** Shows what an address says. A store may have to arrive first. */
+	go(rest, options) {
+		const [filter, where] = ["filter", "where"].map(name => options.get(name) ?? "");
+		if (filter !== this.filter.value.trim()) {
+			this.filter.value = filter;
+			this.tree.setFilter(filter);
+		}
+		if (where !== this.where.expression) {
+			this.where.input.value = where;
+			this.source.choose(where);
+		}
+		this.#settling = performance.now() + settleTime;
+		this.#awaited = rest ? {address: rest, path: tokensOf(options.get("path") ?? ""), options} : null;
+		if (!rest) this.select(null, {isNoted: false});
+		this.#arrive();
 		this.list.draw();
 	}
 
-	/** Goes to a store, once it is there. */
-	reveal(address, path = []) {
-		if (!this.source.index.has(address)) return false;
+	/** Selects what is awaited, as far as it is there: a store before its members. */
+	#arrive() {
+		if (!this.#awaited || !this.source.isReady) return;
+		const {address, path, options} = this.#awaited, isType = !address.includes("/");
+		if (isType ? !this.source.index.types.has(address) : !this.source.index.has(address)) return;
+		const state = this.source.state(address), isThere = path.length === 0 || resolve(state, path) !== undefined;
+		if (isThere || state !== undefined) this.#awaited = null;
+		this.reveal(address, isThere ? path : [], options);
+	}
+
+	// MARK: Selecting
+
+	/** With `isStep`, Back leads to what was selected before. */
+	select(row, {open = true, isStep = true, isNoted = true, options} = {}) {
+		this.selected = row && row.kind !== "loading" ? row : null;
+		if (open || !row) this.details.show(this.selected, options);
+		this.element.classList.toggle("has-details", this.details.isShown);
+		this.list.draw();
+		if (isNoted) this.#awaited = null;
+		this.onPlace(isNoted && (open || !row) ? isStep : null);
+	}
+
+	/** Goes to a type or store that is there. */
+	reveal(address, path = [], options = undefined) {
+		if (address.includes("/") && !this.source.index.has(address)) return false;
 		if (this.tree.isFiltered && this.tree.find(address) < 0) {
 			this.filter.value = this.where.input.value = "";
 			this.tree.setFilter("");
@@ -213,7 +260,8 @@ export class Explorer {
 		}
 		this.tree.openTo(address, path);
 		const place = this.tree.find(path.length ? address + " " + pointerOf(path) : address);
-		this.select(this.tree.row(place));
+		const row = this.tree.row(place);
+		if (row?.key !== this.selected?.key || !this.details.isShown || options) this.select(row, {isNoted: !options, options});
 		this.list.reveal(Math.max(0, place));
 		return true;
 	}
@@ -262,7 +310,7 @@ export class Explorer {
 		event.preventDefault();
 		if (next === null) return;
 		place = Math.max(0, Math.min(next, total - 1));
-		this.select(this.tree.row(place), {open: this.details.isShown});
+		this.select(this.tree.row(place), {open: this.details.isShown, isStep: false});
 		this.list.reveal(place);
 	}
 }

@@ -148,11 +148,11 @@ function readAll(fields) {
 	return values;
 }
 
-/** The form of an action: `element`, `read()` which gives the payload or null after marking what is wrong, `mark(path, sentence)`. */
-export function payloadForm(action, changed) {
+/** The form of an action, whose ids begin with `prefix`: `element`, `members`, `read()` which gives the payload or null after marking what is wrong, `mark(path, sentence)`. */
+export function payloadForm(action, changed, prefix = "payload") {
 	const fields = Object.entries(action.payload ?? {}).map(([name, schema], place) => {
 		const words = normalized(schema);
-		return field(name, name, words, words.optional === true, `payload-${place}`, changed);
+		return field(name, name, words, words.optional === true, `${prefix}-${place}`, changed);
 	});
 	const find = (list, path) => {
 		for (const one of list) {
@@ -163,6 +163,7 @@ export function payloadForm(action, changed) {
 		return undefined;
 	};
 	return {
+		members: fields.map(one => one.path),
 		element: h("div.form-fields", fields.length === 0 ? h("p.muted", "This action takes no payload.") : fields.map(one => one.element)),
 		read() {
 			try {

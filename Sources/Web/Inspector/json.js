@@ -96,6 +96,8 @@ export function isEqual(a, b) {
 
 export const pointerOf = tokens => tokens.map(token => "/" + String(token).replaceAll("~", "~0").replaceAll("/", "~1")).join("");
 
+export const tokensOf = pointer => pointer.split("/").slice(1).map(token => token.replaceAll("~1", "/").replaceAll("~0", "~"));
+
 /** The part of a value at these tokens; undefined where there is none. */
 export function resolve(value, tokens) {
 	for (const token of tokens) {

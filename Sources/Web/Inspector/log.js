@@ -9,6 +9,7 @@ import {Feed} from "./feed.js";
 import {LogFilters} from "./filters.js";
 import {Group, grouped, keyOf} from "./groups.js";
 import {Histogram} from "./histogram.js";
+import {undoLine} from "./undo.js";
 import {VirtualList, moveTo} from "./virtual.js";
 
 export class LogView {
@@ -291,6 +292,7 @@ export class LogView {
 			if (this.#selected !== commit) return;
 			show(result.stores);
 			replace(changes, differenceList(result.stores, {isCut: result.isCut, empty: "It changed nothing.", onStore: address => this.app.go(`stores/${address}`)}),
+				!this.feed.isLiveOnly && result.stores.length > 0 && undoLine(this.app, commit.revision),
 				result.stores.length > 0 && h("details", h("summary", "State before and after"), result.stores.slice(0, 20).map(one => [h("h4", foreign(one.address)), around("Before", one.old), around("After", one.new)])));
 		} catch (error) {
 			if (this.#selected === commit) replace(changes, note(sentence(error), "error"));

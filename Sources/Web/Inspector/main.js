@@ -12,10 +12,16 @@ import {HealthView} from "./health.js";
 import {LogView} from "./log.js";
 import {Session} from "./session.js";
 import {LiveSource} from "./sources.js";
+import {StorePage} from "./store.js";
+import {TypeTable} from "./table.js";
 import {TimeView} from "./time.js";
 import {forgetColours} from "./trends.js";
+import {undoButton} from "./undo.js";
 
 const names = ["stores", "log", "time", "dispatch", "clients", "health"];
+/** Views without a tab of their own, and whose they share. */
+const shared = {store: "stores", table: "stores"};
+const tabOf = view => shared[view] ?? view;
 const at = id => document.getElementById(id);
 const session = new Session();
 
@@ -40,13 +46,14 @@ const app = {
 		const hash = addressOf(app.view, rest, options);
 		if (hash === location.hash) return;
 		history[isStep ? "pushState" : "replaceState"](null, "", hash);
-		routed = last[app.view] = location.hash;
+		routed = last[tabOf(app.view)] = location.hash;
 	},
-	announce(text) {
-		setText(at("announcement"), text);
+	/** With the revision of a commit of this page, it can be undone for as long as the text is there. */
+	announce(text, revision) {
+		replace(at("announcement"), text, revision !== undefined && [" ", undoButton(app, revision, text => app.announce(text))]);
 		at("announcement").hidden = false;
 		clearTimeout(announcing);
-		announcing = setTimeout(() => {at("announcement").hidden = true;}, 8000);
+		announcing = setTimeout(() => {at("announcement").hidden = true;}, revision === undefined ? 8000 : 30_000);
 	},
 };
 const past = {
@@ -185,9 +192,7 @@ async function live() {
 	past.bus?.then(bus => bus.reconnect(), () => {});
 	try {
 		await app.definitions.load(app.bus);
-		app.stores.definitionsChanged();
-		app.time.explorer.definitionsChanged();
-		app.dispatch.definitionsChanged();
+		for (const view of [app.stores, app.time.explorer, app.dispatch, views.store, views.table]) view.definitionsChanged();
 	} catch (error) {
 		if (error.code !== "closed") app.stores.fail(sentence(error));
 	}
@@ -216,11 +221,17 @@ const drawRevision = () => setText(at("revision"), app.bus.revision.toLocaleStri
 function start() {
 	app.stores = new Explorer(app, "stores", callbacks => new LiveSource(app.bus, {
 		...callbacks, onError: error => app.stores.fail(sentence(error)),
-	}));
+	}), isStep => {
+		if (isStep !== null && app.view === "stores") app.note(app.stores.place.rest, app.stores.place.options, isStep);
+	});
 	app.time = new TimeView(app);
 	app.dispatch = new DispatchView(app);
-	views = {stores: new StoresView(), log: new LogView(app), time: app.time, dispatch: app.dispatch, clients: new ClientsView(app), health: new HealthView(app)};
-	for (const name of names) at(`panel-${name}`).append(name === "stores" ? app.stores.element : views[name].element);
+	const stores = {element: app.stores.element, show: (rest, options) => app.stores.go(rest, options), hide() {}};
+	views = {
+		stores, store: new StorePage(app), table: new TypeTable(app), log: new LogView(app), time: app.time, dispatch: app.dispatch,
+		clients: new ClientsView(app), health: new HealthView(app),
+	};
+	for (const [name, {element}] of Object.entries(views)) at(`panel-${tabOf(name)}`).append(element);
 	for (const tab of document.querySelectorAll("[role=tab]")) {
 		tab.addEventListener("click", () => visit(tab.dataset.view));
 		tab.addEventListener("keydown", tabKey);
@@ -230,45 +241,24 @@ function start() {
 	route();
 }
 
-class StoresView {
-	#wanted = "";
-	show(rest) {
-		this.#wanted = rest;
-		this.#try(100);
-		app.stores.list.draw();
-	}
-	/** A store may have to arrive first. */
-	#try(times) {
-		if (this.#wanted === "" || app.view !== "stores") return;
-		const isType = !this.#wanted.includes("/");
-		if (isType && app.stores.source.isReady) {
-			app.stores.filter.value = `${this.#wanted}/*`;
-			app.stores.tree.setFilter(app.stores.filter.value);
-			app.stores.list.draw();
-		} else if (isType || !app.stores.reveal(this.#wanted)) {
-			if (times > 0) requestAnimationFrame(() => this.#try(times - 1));
-		}
-	}
-	hide() {}
-}
-
 function route() {
 	if (location.hash === routed) return;
 	const {view: name, rest, options} = readAddress(location.hash);
-	const view = names.includes(name) ? name : "stores";
-	routed = last[view] = location.hash;
+	const view = Object.hasOwn(views, name) ? name : "stores", tab = tabOf(view);
+	routed = last[tab] = location.hash;
 	if (app.view !== view) {
 		views[app.view]?.hide();
 		app.view = view;
 		for (const other of names) {
-			const tab = at(`tab-${other}`), isChosen = other === view;
-			tab.setAttribute("aria-selected", String(isChosen));
-			tab.tabIndex = isChosen ? 0 : -1;
+			const button = at(`tab-${other}`), isChosen = other === tab;
+			button.setAttribute("aria-selected", String(isChosen));
+			button.tabIndex = isChosen ? 0 : -1;
 			at(`panel-${other}`).hidden = !isChosen;
 		}
-		at(`tab-${view}`).scrollIntoView({block: "nearest", inline: "nearest"});
-		document.title = `${at(`tab-${view}`).textContent} – FluxBus`;
+		for (const child of at(`panel-${tab}`).children) child.hidden = child !== views[view].element;
+		at(`tab-${tab}`).scrollIntoView({block: "nearest", inline: "nearest"});
 	}
+	document.title = `${view !== tab && rest ? rest : at(`tab-${tab}`).textContent} – FluxBus`;
 	views[view].show(rest, options);
 }
 
@@ -276,7 +266,7 @@ function route() {
 const visit = name => app.go(last[name] || name);
 
 function tabKey(event) {
-	const tabs = names, place = tabs.indexOf(app.view);
+	const tabs = names, place = tabs.indexOf(tabOf(app.view));
 	const next = {ArrowRight: place + 1, ArrowLeft: place - 1, Home: 0, End: tabs.length - 1}[event.key];
 	if (next === undefined) return;
 	event.preventDefault();
@@ -289,7 +279,7 @@ function tabKey(event) {
 
 const keys = [
 	["1 … 6", "Go to a view"], ["/", "Filter"], ["↑ ↓ ← →", "Move in a list or tree; open and close"], ["Enter", "Show details"], ["Space", "Open or close"], ["Esc", "Close details"],
-	["p", "Pause or continue the log"], ["g", "Group alike commits"], ["[ ]", "One revision earlier or later"], ["t", "Light or dark"], ["?", "This help"],
+	["p", "Pause or continue the log"], ["g", "Group alike commits"], ["[ ]", "One revision earlier or later"], ["{ }", "Previous or next change of the selected store"], ["Space", "Play or pause in Time"], ["t", "Light or dark"], ["?", "This help"],
 ];
 
 function help() {
@@ -297,6 +287,9 @@ function help() {
 	dialog("Keyboard", h("div", h("table.keys", h("tbody", keys.map(([key, what]) => h("tr", h("th", {scope: "row"}, h("kbd", key)), h("td", what))))),
 		h("p.check", check, h("label", {for: "shortcuts-on"}, "Enable single-key shortcuts"))), [["Close"]]);
 }
+
+/** What / goes to. */
+const fields = {stores: "stores-filter", table: "table-filter", log: "log-target", time: "time-filter"};
 
 const hasShortcuts = () => localStorage.getItem("fluxbus-shortcuts") !== "off";
 
@@ -308,14 +301,16 @@ addEventListener("keydown", event => {
 		visit(view);
 		at(`tab-${view}`).focus();
 	}
-	else if (event.key === "/") at({log: "log-target", time: "time-filter"}[app.view] ?? "stores-filter").focus();
+	else if (event.key === "/") {
+		if (!fields[app.view]) app.go("stores");
+		at(fields[app.view]).focus();
+	}
 	else if (event.key === "?") help();
 	else if (event.key === "t") switchTheme();
 	else if (event.key === "p" && app.view === "log") views.log.togglePause();
 	else if (event.key === "g" && app.view === "log") views.log.toggleGroups();
-	else if ((event.key === "[" || event.key === "]") && app.view === "time") app.time.step(event.key === "[" ? -1 : 1);
+	else if ("[]{} ".includes(event.key) && app.view === "time" && !event.target.closest("button, a, [role=tree]")) app.time.key(event.key);
 	else return;
-	if (event.key === "/" && !["stores", "log", "time"].includes(app.view)) app.go("stores");
 	event.preventDefault();
 });
 

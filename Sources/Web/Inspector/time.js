@@ -1,12 +1,16 @@
 // The Time view: the stores as they were at any revision or time, two moments compared, and the way back.
 
-import {fact, summaryOf, whoOf} from "./commits.js";
+import {fact, stateAt, summaryOf, whoOf} from "./commits.js";
 import {compare} from "./compare.js";
 import {differenceList} from "./differences.js";
 import {count, dateAndTime, dialog, foreign, h, note, replace, safe, sentence, setText} from "./dom.js";
 import {Explorer} from "./explorer.js";
-import {differences, globTest} from "./json.js";
+import {differences, globTest, isEqual, resolve} from "./json.js";
+import {Player} from "./player.js";
 import {PastSource} from "./sources.js";
+
+/** How many commits of a store are looked through for its next change, and how many at a time. */
+const most = 1000, page = 50;
 
 export class TimeView {
 	#oldest = null;
@@ -17,29 +21,38 @@ export class TimeView {
 	#isGoing = false;
 	#timer = 0;
 	#marks = {A: null, B: null};
-	#reveal = null;
+	#isSeekingChange = false;
 
 	constructor(app) {
 		this.app = app;
 		this.slider = h("input", {type: "range", id: "time-slider", min: "0", max: "0", step: "1", oninput: () => this.#slide()});
 		this.scale = h("select", {id: "time-scale", onchange: () => this.#rescale()}, h("option", {value: "revision"}, "by revision"), h("option", {value: "time"}, "by time"));
-		this.number = h("input", {type: "number", id: "time-revision", min: "0", step: "1", onchange: () => this.goTo(Number(this.number.value))});
-		this.clock = h("input", {type: "datetime-local", id: "time-clock", step: "0.001", onchange: () => this.#goToTime(new Date(this.clock.value).getTime() / 1000)});
+		this.number = h("input", {type: "number", id: "time-revision", min: "0", step: "1", onchange: () => {this.player.stop(); this.goTo(Number(this.number.value));}});
+		this.clock = h("input", {type: "datetime-local", id: "time-clock", step: "0.001", onchange: () => {this.player.stop(); this.#goToTime(new Date(this.clock.value).getTime() / 1000);}});
 		this.moment = h("p.moment", {id: "time-moment", role: "status"});
 		this.markButtons = {A: this.#markButton("A"), B: this.#markButton("B")};
 		this.compareButton = h("button", {id: "time-compare", disabled: true, onclick: () => this.#compare()}, "Compare A and B");
 		this.result = h("section.comparison", {hidden: true, "aria-live": "polite", "aria-label": "Comparison"});
 		this.explorer = new Explorer(app, "time", callbacks => new PastSource(() => app.past(), {
 			...callbacks, onError: error => this.explorer.fail(sentence(error)),
-			onIndex: () => {callbacks.onIndex(); this.#arrived();},
-		}));
+			onIndex: () => {callbacks.onIndex(); this.explorer.details.reload();},
+		}), isStep => {
+			this.#sayChangeButtons();
+			if (isStep !== null) this.#note(isStep);
+		});
+		this.player = new Player({
+			at: () => this.#revision === this.#newest ? Number(this.slider.min) : this.scale.value === "time" ? this.#commit?.time ?? this.#span.since : this.#revision,
+			end: () => Number(this.slider.max), go: at => this.scale.value === "time" ? this.#goToTime(at) : this.goTo(Math.floor(at)),
+		});
+		this.changes = [[-1, "‹ Change", "Previous change of the selected store ({)"], [1, "Change ›", "Next change of the selected store (})"]].map(([by, label, title]) =>
+			h("button", {title, disabled: true, onclick: () => this.#goToChange(by)}, label));
 		const step = (label, name, by) => h("button", {"aria-label": name, title: name, onclick: () => this.step(by)}, label);
 		this.controls = h("div.time-controls",
 			h("div.bar.slider-bar", step("«", "Oldest revision", -Infinity), step("‹", "One revision earlier ([)", -1),
 				h("label", {for: "time-slider", class: "hidden"}, "Moment"), this.slider, step("›", "One revision later (])", 1), step("»", "Newest revision", Infinity)),
 			h("div.bar",
 				h("div.field", h("label", {for: "time-scale"}, "Slide"), this.scale), h("div.field", h("label", {for: "time-revision"}, "Revision"), this.number),
-				h("div.field", h("label", {for: "time-clock"}, "Time"), this.clock), this.markButtons.A, this.markButtons.B, this.compareButton),
+				h("div.field", h("label", {for: "time-clock"}, "Time"), this.clock), this.player.element, this.changes, this.markButtons.A, this.markButtons.B, this.compareButton),
 			this.moment);
 		this.problem = h("p.empty", {role: "status", hidden: true});
 		this.element = h("div.time", this.controls, this.result, this.explorer.element, this.problem);
@@ -49,6 +62,7 @@ export class TimeView {
 		return h("button", {"aria-pressed": "false", onclick: () => {
 			this.#marks[name] = this.#marks[name] === this.#revision ? null : this.#revision;
 			this.#sayMarks();
+			this.#note(true);
 		}}, `Mark ${name}`);
 	}
 
@@ -63,8 +77,10 @@ export class TimeView {
 
 	// MARK: Showing and leaving
 
-	async show(rest) {
-		if (rest.includes("/")) this.#reveal = rest;
+	async show(rest, options) {
+		for (const name of ["A", "B"]) if (options.has(name.toLowerCase())) this.#marks[name] = Number(options.get(name.toLowerCase()));
+		this.#sayMarks();
+		this.explorer.go(options.get("store") ?? (rest.includes("/") ? rest : ""), options);
 		try {
 			await this.#measure();
 		} catch (error) {
@@ -74,12 +90,31 @@ export class TimeView {
 		this.problem.hidden = true;
 		if (/^\d+$/.test(rest)) this.goTo(Number(rest));
 		else if (this.#revision === null) this.goTo(this.#newest);
-		else this.#arrived();
+		else this.#note(false);
+		const scale = options.get("scale") === "time" ? "time" : "revision";
+		if (scale !== this.scale.value) {
+			this.scale.value = scale;
+			this.#rescale();
+		}
+		if (options.has("compare") && !this.compareButton.disabled) this.#compare();
+		else if (!options.has("compare")) this.result.hidden = true;
 		clearInterval(this.#timer);
 		this.#timer = setInterval(() => this.#measure().catch(() => {}), 1000);
 	}
 
-	hide() {clearInterval(this.#timer);}
+	hide() {
+		clearInterval(this.#timer);
+		this.player.stop();
+	}
+
+	/** The address of the page names what is shown. */
+	#note(isStep) {
+		if (this.app.view !== "time" || this.#revision === null) return;
+		const {rest, options} = this.explorer.place;
+		this.app.note(String(this.#revision), {
+			store: rest, ...options, scale: this.scale.value === "time" && "time", a: this.#marks.A, b: this.#marks.B, compare: !this.result.hidden,
+		}, isStep);
+	}
 
 	renew() {
 		this.#oldest = null;
@@ -87,7 +122,7 @@ export class TimeView {
 		this.#span = null;
 		this.#marks = {A: null, B: null};
 		this.#sayMarks();
-		if (this.app.view === "time") this.show("");
+		if (this.app.view === "time") this.show("", new URLSearchParams());
 	}
 
 	#fail(error) {
@@ -122,7 +157,10 @@ export class TimeView {
 
 	// MARK: Moving
 
-	step(by) {this.goTo((this.#wanted ?? this.#revision ?? 0) + by);}
+	step(by) {
+		this.player.stop();
+		this.goTo((this.#wanted ?? this.#revision ?? 0) + by);
+	}
 
 	goTo(revision) {
 		this.#wanted = Math.max(this.#oldest ?? 0, Math.min(this.#newest, Math.round(revision) || 0));
@@ -147,12 +185,44 @@ export class TimeView {
 		} finally {
 			this.#isGoing = false;
 		}
-		if (this.app.view === "time") this.app.note(String(this.#revision));
+		this.#note(false);
 	}
 
-	#arrived() {
-		this.explorer.details.reload();
-		if (this.#reveal && this.explorer.reveal(this.#reveal)) this.#reveal = null;
+	/** What a key does that is pressed outside of a field. */
+	key(key) {
+		if (key === " ") this.player.toggle();
+		else if (key === "[" || key === "]") this.step(key === "[" ? -1 : 1);
+		else this.#goToChange(key === "{" ? -1 : 1);
+	}
+
+	#sayChangeButtons() {for (const button of this.changes) button.disabled = !this.explorer.selected?.address;}
+
+	/** Goes to the next revision that changed the store, or the member, that is selected; -1: to the one before. */
+	async #goToChange(by) {
+		const {address, path = []} = this.explorer.selected ?? {};
+		if (!address || this.#isSeekingChange) return;
+		this.#isSeekingChange = true;
+		this.player.stop();
+		const past = this.app.past(), value = async revision => {
+			const state = await stateAt(past, address, revision);
+			return state === undefined ? undefined : resolve(state, path);
+		};
+		try {
+			let edge = by > 0 ? this.#revision : this.#revision - 1;
+			for (let looked = 0; looked < most && edge > 0; looked += page) {
+				const {commits, next} = await past.request("history", {store: address, limit: page, ...by > 0 ? {since: edge} : {order: "newest", until: edge}});
+				const values = await Promise.all(commits.map(({revision}) => Promise.all([revision - 1, revision].map(value))));
+				const place = values.findIndex(([old, now]) => !isEqual(old, now));
+				if (place >= 0) return this.goTo(commits[place].revision);
+				if (!next) break;
+				edge = next;
+			}
+			this.app.announce(by > 0 ? `${address} has not changed after revision ${this.#revision}.` : `No earlier change of ${address} is kept.`);
+		} catch (error) {
+			this.explorer.fail(sentence(error));
+		} finally {
+			this.#isSeekingChange = false;
+		}
 	}
 
 	#commit = null;
@@ -181,12 +251,15 @@ export class TimeView {
 	}
 
 	#slide() {
+		this.player.stop();
 		const value = Number(this.slider.value);
 		if (this.scale.value === "revision") this.goTo(value);
 		else this.#goToTime(value);
 	}
 
 	async #rescale() {
+		this.player.scaleTo(this.scale.value);
+		this.#note(false);
 		if (this.scale.value === "revision") {
 			this.slider.step = "1";
 			this.#showRange(this.#oldest, this.#newest);
@@ -235,7 +308,8 @@ export class TimeView {
 		const pattern = this.explorer.filter.value.trim();
 		this.result.hidden = false;
 		replace(this.result, h("p.muted", "Comparing…"));
-		const close = h("button.quiet.close", {"aria-label": "Close the comparison", onclick: () => {this.result.hidden = true;}}, "✕");
+		this.#note(true);
+		const close = h("button.quiet.close", {"aria-label": "Close the comparison", onclick: () => {this.result.hidden = true; this.#note(true);}}, "✕");
 		try {
 			const match = /^[^/]+\/[^/]+$/.test(pattern) ? pattern : "*/*";
 			const found = await compare(this.app.past(), from, to, match, globTest(pattern));
@@ -271,7 +345,7 @@ export class TimeView {
 				try {
 					const reply = await this.app.now().request("revert", {store: address, revision, ifRevision: store.revision});
 					open.close();
-					this.app.announce(`${address} is as it was at revision ${revision}. This is revision ${reply.revision}.`);
+					this.app.announce(`${address} is as it was at revision ${revision}. This is revision ${reply.revision}.`, reply.revision);
 					this.#measure().catch(() => {});
 				} catch (error) {
 					event.target.disabled = false;

@@ -77,7 +77,7 @@ export class Tree {
 
 	/** Opens all that is above a place, so that it has a row. */
 	openTo(address, path = []) {
-		this.#open.set(address.slice(0, address.indexOf("/")), true);
+		if (address.includes("/")) this.#open.set(address.slice(0, address.indexOf("/")), true);
 		if (path.length > 0) this.#open.set(address, true);
 		for (let i = 1; i < path.length; i++) this.#open.set(address + " " + pointerOf(path.slice(0, i)), true);
 		this.#rows.delete(address);

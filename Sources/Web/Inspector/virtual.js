@@ -14,10 +14,11 @@ export class VirtualList {
 	 * @param box the scrolling element, with the role of the list
 	 * @param make makes an empty row; `fill(row, index)` shows a row in it
 	 * @param onWindow is told which rows are on screen after each drawing
+	 * @param head an element in the box that stays above the rows
 	 * @param current the row that stays on screen when the box gets smaller; -1: none
 	 */
-	constructor(box, {count, make, fill, onWindow, current, idPrefix}) {
-		Object.assign(this, {box, count, make, fill, current, idPrefix});
+	constructor(box, {count, make, fill, onWindow, current, idPrefix, head}) {
+		Object.assign(this, {box, count, make, fill, current, idPrefix, head});
 		this.onWindow = onWindow ?? (() => {});
 		this.spacer = h("div.spacer", {role: "none"});
 		this.window = h("div.window", {role: "none"});
@@ -43,9 +44,12 @@ export class VirtualList {
 
 	draw() {draw(this.#drawing);}
 
+	/** The height that is left for rows. */
+	get #room() {return this.box.clientHeight - (this.head?.offsetHeight ?? 0);}
+
 	#draw() {
-		const height = this.box.clientHeight;
-		if (height === 0) return;
+		if (this.box.clientHeight === 0) return;
+		const height = this.#room;
 		const row = this.rowHeight, total = this.count();
 		const size = `${Math.max(total * row, this.least)}px`;
 		if (this.spacer.style.height !== size) this.spacer.style.height = size;
@@ -81,7 +85,7 @@ export class VirtualList {
 	reveal(index) {
 		const row = this.rowHeight, top = index * row;
 		if (top < this.box.scrollTop) this.box.scrollTop = top;
-		else if (top + row > this.box.scrollTop + this.box.clientHeight) this.box.scrollTop = top + row - this.box.clientHeight;
+		else if (top + row > this.box.scrollTop + this.#room) this.box.scrollTop = top + row - this.#room;
 		this.draw();
 	}
 
@@ -91,7 +95,7 @@ export class VirtualList {
 	}
 
 	/** The number of rows that fit. */
-	get page() {return Math.max(1, Math.floor(this.box.clientHeight / this.rowHeight) - 1);}
+	get page() {return Math.max(1, Math.floor(this.#room / this.rowHeight) - 1);}
 }
 
 /** The row to go to for a key, or null. */

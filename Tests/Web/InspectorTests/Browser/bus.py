@@ -196,6 +196,7 @@ class World:
     def go(self, view):
         self.browser.run("location.hash = arguments[0];", view)
         name = re.split("[/?]", view)[0]
+        name = {"store": "stores", "table": "stores"}.get(name, name)
         self.browser.wait("return !document.querySelector(`#panel-${arguments[0]}`).hidden;", f"the view {name} is shown", name)
 
     def client(self, token=None):

@@ -12,16 +12,18 @@ import scenarios_connection
 import scenarios_find
 import scenarios_form
 import scenarios_health
+import scenarios_history
 import scenarios_log
 import scenarios_look
+import scenarios_pages
 import scenarios_stores
 import scenarios_time
 import scenarios_weight
 from webdriver import Failed
 
 MODULES = [
-    scenarios_stores, scenarios_log, scenarios_find, scenarios_time, scenarios_form, scenarios_connection, scenarios_health,
-    scenarios_access, scenarios_look, scenarios_weight,
+    scenarios_stores, scenarios_history, scenarios_pages, scenarios_log, scenarios_find, scenarios_time, scenarios_form,
+    scenarios_connection, scenarios_health, scenarios_access, scenarios_look, scenarios_weight,
 ]
 
 

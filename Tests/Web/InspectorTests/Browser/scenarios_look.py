@@ -5,7 +5,7 @@ import os
 from bus import World, nothing_wrong, user
 from webdriver import check, equal, until
 
-VIEWS = ["stores", "log", "time", "dispatch/todo/home", "clients", "health"]
+VIEWS = ["stores", "store/thermostat/living", "table/counter", "log", "time", "dispatch/todo/home", "clients", "health"]
 with open(os.path.join(os.path.dirname(__file__), "audit.js")) as file:
     AUDIT = file.read()
 
@@ -36,8 +36,20 @@ def _each_view(world, client, name, look):
                 until(lambda: world.member("counter/kitchen", "count") == str(world.command("get", "counter/kitchen")[0]["state"]["count"]), "the change is shown")
             page.screenshot(f"stores-plain-{name}")
             page.run("""[...document.querySelectorAll("#stores-tree .row")].find(row => row.querySelector(".name").textContent === "count:" && row.querySelector("canvas").hidden === false).click();""")
+            page.wait("return document.querySelector('#panel-stores .details .chart-plot path.line') !== null;", "the chart is drawn")
             page.click_text("#panel-stores .details button", "Who set this?")
             page.wait_text("#panel-stores .blame", "After")
+        elif plain == "store":
+            page.wait("return document.querySelector('.store-page .chart-plot path.line') !== null;", "the chart is drawn")
+            page.wait_text(".store-page", "Nothing is due.")
+            page.click_text(".store-side .actions button", "setTarget…")
+            page.type("#store-payload-0", "21")
+            page.press("enter")
+            page.wait_text(".store-side .result", "Undo")
+        elif plain == "table":
+            page.wait_text("#table-counts", "2 stores")
+            page.run("document.querySelector('#table-grid input').click();")
+            page.wait_text("#table-dispatch", "Dispatch to 1 store…")
         elif plain == "log":
             until(lambda: page.run("return [...document.querySelectorAll('#log-list .what')].every(one => one.textContent) && document.querySelectorAll('#log-list .what').length > 5;"), "the changes are shown")
             page.screenshot(f"log-plain-{name}")
@@ -97,7 +109,7 @@ def _on_a_phone(dark):
         page = world.open(dark=dark, width=390, height=844)
 
         def look(view):
-            wide = page.run("""const wide = [...document.querySelectorAll("body *")].filter(one => one.checkVisibility() && !one.closest(".hidden, .tabs, .row, noscript")
+            wide = page.run("""const wide = [...document.querySelectorAll("body *")].filter(one => one.checkVisibility() && !one.closest(".hidden, .tabs, .row, .spacer, noscript")
                 && one.getBoundingClientRect().right > 390.5 && one.getBoundingClientRect().width > 0).map(one => one.tagName + "." + one.className + " " + one.textContent.slice(0, 30));
                 return [document.documentElement.scrollWidth, ...wide];""")
             equal(wide, [390], f"what of {view} is wider than the screen")

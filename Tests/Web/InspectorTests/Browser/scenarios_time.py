@@ -131,3 +131,88 @@ def revert_shows_first_what_it_changes():
         page.wait_text("dialog", "there is nothing to revert")
         page.click_text("dialog button", "Cancel")
         nothing_wrong(world)
+
+
+def the_past_plays():
+    """Playing moves on by revisions or by the clock until the newest; a step by hand stops it."""
+    with World() as world:
+        _history(world)
+        page = world.open("time/9")
+        page.wait_text("#time-moment", "Revision 9 ")
+        page.run("""window.seen = []; new MutationObserver(() => seen.push(document.querySelector("#time-moment strong").textContent))
+            .observe(document.querySelector("#time-moment"), {childList: true});""")
+        page.choose("#time-speed", "5")
+        page.run("document.activeElement.blur();")
+        page.press("space")
+        until(lambda: page.run("return document.querySelector('#time-play').ariaPressed;") == "true", "it plays")
+        page.wait_text("#time-moment", "Revision 14 of 14, the newest")
+        until(lambda: page.run("return document.querySelector('#time-play').ariaPressed;") == "false", "it stops at the newest")
+        seen = [int(one.split()[1]) for one in page.run("return seen;")]
+        check(seen == sorted(seen) and len(set(seen)) >= 4, f"It did not go through the revisions: {seen}")
+        equal(page.url.split("#")[1], "time/14", "the address")
+        # From the newest it begins anew; a step by hand stops it.
+        page.click("#time-play")
+        page.wait("return Number(/Revision (\\d+)/.exec(document.querySelector('#time-moment').textContent)[1]) < 6;", "it begins at the oldest")
+        page.run("document.activeElement.blur();")
+        page.press("]")
+        equal(page.run("return document.querySelector('#time-play').ariaPressed;"), "false", "whether it plays after a step")
+        page.choose("#time-scale", "time")
+        page.wait("return Number(document.querySelector('#time-slider').max) > 1e9;", "the slider is one of times")
+        check("scale=time" in page.url, f"The address does not say how the slider goes: {page.url}")
+        equal(page.run("return [...document.querySelector('#time-speed').options].map(one => one.textContent)[0];"), "1×", "speeds by time")
+        page.click("#time-play")
+        page.wait_text("#time-moment", "the newest")
+        nothing_wrong(world)
+
+
+def the_next_change_of_a_store_is_found():
+    """From any moment to the next and the previous change of the selected store or member, over commits that changed nothing of it."""
+    with World() as world:
+        client = _history(world)
+        for _ in range(120):
+            client.send(op="dispatch", store="counter/kitchen", action="increment", payload={"by": 0}, ack=False)
+        last = client.dispatch("counter/kitchen", "increment", by=2)
+        page = world.open("time/10?store=counter/kitchen&path=/isEven")
+        page.wait_text("#panel-time .details", "isEven")
+        page.wait_text("#time-moment", "Revision 10 ")
+        # 1, 3 and 6 came with 9, 10 and 11: it was odd until then, and is even since.
+        page.click_text("#panel-time button", "Change ›")
+        page.wait_text("#time-moment", "Revision 11 ")
+        page.click_text("#panel-time button", "Change ›")
+        page.wait_text("#announcement", "counter/kitchen has not changed after revision 11.")
+        page.run("document.activeElement.blur();")
+        page.press("{")
+        page.wait_text("#time-moment", "Revision 9 ")
+        world.go("time/11?store=counter/kitchen")
+        page.wait_text("#panel-time .details", "Revert to revision 11")
+        page.run("document.activeElement.blur();")
+        page.press("}")
+        page.wait_text("#time-moment", f"Revision {last} ")
+        page.press("{")
+        page.wait_text("#time-moment", "Revision 11 ")
+        check("store=counter/kitchen" in page.url, f"The address lacks the store: {page.url}")
+        nothing_wrong(world)
+
+
+def a_revert_is_undone():
+    """After a revert the page offers the way back, which another change closes; the address has marks and the comparison."""
+    with World() as world:
+        client = _history(world)
+        page = world.open("time/10?store=counter/kitchen&a=9&b=11&compare=1")
+        page.wait_text(".comparison", "Revision 9 → 11: 1 store of 8 differ")
+        page.click_text("#panel-time .details button", "Revert to revision 10")
+        page.wait_text("dialog", "This would change")
+        page.click_text("dialog button", "Revert")
+        page.wait_text("#announcement", "counter/kitchen is as it was at revision 10. This is revision 15.")
+        page.click_text("#announcement button", "Undo")
+        page.wait_text("#announcement", "Undone: the store is as before revision 15. This is revision 16.")
+        equal(world.command("get", "counter/kitchen")[0]["state"]["count"], 6, "the count after all")
+        page.click_text("#panel-time .details button", "Revert to revision 10")
+        page.wait_text("dialog", "This would change")
+        page.click_text("dialog button", "Revert")
+        page.wait_text("#announcement", "This is revision 17.")
+        client.dispatch("counter/kitchen", "increment", by=40)
+        page.click_text("#announcement button", "Undo")
+        page.wait_text("#announcement", "Not undone: count of counter/kitchen was changed after it, in revision 18")
+        equal(world.command("get", "counter/kitchen")[0]["state"]["count"], 43, "the count after a refusal")
+        nothing_wrong(world)
