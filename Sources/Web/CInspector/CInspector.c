@@ -27,6 +27,8 @@ static const char contents[] = {
 #embed "../Inspector/explorer.js" suffix(, 0,)
 #embed "../Inspector/feed.js" suffix(, 0,)
 #embed "../Inspector/filters.js" suffix(, 0,)
+#embed "../Inspector/flow.js" suffix(, 0,)
+#embed "../Inspector/flows.js" suffix(, 0,)
 #embed "../Inspector/follow.js" suffix(, 0,)
 #embed "../../Clients/JavaScript/fluxbus.js" suffix(, 0,)
 #embed "../Inspector/form.js" suffix(, 0,)
@@ -38,6 +40,8 @@ static const char contents[] = {
 #embed "../Inspector/json.js" suffix(, 0,)
 #embed "../Inspector/log.js" suffix(, 0,)
 #embed "../Inspector/main.js" suffix(, 0,)
+#embed "../Inspector/palette.js" suffix(, 0,)
+#embed "../Inspector/pins.js" suffix(, 0,)
 #embed "../Inspector/player.js" suffix(, 0,)
 #embed "../Inspector/plot.js" suffix(, 0,)
 #embed "../Inspector/samples.js" suffix(, 0,)
@@ -74,6 +78,8 @@ static const char *const names[] = {
     "explorer.js",
     "feed.js",
     "filters.js",
+    "flow.js",
+    "flows.js",
     "follow.js",
     "fluxbus.js",
     "form.js",
@@ -85,6 +91,8 @@ static const char *const names[] = {
     "json.js",
     "log.js",
     "main.js",
+    "palette.js",
+    "pins.js",
     "player.js",
     "plot.js",
     "samples.js",

@@ -19,7 +19,7 @@ export class Details {
 		this.title = h("h3", {id: `${explorer.prefix}-details-title`});
 		this.body = h("div.details-body");
 		this.element = h("aside.pane.details", {"aria-labelledby": this.title.id, hidden: true},
-			h("div.details-head", this.title, h("button.quiet.close", {"aria-label": "Close details", onclick: () => {onClose(); explorer.box.focus();}}, "✕")),
+			h("div.details-head", this.title, explorer.pins?.button, h("button.quiet.close", {"aria-label": "Close details", onclick: () => {onClose(); explorer.box.focus();}}, "✕")),
 			this.body);
 		// The past has a chart of its own: the slider.
 		if (explorer.source.trends) {

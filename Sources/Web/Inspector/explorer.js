@@ -3,6 +3,7 @@
 import {count, debounce, h, safe, setAttribute, setText, brief} from "./dom.js";
 import {encodeStart, isContainer, isEqual, keysOf, kindOf, pointerOf, resolve, tokensOf} from "./json.js";
 import {Details} from "./details.js";
+import {Pins} from "./pins.js";
 import {drawCurve} from "./trends.js";
 import {Tree, sizeText} from "./tree.js";
 import {VirtualList, moveTo} from "./virtual.js";
@@ -35,6 +36,8 @@ export class Explorer {
 		for (const kind of ["wheel", "pointerdown", "keydown"]) this.box.addEventListener(kind, () => {this.#settling = 0;}, {passive: true});
 		this.empty = h("p.empty", {hidden: true});
 		this.list = new VirtualList(this.box, {count: () => this.tree.count, make: makeRow, fill: (row, index) => this.#fill(row, index), onWindow: (first, last) => this.#drawn(first, last), current: () => this.#place, idPrefix: `${prefix}-row`});
+		// What is pinned is shown as it is now.
+		this.pins = this.source.trends && new Pins(this.source, () => this.list.draw());
 		this.details = new Details(app, this, () => this.select(null));
 		this.element = h("div.explorer",
 			h("div.bar",
@@ -42,12 +45,13 @@ export class Explorer {
 				h("button.quiet", {onclick: () => this.#openAll(true)}, "Expand types"),
 				h("button.quiet", {onclick: () => this.#openAll(false)}, "Collapse all"),
 				this.counts),
-			h("div.split", h("div.pane.main", this.box, this.empty), this.details.element));
+			this.pins?.element, h("div.split", h("div.pane.main", this.box, this.empty), this.details.element));
 	}
 
 	// MARK: What has changed
 
 	#indexChanged() {
+		this.pins?.refresh();
 		this.tree.spoil();
 		this.list.draw();
 		this.details.refresh();
@@ -60,6 +64,7 @@ export class Explorer {
 		if (performance.now() < this.#settling && this.#place >= 0) this.list.reveal(this.#place);
 		if (this.#awaited?.address === address) this.#arrive();
 		if (this.selected?.address === address) this.details.refresh();
+		this.pins?.refresh();
 	}
 
 	definitionsChanged() {
@@ -92,6 +97,7 @@ export class Explorer {
 		this.#seen = seen;
 		this.#wanted = this.tree.addresses(first, last);
 		if (this.selected?.address && !this.#wanted.includes(this.selected.address) && this.source.index.has(this.selected.address)) this.#wanted.push(this.selected.address);
+		if (this.pins) this.#wanted.push(...this.pins.addresses.filter(address => !this.#wanted.includes(address) && this.source.index.has(address)));
 		this.#want();
 		this.list.activate(this.#place);
 		this.#say();
@@ -244,6 +250,7 @@ export class Explorer {
 	select(row, {open = true, isStep = true, isNoted = true, options} = {}) {
 		this.selected = row && row.kind !== "loading" ? row : null;
 		if (open || !row) this.details.show(this.selected, options);
+		this.pins?.show(this.selected);
 		this.element.classList.toggle("has-details", this.details.isShown);
 		this.list.draw();
 		if (isNoted) this.#awaited = null;

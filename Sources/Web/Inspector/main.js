@@ -8,8 +8,10 @@ import {DispatchView} from "./dispatch.js";
 import {copy, dialog, draw, h, replace, sentence, setText} from "./dom.js";
 import {Explorer} from "./explorer.js";
 import {BusError} from "./fluxbus.js";
+import {FlowView} from "./flow.js";
 import {HealthView} from "./health.js";
 import {LogView} from "./log.js";
+import {Palette} from "./palette.js";
 import {Session} from "./session.js";
 import {LiveSource} from "./sources.js";
 import {StorePage} from "./store.js";
@@ -18,7 +20,7 @@ import {TimeView} from "./time.js";
 import {forgetColours} from "./trends.js";
 import {undoButton} from "./undo.js";
 
-const names = ["stores", "log", "time", "dispatch", "clients", "health"];
+const names = ["stores", "log", "time", "dispatch", "clients", "health", "flow"];
 /** Views without a tab of their own, and whose they share. */
 const shared = {store: "stores", table: "stores"};
 const tabOf = view => shared[view] ?? view;
@@ -229,7 +231,7 @@ function start() {
 	const stores = {element: app.stores.element, show: (rest, options) => app.stores.go(rest, options), hide() {}};
 	views = {
 		stores, store: new StorePage(app), table: new TypeTable(app), log: new LogView(app), time: app.time, dispatch: app.dispatch,
-		clients: new ClientsView(app), health: new HealthView(app),
+		clients: new ClientsView(app), health: new HealthView(app), flow: new FlowView(app),
 	};
 	for (const [name, {element}] of Object.entries(views)) at(`panel-${tabOf(name)}`).append(element);
 	for (const tab of document.querySelectorAll("[role=tab]")) {
@@ -278,7 +280,7 @@ function tabKey(event) {
 // MARK: The keyboard
 
 const keys = [
-	["1 … 6", "Go to a view"], ["/", "Filter"], ["↑ ↓ ← →", "Move in a list or tree; open and close"], ["Enter", "Show details"], ["Space", "Open or close"], ["Esc", "Close details"],
+	["Ctrl K", "Go to anything"], ["1 … 7", "Go to a view"], ["/", "Filter"], ["↑ ↓ ← →", "Move in a list or tree; open and close"], ["Enter", "Show details"], ["Space", "Open or close"], ["Esc", "Close details"],
 	["p", "Pause or continue the log"], ["g", "Group alike commits"], ["[ ]", "One revision earlier or later"], ["{ }", "Previous or next change of the selected store"], ["Space", "Play or pause in Time"], ["t", "Light or dark"], ["?", "This help"],
 ];
 
@@ -293,7 +295,16 @@ const fields = {stores: "stores-filter", table: "table-filter", log: "log-target
 
 const hasShortcuts = () => localStorage.getItem("fluxbus-shortcuts") !== "off";
 
+const palette = new Palette(app, names.map(name => [name, at(`tab-${name}`).textContent]), name => {
+	visit(name);
+	at(`tab-${name}`).focus();
+});
+
 addEventListener("keydown", event => {
+	if ((event.ctrlKey || event.metaKey) && !event.altKey && event.key.toLowerCase() === "k" && views && !document.querySelector("dialog[open]")) {
+		event.preventDefault();
+		return palette.open();
+	}
 	if (event.ctrlKey || event.metaKey || event.altKey || !views || document.querySelector("dialog[open]")) return;
 	if (event.target.closest("input, textarea, select, [contenteditable]") || !hasShortcuts()) return;
 	const view = names[Number(event.key) - 1];
@@ -338,6 +349,9 @@ showTheme();
 
 at("theme").addEventListener("click", switchTheme);
 at("help").addEventListener("click", help);
+at("go").addEventListener("click", () => {
+	if (views) palette.open();
+});
 at("copy-link").addEventListener("click", async () => {
 	if (await copy(location.href)) app.announce("The link to what is shown was copied. It works for whoever can sign in here.");
 });

@@ -5,6 +5,8 @@ import {globTest, isContainer, keysOf, kindOf, pointerOf} from "./json.js";
 
 /** Members of one object that are shown at first, and each time that more are asked for. */
 const most = 200;
+/** How many stores a type has at most that is open at first. */
+const small = 20;
 
 export class Tree {
 	#groups = [];
@@ -43,23 +45,23 @@ export class Tree {
 
 	// MARK: What is open
 
-	#openTypes = false;
-	#openStores = false;
-	#isDecided = false;
+	/** Types as they were first seen: whether they are open without a word from the user. */
+	#small = new Map();
+	#openStores = null;
 
-	/** Without a word from the user, few types and stores are open. That is decided once: rows don't close by themselves. */
+	/** Small types are open, and the stores of a small bus. That is decided once for each: rows don't close by themselves. */
 	#decide() {
-		if (this.#isDecided || !this.source.isReady) return;
-		this.#isDecided = true;
-		this.#openTypes = this.source.index.size <= 2000;
-		this.#openStores = this.source.index.size <= 12;
+		const {index} = this.source;
+		if (!this.source.isReady) return;
+		this.#openStores ??= index.size <= 12;
+		for (const type of index.names) if (!this.#small.has(type)) this.#small.set(type, index.types.get(type).size <= small);
 	}
 
 	isOpen(key, kind, size = 0) {
 		const said = this.#open.get(key);
 		if (said !== undefined) return said;
-		if (kind === "type") return this.#openTypes || this.isFiltered && this.matching <= 2000;
-		if (kind === "store") return this.#openStores;
+		if (kind === "type") return this.#small.get(key) || this.isFiltered && this.matching <= 2000;
+		if (kind === "store") return this.#openStores ?? false;
 		return size <= 12;
 	}
 

@@ -42,6 +42,8 @@ struct InspectorTests {
         "an_event_source_goes_on_exactly",
         "clients_are_listed_and_sent_away", "a_kicked_page_says_so", "health_shows_what_the_bus_counts",
         "health_remembers_what_was_before", "health_says_what_is_wrong", "health_shows_the_members",
+        "ctrl_k_goes_anywhere", "small_types_are_open_at_first", "pins_stay_before_the_eyes",
+        "flow_shows_who_does_what", "flow_fits_on_a_phone",
         "a_role_sees_only_what_it_may",
         "light_is_accessible", "dark_is_accessible", "a_deep_link_on_a_phone_shows_its_row",
         "light_on_a_phone", "dark_on_a_phone",

@@ -11,6 +11,7 @@ import scenarios_access
 import scenarios_connection
 import scenarios_find
 import scenarios_form
+import scenarios_go
 import scenarios_health
 import scenarios_history
 import scenarios_log
@@ -23,7 +24,8 @@ from webdriver import Failed
 
 MODULES = [
     scenarios_stores, scenarios_history, scenarios_pages, scenarios_log, scenarios_find, scenarios_time, scenarios_form,
-    scenarios_connection, scenarios_health, scenarios_access, scenarios_look, scenarios_weight,
+    scenarios_connection, scenarios_health, scenarios_go, scenarios_access, scenarios_look,
+    scenarios_weight,
 ]
 
 

@@ -5,7 +5,7 @@ import os
 from bus import World, nothing_wrong, user
 from webdriver import check, equal, until
 
-VIEWS = ["stores", "store/thermostat/living", "table/counter", "log", "time", "dispatch/todo/home", "clients", "health"]
+VIEWS = ["stores", "store/thermostat/living", "table/counter", "log", "time", "dispatch/todo/home", "clients", "health", "flow"]
 with open(os.path.join(os.path.dirname(__file__), "audit.js")) as file:
     AUDIT = file.read()
 
@@ -68,6 +68,8 @@ def _each_view(world, client, name, look):
             page.wait_text("#dispatch-result", "Preview: ")
         elif plain == "clients":
             page.wait_text("#clients-table", "example")
+        elif plain == "flow":
+            page.wait("return document.querySelectorAll('.flow-node').length > 4;", "the picture is drawn")
         else:
             page.wait_text(".plots", "Since the start")
             page.wait_text("#health-facts", "Stores")

@@ -14,7 +14,7 @@ import urllib.request
 PATIENCE = 30.0
 KEYS = {
     "enter": "\ue007", "escape": "\ue00c", "tab": "\ue004", "up": "\ue013", "down": "\ue015", "left": "\ue012",
-    "right": "\ue014", "home": "\ue011", "end": "\ue010", "space": " ", "backspace": "\ue003", "shift": "\ue008",
+    "right": "\ue014", "home": "\ue011", "end": "\ue010", "space": " ", "backspace": "\ue003", "shift": "\ue008", "control": "\ue009",
 }
 
 
