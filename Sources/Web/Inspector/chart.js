@@ -10,7 +10,9 @@ import {Lanes, authorOf, readSeries, valueAt} from "./series.js";
 const ranges = [[900, "15 min"], [3600, "1 h"], [86_400, "1 d"], [30 * 86_400, "30 d"], [0, "All"]];
 /** Colours for authors; whoever sets values less often than these has the last one. */
 const colours = 6;
-const height = 190, edge = {top: 10, bottom: 22, side: 46};
+const height = 190, edge = {top: 10, bottom: 22};
+/** How many characters of a mark beside the chart are shown, and how wide one is. */
+const longest = 12, character = 6.6;
 /** A pointer that moved less far has clicked, in pixels. */
 const brushed = 6;
 
@@ -19,11 +21,14 @@ const number = value => Number(value).toLocaleString("en-US", {notation: Math.ab
 /** The scale of numbers from `low` to `high`: marks at round values. */
 function numberScale(low, high) {
 	if (low === high) [low, high] = [low - 1, high + 1];
-	const raw = (high - low) / 3, power = 10 ** Math.floor(Math.log10(raw)), step = [1, 2, 5, 10].find(one => one * power >= raw) * power;
+	const raw = (high - low) / 4, power = 10 ** Math.floor(Math.log10(raw)), step = [1, 2, 5, 10].find(one => one * power >= raw) * power;
 	const marks = [];
 	for (let mark = Math.ceil(low / step); mark * step <= high; mark++) marks.push(mark * step);
 	return {at: value => (Number(value) - low) / (high - low), marks: marks.map(mark => [mark, number(mark)])};
 }
+
+/** Whether a sample tells of a value, or that somebody took it away. */
+const isKnown = sample => sample.value !== undefined || sample.by !== undefined;
 
 export class Chart {
 	#values = [];
@@ -32,12 +37,13 @@ export class Chart {
 	#points = [];
 	#place = -1;
 	#anchor = null;
+	/** The widths of the marks at both sides. */
+	#sides = [0, 0];
 	#pressed = 0;
 	/** Times between which a brush is, the first where it began. */
 	#brush = null;
 	#authors = new Map();
 	#generation = 0;
-	#isReading = false;
 	#isAsked = false;
 
 	/** `onRange(isStep)` is called when another range or second value was chosen; `known(store, path)` gives the values of an enum. */
@@ -51,7 +57,7 @@ export class Chart {
 		this.drawing.addEventListener("keydown", event => this.#key(event));
 		for (const kind of ["pointerdown", "pointermove", "pointerup", "pointercancel", "pointerleave"]) this.drawing.addEventListener(kind, event => this.#point(event));
 		this.reading = h("p.chart-reading.small", {role: "status"});
-		this.legend = h("ul.chart-legend.plain.small", {"aria-label": "Set by"});
+		this.legend = h("ul.chart-legend.plain.small", {"aria-label": "Values and who set them"});
 		this.problem = h("p.muted.small", {role: "status", hidden: true});
 		this.element = h("section.chart", {"aria-label": "History"},
 			h("div.bar", h("div.ranges", {role: "group", "aria-label": "Time range"}, this.buttons),
@@ -133,12 +139,14 @@ export class Chart {
 	#arrange() {
 		const read = this.#read ?? [], changes = new Map();
 		const at = this.#points[this.#place];
-		this.#points = read.flatMap(({samples}, series) => samples.map(sample => ({series, sample}))).filter(({sample}) => sample.revision !== undefined)
+		this.#points = read.flatMap(({samples}, series) => samples.map(sample => ({series, sample}))).filter(({sample}) => sample.revision !== undefined && isKnown(sample))
 			.sort((a, b) => a.sample.time - b.sample.time);
 		this.#place = at ? this.#points.findLastIndex(({series, sample}) => series === at.series && sample.time <= at.sample.time) : -1;
 		for (const {sample} of this.#points) changes.set(authorOf(sample.by), (changes.get(authorOf(sample.by)) ?? 0) + (sample.changes || 1));
 		for (const [name] of [...changes].sort((a, b) => b[1] - a[1])) if (!this.#authors.has(name)) this.#authors.set(name, Math.min(this.#authors.size, colours));
-		replace(this.legend, [...this.#authors].filter(([name]) => changes.has(name)).map(([name, colour]) =>
+		const own = this.#values[0]?.store;
+		replace(this.legend, this.#values.map(({store, path}, i) => h("li", h("span", {class: `stroke stroke-${i}`, "aria-hidden": "true"}), foreign(store === own ? path.slice(1) : store + path))),
+			[...this.#authors].filter(([name]) => changes.has(name)).map(([name, colour]) =>
 			h("li", h("span", {class: `key who-${colour}`, "aria-hidden": "true"}), foreign(name), h("span.muted", ` ${count(changes.get(name))}`))));
 	}
 
@@ -147,8 +155,9 @@ export class Chart {
 	get #width() {return this.drawing.clientWidth || 400;}
 	get #from() {return this.#read[0].from;}
 	get #to() {return this.#read[0].to;}
-	#x(time) {return edge.side + Math.max(0, (time - this.#from) / (this.#to - this.#from)) * (this.#width - 2 * edge.side);}
-	#time(x) {return this.#from + Math.max(0, Math.min(1, (x - edge.side) / (this.#width - 2 * edge.side))) * (this.#to - this.#from);}
+	get #room() {return Math.max(1, this.#width - this.#sides[0] - this.#sides[1]);}
+	#x(time) {return this.#sides[0] + Math.max(0, (time - this.#from) / (this.#to - this.#from)) * this.#room;}
+	#time(x) {return this.#from + Math.max(0, Math.min(1, (x - this.#sides[0]) / this.#room)) * (this.#to - this.#from);}
 
 	/** Where the values of each series stand: numbers of a like size on one scale, others each on its own. */
 	#scales() {
@@ -169,16 +178,17 @@ export class Chart {
 		this.drawing.setAttribute("viewBox", `0 0 ${width} ${height}`);
 		if (!this.#read) return replace(this.drawing);
 		const scales = this.#scales(), low = height - edge.bottom, y = (scale, part) => low - part * (low - edge.top);
-		const parts = [];
-		scales.forEach((scale, i) => {
-			if (i > 0 && scale.isShared) return;
-			for (const [value, text, isPart] of scale.marks) {
-				const at = y(scale, isPart ? value : scale.at(value));
-				if (i === 0) parts.push(svg("path", {class: "grid", d: `M${edge.side} ${at.toFixed(1)}H${width - edge.side}`}));
-				parts.push(svg("text", {x: i === 0 ? edge.side - 5 : width - edge.side + 5, y: at + 4, "text-anchor": i === 0 ? "end" : "start"}, safe(text.length > 8 ? text.slice(0, 7) + "…" : text)));
+		const parts = [], marks = scales.map(scale => scale.marks.map(([value, text, isPart]) => [y(scale, isPart ? value : scale.at(value)), safe(text.length > longest ? text.slice(0, longest - 1) + "…" : text)]));
+		if (scales[1]?.isShared) marks.pop();
+		this.#sides = [0, 1].map(i => marks[i] ? 12 + Math.max(4, ...marks[i].map(([, text]) => text.length)) * character : 16);
+		const [left, right] = [this.#sides[0], width - this.#sides[1]];
+		marks.forEach((list, i) => {
+			for (const [at, text] of list) {
+				if (i === 0) parts.push(svg("path", {class: "grid", d: `M${left} ${at.toFixed(1)}H${right}`}));
+				parts.push(svg("text", {x: i === 0 ? left - 5 : right + 5, y: at + 4, "text-anchor": i === 0 ? "end" : "start"}, text));
 			}
 		});
-		for (const {at, text} of ticks(this.#from, this.#to, width - 2 * edge.side)) {
+		for (const {at, text} of ticks(this.#from, this.#to, this.#room)) {
 			parts.push(svg("path", {class: "grid", d: `M${this.#x(at).toFixed(1)} ${edge.top}V${low}`}), svg("text", {x: this.#x(at).toFixed(1), y: height - 6, "text-anchor": "middle"}, text));
 		}
 		this.#read.forEach(({samples}, i) => {
@@ -220,7 +230,7 @@ export class Chart {
 		drawing.setAttribute("aria-label", `History of ${names.join(" and ")}`);
 		drawing.setAttribute("aria-valuemax", String(Math.max(0, this.#points.length - 1)));
 		drawing.setAttribute("aria-valuenow", String(Math.max(0, this.#place)));
-		const changes = (this.#read?.[0].samples ?? []).reduce((sum, one) => sum + (one.changes ?? 1), 0);
+		const changes = (this.#read?.[0].samples ?? []).reduce((sum, one) => sum + (isKnown(one) ? one.changes || 1 : 0), 0);
 		const text = point ? this.#sentence(point) : this.#read ? `${count(changes, "value")} from ${dateAndTime(this.#from).slice(0, 19)} to ${dateAndTime(this.#to).slice(0, 19)}` : "";
 		drawing.setAttribute("aria-valuetext", text);
 		replace(this.reading, safe(text), point && [" ", h("a", {href: `#log/${point.sample.revision}`}, `Revision ${point.sample.revision}`)]);

@@ -113,7 +113,7 @@ export class Details {
 
 	#links({target, page, label}) {
 		return h("p.links",
-			this.explorer.source.trends !== null && h("a", {href: `#${page}`}, label), h("a", {href: `#dispatch/${target}`}, "Dispatch"), h("a", {href: `#log/${target}`}, "Log"),
+			h("a", {href: `#${page}`}, label), h("a", {href: `#dispatch/${target}`}, "Dispatch"), h("a", {href: `#log/${target}`}, "Log"),
 			this.explorer.source.trends !== null && target.includes("/") && h("a", {href: `#time/${target}`}, "Time"));
 	}
 

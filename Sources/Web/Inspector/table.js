@@ -95,6 +95,9 @@ export class TypeTable {
 		this.#spoil();
 	}
 
+	/** In other colours. */
+	redraw() {this.list.draw();}
+
 	/** Another history: it is told by a reset. */
 	renew() {this.#chosen.clear();}
 

@@ -8,7 +8,7 @@ from webdriver import check, equal, until
 # What of a chart is drawn: for each path its classes and how many strokes it has.
 DRAWN = """return [...document.querySelectorAll(`${arguments[0]} .chart-plot path.line`)].map(one => [one.getAttribute("class"), one.getAttribute("d").split("M").length - 1]);"""
 PLACE = """const box = document.querySelector(`${arguments[0]} .chart-plot`).getBoundingClientRect();
-    return [box.left + 46 + (box.width - 92) * arguments[1], box.top + box.height / 2];"""
+    return [box.left + 50 + (box.width - 70) * arguments[1], box.top + box.height / 2];"""
 
 
 def _measured(world):
@@ -97,7 +97,7 @@ def a_chart_is_zoomed_and_shared():
         page.press("end")
         page.wait_text(f"{within} .chart-reading", "target 16.5")
         wide = page.url
-        page.pointer([page.run(PLACE, within, 0.5), page.run(PLACE, within, 0.8), page.run(PLACE, within, 1)])
+        page.pointer([page.run(PLACE, within, 0.5), page.run(PLACE, within, 0.8), page.run(PLACE, within, 1.05)])
         until(lambda: "from=" in page.url and "until=" in page.url, "the brush zooms")
         until(lambda: page.run(pressed, within) is None, "no range up to now is chosen")
         zoomed = page.url
