@@ -62,7 +62,7 @@ export class LogFilters {
 
 	// MARK: What is asked for
 
-	/** As the log's feed takes it. Throws where the payload's expression is no JSON and begins as such. */
+	/** As the log's feed takes it. Throws where the payload's expression begins as JSON and is not. */
 	get question() {
 		const text = input => input.value.trim() || undefined, payload = this.payload.expression;
 		const {from, until} = this.range;

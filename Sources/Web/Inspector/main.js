@@ -162,12 +162,19 @@ const phases = {closed: "Signed out", connecting: "Connecting…", live: "Live",
 
 function showStatus(phase, reason, retryAt) {
 	at("status").className = `status ${phase}`;
-	setText(at("status-text"), phases[phase] + (reason ? `: ${reason}` : ""));
+	setText(at("status-text"), statusText(phase, reason));
 	clearInterval(counting);
-	const countDown = () => setText(at("status-countdown"), phase === "lost" ? `Retrying in ${Math.max(0, Math.ceil((retryAt - Date.now()) / 1000))} s` : "");
+	const countDown = () => setText(at("status-countdown"), phase === "lost" ? `; retrying in ${Math.max(0, Math.ceil((retryAt - Date.now()) / 1000))} s` : "");
 	countDown();
 	if (phase === "lost") counting = setInterval(countDown, 250);
 	at("retry").hidden = phase !== "lost" && phase !== "refused";
+}
+
+function statusText(phase, reason) {
+	if (!reason) return phases[phase];
+	if (phase !== "lost") return `${phases[phase]}: ${reason}`;
+	const sentence = reason.replace(/\.$/, "");
+	return /Bus not running at .*/.exec(sentence)?.[0] ?? `${phases[phase]}: ${sentence}`;
 }
 
 /** The bus, or fluxbus-web, does not want this page as it is. */

@@ -101,7 +101,7 @@ export class Palette {
 	// MARK: Drawing and choosing
 
 	#draw() {
-		replace(this.list, this.#found.length === 0 ? h("li.muted", {role: "option", "aria-selected": "false", "aria-disabled": "true"}, "Nothing is called so.")
+		replace(this.list, this.#found.length === 0 ? h("li.muted", {role: "option", "aria-selected": "false", "aria-disabled": "true"}, "No matches.")
 			: this.#found.map(({label, kind}, i) => h("li", {role: "option", id: `palette-${i}`, "aria-selected": String(i === this.#place)}, h("bdi", safe(label)), " ", h("span.badge", kind))));
 		setAttribute(this.input, "aria-activedescendant", this.#found.length ? `palette-${this.#place}` : null);
 		this.list.children[this.#place]?.scrollIntoView({block: "nearest"});

@@ -36,7 +36,9 @@ export function problemsOf({stats, earlier, seconds, limits = {}, clients, clust
 		else if (state.owner === "") say(`No service handles effect ${name}; start fluxbus-effects.`, `#stores/effect/${name}`);
 		if (aside > 0) say(`Effect ${name} has set ${count(aside, "event")} aside.`, `#stores/effect/${name}`);
 	}
-	const refused = Object.entries(stats.errors ?? {}).map(([code, number]) => [code, number - (earlier?.errors?.[code] ?? 0)]).filter(([code, number]) => number > 0 && !ordinary.includes(code)).sort((a, b) => b[1] - a[1]);
+	// What asks a bus without a log for its past finds out that there is none.
+	const isOrdinary = code => ordinary.includes(code) || code === "unavailable" && !stats.log;
+	const refused = Object.entries(stats.errors ?? {}).map(([code, number]) => [code, number - (earlier?.errors?.[code] ?? 0)]).filter(([code, number]) => number > 0 && !isOrdinary(code)).sort((a, b) => b[1] - a[1]);
 	const total = refused.reduce((sum, [, number]) => sum + number, 0);
 	if (total > 0) say(`${count(total, "request")} ${total === 1 ? "was" : "were"} refused in the last ${duration(Math.ceil(seconds))}: ${refused.length === 1 ? "" : "mostly "}${refused[0][0]}.`);
 	return found.map(([text, address]) => [safe(text), address]);

@@ -35,7 +35,7 @@ package final class HealthMemory: Sendable {
     func follow(
         every rhythm: Duration, now: @Sendable () -> Int, _ ask: () async throws(BusError) -> JSONObject
     ) async {
-        while !Task.isCancelled {
+        while true {
             do throws(BusError) {
                 let stats = try await ask()
                 // Whom the bus tells no counters it may tell them later.
@@ -43,7 +43,7 @@ package final class HealthMemory: Sendable {
             } catch {
                 addGap(at: now())
             }
-            try? await Task.sleep(for: rhythm)
+            guard (try? await ContinuousClock().sleep(for: rhythm)) != nil else { return }
         }
     }
 

@@ -17,7 +17,8 @@ struct WebCommand: ParsableCommand {
             token which signs one browser in, for 12 hours, also across restarts; browsers then act as the user who \
             runs this program. Where the bus is reached over TCP or TLS, the page asks for a token of the bus.
 
-            /metrics is for Prometheus, /healthz says whether the bus answers, /bus is the wire over WebSocket.
+            /metrics is for Prometheus, /health has the counters of the last hour, /healthz says whether the bus answers, \
+            /bus is the wire over WebSocket.
 
             ENVIRONMENT:
               FLUXBUS_ADDRESS     the bus, as --address

@@ -55,7 +55,7 @@ def ctrl_k_goes_anywhere():
         page.press("enter")
         page.wait("return document.activeElement.id === 'tab-health';", "the view has the focus")
         go("nothing like this")
-        page.wait_text("#palette-list", "Nothing is called so.")
+        page.wait_text("#palette-list", "No matches.")
         page.press("enter")
         page.press("escape")
         page.wait("return document.querySelector('dialog') === null;", "it closes")

@@ -89,9 +89,9 @@ def ten_thousand_stores_do_not_stutter():
         check(len(world.rows()) < 100, f"{len(world.rows())} rows are drawn.")
         load = _Load(world.address, 10_000, 1000)
         try:
-            for view in ("stores", "log?group=1", "log"):
+            for view in ("stores", "log?group=1", "log", "flow"):
                 world.go(view)
-                box = "#stores-tree" if view == "stores" else "#log-list"
+                box = {"stores": "#stores-tree", "flow": "#panel-flow .flow"}.get(view, "#log-list")
                 page.wait("return document.querySelector(arguments[0]).childElementCount > 0;", "the list is there", box)
                 _scroll_smoothly(page, view, box)
                 page.screenshot(f"many-{view.replace('?', '-')}")
