@@ -111,11 +111,6 @@ export class FlowView {
 		this.#select(old === name ? others : {...others, [kind]: name});
 	}
 
-	#isMeant({who, type, watcher}) {
-		const {who: w, type: t, watcher: x} = this.#selected;
-		return (!w || who === undefined || w === who) && (!t || t === type) && (!x || watcher === undefined || x === watcher);
-	}
-
 	// MARK: Drawing
 
 	#model() {
@@ -136,9 +131,14 @@ export class FlowView {
 				watches.push({watcher: one.name, type, rate: types.get(type)});
 			}
 		}
+		// What goes through all boxes that are selected.
+		const {who, type, watcher} = this.#selected, typesOf = list => new Set(list.map(one => one.type));
+		const ofAuthor = who && typesOf(flows.filter(one => one.who === who)), ofWatcher = watcher && typesOf(watches.filter(one => one.watcher === watcher));
+		const isMeant = one => (!type || one.type === type) && (ofAuthor?.has(one.type) ?? true) && (ofWatcher?.has(one.type) ?? true)
+			&& (!who || (one.who ?? who) === who) && (!watcher || (one.watcher ?? watcher) === watcher);
 		const top = map => [...map].sort((a, b) => b[1] - a[1]).slice(0, most).sort((a, b) => a[0] < b[0] ? -1 : 1).map(([name, speed]) => ({name, rate: speed}));
 		return {
-			flows, watches, hidden: [authors, types].reduce((sum, map) => sum + Math.max(0, map.size - most), Math.max(0, this.#watchers.length - most)),
+			flows, watches, isMeant, hidden: [authors, types].reduce((sum, map) => sum + Math.max(0, map.size - most), Math.max(0, this.#watchers.length - most)),
 			columns: {who: top(authors), type: top(types), watcher: top(new Map(this.#watchers.map(one => [one.name, one.rate])))},
 			lines: [...lines].map(([key, speed]) => ({who: key.split("\n")[0], type: key.split("\n")[1], rate: speed})),
 		};
@@ -156,8 +156,8 @@ export class FlowView {
 			const list = model.columns[kind], top = 30 + (rows - list.length) * (tall + gap) / 2;
 			list.forEach((one, i) => places.set(`${kind} ${one.name}`, {x: x[kind], y: top + i * (tall + gap), ...one}));
 		}
-		for (const one of model.lines) this.#line(drawn, one, places.get(`who ${one.who}`), places.get(`type ${one.type}`), wide, "");
-		for (const one of model.watches) this.#line(drawn, one, places.get(`type ${one.type}`), places.get(`watcher ${one.watcher}`), wide, " watch");
+		for (const one of model.lines) this.#line(drawn, one, places.get(`who ${one.who}`), places.get(`type ${one.type}`), wide, model);
+		for (const one of model.watches) this.#line(drawn, one, places.get(`type ${one.type}`), places.get(`watcher ${one.watcher}`), wide, model);
 		for (const [kind] of columns) for (const one of model.columns[kind]) this.#box(drawn, kind, places.get(`${kind} ${one.name}`), wide, model);
 		for (const [key, part] of this.#parts) {
 			if (drawn.has(key)) continue;
@@ -180,15 +180,15 @@ export class FlowView {
 		update(part);
 	}
 
-	#line(drawn, one, from, to, wide, kind) {
+	#line(drawn, one, from, to, wide, {isMeant}) {
 		if (!from || !to) return;
 		const title = one.who === undefined ? `${one.watcher} watches ${one.type}` : `${one.who} to ${one.type}: ${rate(one.rate)}`, half = tall / 2;
 		const [x1, y1, x2, y2] = [from.x + wide, from.y + half, to.x, to.y + half], middle = (x1 + x2) / 2;
-		this.#part(drawn, `line ${one.who ?? ""}\n${one.type}\n${one.watcher ?? ""}`, () => svg("path", {class: `flow-line${kind}`}, svg("title", {})), part => {
+		this.#part(drawn, `line ${one.who ?? ""}\n${one.type}\n${one.watcher ?? ""}`, () => svg("path", {class: one.who === undefined ? "flow-line watch" : "flow-line"}, svg("title", {})), part => {
 			setAttribute(part, "d", `M${x1},${y1}C${middle},${y1} ${middle},${y2} ${x2},${y2}`);
 			setAttribute(part, "stroke-width", (1.5 + 2.5 * Math.log2(1 + one.rate)).toFixed(1));
 			part.classList.toggle("idle", one.rate === 0);
-			part.classList.toggle("faint", !this.#isMeant(one));
+			part.classList.toggle("faint", !isMeant(one));
 			setText(part.firstChild, safe(title));
 		});
 	}
@@ -213,31 +213,14 @@ export class FlowView {
 			setText(below, kind === "watcher" ? `${rate(speed)} events` : rate(speed));
 			setAttribute(part, "aria-label", `${columns.find(([one]) => one === kind)[1]}: ${text}, ${rate(speed)}`);
 			setAttribute(part, "aria-pressed", String(this.#selected[kind] === name));
-			part.classList.toggle("faint", !this.#isConnected(kind, name, model));
+			part.classList.toggle("faint", Object.keys(this.#selected).length > 0 && this.#selected[kind] !== name && ![...model.lines, ...model.watches].some(one => one[kind] === name && model.isMeant(one)));
 		});
 	}
 
-	/** Whether a box has to do with what is selected. */
-	#isConnected(kind, name, {lines, watches}) {
-		if (Object.keys(this.#selected).length === 0) return true;
-		if (this.#selected[kind]) return this.#selected[kind] === name;
-		if (kind === "watcher" && !this.#selected.type && this.#selected.who) {
-			const types = new Set(lines.filter(one => one.who === this.#selected.who).map(one => one.type));
-			return watches.some(one => one.watcher === name && types.has(one.type));
-		}
-		if (kind === "who" && !this.#selected.type && this.#selected.watcher) {
-			const types = new Set(watches.filter(one => one.watcher === this.#selected.watcher).map(one => one.type));
-			return lines.some(one => one.who === name && types.has(one.type));
-		}
-		return [...lines, ...watches].some(one => one[kind] === name && this.#isMeant(one));
-	}
-
 	#tell(model) {
-		const watched = this.#selected.watcher && new Set(model.watches.filter(one => one.watcher === this.#selected.watcher).map(one => one.type));
-		const flows = model.flows.filter(one => this.#isMeant(one) && (!watched || watched.has(one.type)));
-		const types = new Set(flows.map(one => one.type)), {type, watcher} = this.#selected;
-		const watchers = this.#watchers.filter(one => (!watcher || one.name === watcher) && (!type && !this.#selected.who || model.watches.some(two => two.watcher === one.name && (type ? two.type === type : types.has(two.type)))));
-		this.clear.hidden = Object.keys(this.#selected).length === 0;
+		const flows = model.flows.filter(model.isMeant), isChosen = Object.keys(this.#selected).length > 0;
+		const watchers = this.#watchers.filter(one => !isChosen || model.watches.some(two => two.watcher === one.name && model.isMeant(two)));
+		this.clear.hidden = !isChosen;
 		setText(this.said, `${rate(flows.reduce((sum, one) => sum + one.rate, 0))} in all${model.hidden ? ` · ${count(model.hidden)} with less are not drawn` : ""}`);
 		const isEmpty = model.flows.length === 0 && model.watches.length === 0;
 		setText(this.problem, this.#problem ? sentence(this.#problem) : isEmpty ? "Nobody has dispatched anything in the last minute, and nobody watches." : "");

@@ -39,6 +39,7 @@ def log_finds_by_payload():
         until(lambda: len(_rows(page)) > 5, "the log is shown")
         page.type("#log-payload", "by > 60")
         _wait_revisions(page, wanted[::-1], "the large increments")
+        page.wait_text("#log-histogram-said", "2 commits from ")
         page.type("#log-payload", "by > 75 && by <")
         page.wait_text("#log-payload-problem", "line 1, column")
         page.screenshot("log-payload-wrong")
@@ -230,8 +231,9 @@ def a_link_shows_the_same_log():
         page.click(".log .details .close")
         page.type("#log-action", "reset")
         page.wait_text("#panel-log .empty", "No commit matches this filter.")
-        page.run("history.back();")
+        page.run("window.isSame = true; history.back();")
         _wait_revisions(page, made[:0:-1], "what Back leads to")
+        check(page.run("return window.isSame === true;"), "Back leads out of the page.")
         page.run("history.forward();")
         page.wait_text("#panel-log .empty", "No commit matches this filter.")
         # Another view, and this one as it was left.
@@ -267,7 +269,7 @@ def a_commit_is_copied_in_four_ways():
                 os.environ, FLUXBUS_ADDRESS=world.address, TOKEN="x", PATH=f"{os.path.dirname(os.environ['FLUXBUS'])}:{os.environ['PATH']}"))
             equal(done.returncode, 0, f"{text} ends with {done.stderr}")
             return client.ask(op="history", order="newest", limit=1)["commits"][0]
-        what = lambda commit: [commit["actions"], sorted(commit.get("created", {}))]
+        what = lambda commit: [commit["actions"], sorted(commit.get("created", {})), commit.get("steps")]
         state = lambda: client.ask(op="get", store="todo/home")["states"]["todo/home"]
         undo = lambda: client.ask(op="revert", store="todo/home", revision=one - 1)
         made = client.ask(op="history", since=one - 1, limit=2)["commits"]

@@ -34,7 +34,7 @@ def ctrl_k_goes_anywhere():
         page.screenshot("palette-light")
         page.press("enter")
         page.wait_text("#panel-stores .details", "counter/kitchen")
-        go("thset", "thermostat setTarget")
+        go("thsett", "thermostat setTarget")
         page.press("enter")
         page.wait("return document.querySelector('#dispatch-target').value === 'thermostat' && document.querySelector('#dispatch-action').value === 'setTarget';", "the form of the action is shown")
         go(str(made), f"Revision {made}")
@@ -145,7 +145,7 @@ def flow_shows_who_does_what():
         page.run("[...document.querySelectorAll('.flow-node')].find(one => one.ariaLabel.startsWith('Dispatch: sensor')).dispatchEvent(new MouseEvent('click', {bubbles: true}));")
         until(lambda: page.run(BOXES)["sensor"][2] == "true", "the box is chosen")
         faint = {text.split(":")[0]: faint for text, _, faint in page.run(LINES)}
-        check(faint["panel to counter"] and not faint["sensor to thermostat"], f"What goes on elsewhere is not faint: {faint}")
+        check(faint["panel to counter"] and faint["panel watches door"] and not faint["sensor to thermostat"] and not faint["panel watches thermostat"], f"What goes on elsewhere is not faint: {faint}")
         check("setTarget" not in page.shown("#panel-flow .tables"), "The table has what others dispatch.")
         check(page.url.endswith("#flow?who=sensor"), f"The address lacks the choice: {page.url}")
         page.screenshot("flow-chosen-light")
