@@ -42,6 +42,7 @@ export class FlowView {
 		new ResizeObserver(() => draw(this.#drawing)).observe(this.element);
 	}
 	#problem = null;
+	#isActive = false;
 	/** Commits that have come. Without a log their actions come a little later. */
 	#uncounted = [];
 
@@ -53,6 +54,9 @@ export class FlowView {
 
 	async show(rest, options = new URLSearchParams()) {
 		this.#selected = Object.fromEntries(columns.map(([kind]) => [kind, options.get(kind)]).filter(([, name]) => name));
+		draw(this.#drawing);
+		if (this.#isActive) return;
+		this.#isActive = true;
 		const generation = ++this.#generation;
 		this.#problem = null;
 		this.#poll(generation);
@@ -63,12 +67,17 @@ export class FlowView {
 	}
 
 	hide() {
+		this.#isActive = false;
 		this.#generation++;
 		clearTimeout(this.#timer);
 		this.feed.stop();
 	}
 
-	renew() {if (this.app.view === "flow") this.show("");}
+	renew() {
+		if (!this.#isActive) return;
+		this.hide();
+		this.show("", new URLSearchParams(this.#selected));
+	}
 
 	/** Who watches is asked for; the picture is drawn anew each second. */
 	async #poll(generation, turn = 0) {
