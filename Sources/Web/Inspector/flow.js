@@ -43,14 +43,8 @@ export class FlowView {
 	}
 	#problem = null;
 	#isActive = false;
-	/** Commits that have come. Without a log their actions come a little later. */
+	/** Commits that have come. Without a log they are told before their actions, so they are counted when the picture is drawn. */
 	#uncounted = [];
-
-	#count(now) {
-		const isReady = commit => !this.feed.isLiveOnly || commit.actions.length > 0 || commit.time < now - 1;
-		for (const commit of this.#uncounted) if (isReady(commit)) this.#flows.add(commit, this.typesWith);
-		this.#uncounted = this.#uncounted.filter(commit => !isReady(commit));
-	}
 
 	async show(rest, options = new URLSearchParams()) {
 		this.#selected = Object.fromEntries(columns.map(([kind]) => [kind, options.get(kind)]).filter(([, name]) => name));
@@ -124,7 +118,7 @@ export class FlowView {
 
 	#model() {
 		const now = Date.now() / 1000;
-		this.#count(now);
+		for (const commit of this.#uncounted.splice(0)) this.#flows.add(commit, this.typesWith);
 		const flows = this.#flows.at(now), types = new Map(), authors = new Map(), lines = new Map();
 		const add = (map, name, speed) => map.set(name, (map.get(name) ?? 0) + speed);
 		for (const {who, type, rate: speed} of flows) {

@@ -59,6 +59,7 @@ def goes_on_after_the_daemon_restarts():
         world.wait_member("counter/kitchen", "count", "0")
         world.daemon.stop()
         page.wait_text("#status", f"Bus not running at {world.address}; retrying in ")
+        check(page.shown("#status").startswith("Bus not running"), f"The state says more than that: {page.shown('#status')}")
         page.screenshot("lost-light")
         equal(world.member("counter/kitchen", "count"), "0", "what was known before")
         world.start_daemon()
