@@ -271,8 +271,8 @@ function route() {
 	views[view].show(rest, options);
 }
 
-/** Goes to a view as it was left. */
-const visit = name => app.go(last[name] || name);
+/** Goes to a view as it was left; from a page that shares its tab to the view itself. */
+const visit = name => app.go(shared[app.view] === name ? name : last[name] || name);
 
 function tabKey(event) {
 	const tabs = names, place = tabs.indexOf(tabOf(app.view));

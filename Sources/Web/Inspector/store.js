@@ -60,7 +60,8 @@ export class StorePage {
 		this.#options = options;
 		const wanted = [options.get("chart") ?? ""].filter(one => one);
 		if (address === this.#address) {
-			if (wanted.length > 0) this.#showChart(wanted[0], options);
+			// Back leads to another chart of the same store.
+			if (wanted[0] ?? this.#charted[0]) this.#showChart(wanted[0] ?? this.#charted[0], options);
 			return;
 		}
 		this.#leave();
