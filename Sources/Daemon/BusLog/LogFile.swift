@@ -38,6 +38,7 @@ package final class LogFile {
     private let bootID: String
     private let insertion: Statement
     let checkpoints: Checkpoints
+    private var aheadRoom = WriteAheadRoom()
     let contents: LogContents
     private var isFull = false
     /// Transactions written in this run, and how many of them are on disk.
@@ -181,6 +182,9 @@ package final class LogFile {
         try usable()
         try checkpoints.runIfDue()
         try setFull(mode == .always)
+        if mode == .always, group.map({ $0.entries.count <= WriteAheadRoom.mostEntries }) ?? true {
+            aheadRoom.make(behind: checkpoints.count, in: database)
+        }
         do throws(LogFailure) { try write(insertion) } catch {
             overwriteFailed(error)
             throw error

@@ -17,8 +17,6 @@ struct WriteAheadLog {
     private let database: OpaquePointer
     private let identity: FileIdentity?
 
-    private static let headerSize = 32
-    private static let frameHeaderSize = 24
     /// The last bit of the number at its beginning tells the order of bytes in its checksums.
     private static let magic: UInt32 = 0x377f_0682
 
@@ -45,10 +43,21 @@ struct WriteAheadLog {
 
     /// How long it is at least; 0 if nothing in it counts.
     private var expected: Int {
+        WriteAheadLog.used(in: database)
+    }
+
+    private static let headerSize = 32
+    private static let frameHeaderSize = 24
+
+    /// Bytes of it that count, as all processes agree; 0 if none do.
+    static func used(in database: OpaquePointer) -> Int {
         var (frames, page): (UInt32, UInt32) = (0, 0)
         guard sqlite_count_frames(database, &frames, &page) == SQLITE_OK, frames > 0 else { return 0 }
-        return Self.headerSize + Int(frames) * (Self.frameHeaderSize + Int(page))
+        return size(frames: Int(frames), page: Int(page))
     }
+
+    /// Bytes that so many frames take, with what stands before the first.
+    static func size(frames: Int, page: Int = 4096) -> Int { headerSize + frames * (frameHeaderSize + page) }
 
     /// Whether it begins as one does, and not with a hole.
     private var hasHeader: Bool {

@@ -58,6 +58,27 @@ static inline int sqlite_read_wal(sqlite3 *database, void *bytes, int count) {
     return file->pMethods->xRead(file, bytes, count, 0);
 }
 
+/* How long the write-ahead log's file is. */
+static inline int sqlite_size_wal(sqlite3 *database, int64_t *size) {
+    sqlite3_file *file = (sqlite3_file *)0;
+    sqlite3_int64 found = 0;
+    int code = sqlite3_file_control(database, "main", SQLITE_FCNTL_JOURNAL_POINTER, &file);
+    if (code != SQLITE_OK) return code;
+    if (!file || !file->pMethods) return SQLITE_IOERR_FSTAT;
+    code = file->pMethods->xFileSize(file, &found);
+    *size = found;
+    return code;
+}
+
+/* Writes behind all that counts in the write-ahead log. */
+static inline int sqlite_extend_wal(sqlite3 *database, const void *bytes, int count, int64_t place) {
+    sqlite3_file *file = (sqlite3_file *)0;
+    int code = sqlite3_file_control(database, "main", SQLITE_FCNTL_JOURNAL_POINTER, &file);
+    if (code != SQLITE_OK) return code;
+    if (!file || !file->pMethods) return SQLITE_IOERR_WRITE;
+    return file->pMethods->xWrite(file, bytes, count, place);
+}
+
 /* The connection leaves the write-ahead log as it is when it is closed. */
 static inline int sqlite_leave_wal(sqlite3 *database) {
     return sqlite3_db_config(database, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, (int *)0);

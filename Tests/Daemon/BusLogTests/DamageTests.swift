@@ -89,7 +89,7 @@ import Testing
         let file = try original.open()
         try file.begin(epoch: "e")
         let groups = try Self.write(file)
-        let (whole, ahead) = (original.bytes, Scratch.read(original.path + "-wal"))
+        let (whole, ahead) = (original.bytes, original.ahead)
         let directory = Scratch()
         var generator = SeededGenerator(seed: 6)
         var lost = 0
@@ -115,7 +115,7 @@ import Testing
         let file = try original.open()
         try file.begin(epoch: "e")
         try file.append("{\"revision\":1}", first: 1, last: 1, time: 1)
-        let before = Scratch.read(original.path + "-wal").count
+        let before = original.ahead.count
         try file.append("{\"revision\":2}", first: 2, last: 2, time: 1)
         var ahead = Scratch.read(original.path + "-wal")
         ahead[before + 100] ^= 1
@@ -135,7 +135,7 @@ import Testing
         try file.begin(epoch: "e")
         let groups = try Self.write(file)
         try original.query("PRAGMA wal_checkpoint(PASSIVE)")
-        var ahead = Scratch.read(original.path + "-wal")
+        var ahead = original.ahead
         ahead[ahead.count / 2] ^= 1
         let directory = Scratch()
         directory.bytes = original.bytes

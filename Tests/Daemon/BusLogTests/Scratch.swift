@@ -77,6 +77,12 @@ final class Scratch {
         set { Self.write(newValue, to: path) }
     }
 
+    /// The write-ahead log up to the zeros at its end.
+    var ahead: [UInt8] {
+        let bytes = Self.read(path + "-wal")
+        return Array(bytes[..<(bytes.lastIndex { $0 != 0 }.map { $0 + 1 } ?? 0)])
+    }
+
     static func read(_ path: String) -> [UInt8] {
         guard let file = fopen(path, "r") else { return [] }
         defer { fclose(file) }

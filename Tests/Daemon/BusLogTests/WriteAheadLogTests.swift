@@ -63,7 +63,7 @@ import Testing
     /// Wherever it is cut, at a commit's end too: what is left of it looks like one that was never longer.
     @Test func cutWriteAheadLogIsTold() throws {
         let whole = try Self.killed(30)
-        let count = Scratch.read(whole.path + "-wal").count
+        let count = whole.ahead.count
         for size in stride(from: 0, to: count, by: 4001) {
             let directory = Self.copy(whole)
             Self.cutWriteAheadLog(of: directory, to: size)
@@ -220,6 +220,58 @@ import Testing
         truncate(directory.path + "-wal", 0)
         truncate(directory.path + "-wal", off_t(size))
         #expect(throws: LogFailure.self) { try Self.append(21, to: file) }
+    }
+
+    // MARK: - Zeros at its end
+
+    /// Where each small group made the file longer, the disk would be written to twice for it.
+    @Test func smallGroupsRarelyMakeItLonger() throws {
+        let directory = Scratch()
+        let file = try directory.open()
+        try file.begin(epoch: "e")
+        for round in 0..<2 {
+            var sizes: Set<Int> = []
+            for revision in 1...100 {
+                try Self.append(100 * round + revision, to: file)
+                sizes.insert(Scratch.read(directory.path + "-wal").count)
+            }
+            #expect((2...10).contains(sizes.count), "\(sizes.sorted())")
+            // Whoever cuts it has it made longer again.
+            if round == 0 { try directory.query("PRAGMA wal_checkpoint(TRUNCATE)") }
+        }
+        #expect(try directory.reader().groups().count == 200)
+        #expect(try directory.query("PRAGMA integrity_check") == "ok\n")
+    }
+
+    /// Large groups, and those that nobody waits for, would be written twice.
+    @Test(arguments: [SyncMode.always, .interval])
+    func othersAreWrittenOnce(_ mode: SyncMode) throws {
+        let directory = Scratch()
+        let file = try directory.open(mode)
+        try file.begin(epoch: "e")
+        let size = mode == .always ? 20_000 : 10
+        for revision in 1...10 {
+            let text = "{\"revision\":\(revision)}" + String(repeating: " ", count: size)
+            try file.append(text, first: revision, last: revision, time: 1)
+        }
+        #expect(directory.ahead.count == Scratch.read(directory.path + "-wal").count)
+    }
+
+    /// Nothing was in them.
+    @Test func zerosThatAreCutAreNotMissed() throws {
+        let directory = Scratch()
+        do {
+            let file = try directory.open()
+            try file.begin(epoch: "e")
+            for revision in 1...40 {
+                try Self.append(revision, to: file)
+                truncate(directory.path + "-wal", off_t(directory.ahead.count))
+            }
+            try file.close()
+        }
+        let next = try directory.open()
+        #expect(next.lastRevision == 40)
+        #expect(!next.mayHaveLost)
     }
 
     /// Another program may move all of it into the file, and cut it then: nothing is lost.

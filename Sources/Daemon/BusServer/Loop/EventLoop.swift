@@ -139,6 +139,8 @@ final class EventLoop {
         // Other turns may have been taken meanwhile.
         gathersTurns = true
         flush()
+        // Whoever has just been answered sends the next request soon.
+        busyPoll.somethingCame(now: MonotonicClock.nanoseconds)
         return true
     }
 
