@@ -160,4 +160,48 @@ import Testing
         for revision in 2...50 { try file.append("{}", first: revision, last: revision, time: 1) }
         #expect(disk.counts.syncs == before + 49)
     }
+
+    // MARK: - Zeros behind the write-ahead log
+
+    /// Runs SQL as another program would.
+    private static func run(_ sql: String, on disk: SimulatedDisk, then body: () throws -> Void = {})
+        rethrows
+    {
+        var other: OpaquePointer?
+        defer { sqlite3_close(other) }
+        #expect(sqlite3_open_v2("log", &other, SQLITE_OPEN_READWRITE, disk.name) == SQLITE_OK)
+        #expect(sqlite3_exec(other, sql, nil, nil, nil) == SQLITE_OK)
+        try body()
+    }
+
+    /// Its commits would be written over.
+    @Test func zerosAreNotWrittenWhileAnotherProgramWrites() throws {
+        let disk = SimulatedDisk()
+        let file = try Self.open(disk)
+        let before = disk.bytes(of: "log-wal")
+        try Self.run("BEGIN IMMEDIATE", on: disk) {
+            let failure = #expect(throws: LogFailure.self) {
+                try file.append("{}", first: 1, last: 1, time: 1)
+            }
+            #expect(failure?.kind == .inUse)
+            #expect(disk.bytes(of: "log-wal") == before)
+        }
+        try file.append("{}", first: 1, last: 1, time: 1)
+        #expect(disk.bytes(of: "log-wal").count > before.count + 200_000)
+    }
+
+    /// A write-ahead log that began with zeros would count as damaged.
+    @Test func zerosAreNotWrittenBeforeItsHeader() throws {
+        let disk = SimulatedDisk()
+        let file = try Self.open(disk)
+        for revision in 1...5 {
+            if revision == 5 { try Self.run("PRAGMA wal_checkpoint(TRUNCATE)", on: disk) }
+            try file.append("{}", first: revision, last: revision, time: 1)
+        }
+        try Self.run("PRAGMA wal_checkpoint(TRUNCATE)", on: disk)
+        let countdown = Countdown(1)
+        disk.fail { operation, _ in operation != .write || countdown.next() ? nil : SQLITE_IOERR }
+        #expect(throws: LogFailure.self) { try file.append("{}", first: 6, last: 6, time: 1) }
+        #expect(disk.bytes(of: "log-wal").first == 0x37)
+    }
 }
