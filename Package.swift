@@ -92,7 +92,8 @@ let package = Package(
         // Starts, snapshots and questions: what was, made again from snapshots and commits.
         .target(name: "BusHistory", dependencies: ["BusJSON", "BusLogic", "BusMachine", "BusProtocol"]),
         // libcurl, which carries requests to etcd and those of effects: connections kept open, streams, TLS with certificates.
-        .systemLibrary(name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
+        // It is not linked: it brings forty libraries along, and most daemons make no request. The first one loads it.
+        .target(name: "CCurl"),
         // Requests over it, many at a time on one thread.
         .target(name: "BusHTTP", dependencies: ["BusSystem", "CCurl"]),
         // The shared log on an etcd, by its JSON gateway. Nothing of what entries mean; CLinux names its thread.
@@ -169,8 +170,9 @@ let package = Package(
         .target(
             name: "FluxBusWeb",
             dependencies: [
-                "BusJSON", "BusMetrics", "BusSystem", "BusTLS", "CInspector", "CLinux", "COpenSSL", "CZlib",
-                "FluxBus",
+                "BusJSON", "BusMetrics", "BusProtocol", "BusSystem", "BusTLS", "CInspector", "CLinux",
+                "COpenSSL",
+                "CZlib", "FluxBus",
                 "Systemd", "TypeCode",
                 flyingFox, flyingSocks, arguments,
             ]),
@@ -179,8 +181,9 @@ let package = Package(
         .target(
             name: "FluxBusEffects",
             dependencies: [
-                "BusEffects", "BusHTTP", "BusJSON", "BusSource", "BusSystem", "BusYAML", "CCurl", "CSystemd",
-                "FluxBus", "Systemd", arguments,
+                "BusEffects", "BusHTTP", "BusJSON", "BusProtocol", "BusSource", "BusSystem", "BusYAML",
+                "CCurl",
+                "CSystemd", "FluxBus", "Systemd", arguments,
             ]),
         // The daemon, the command line, the web server, and the service of effects.
         .executableTarget(name: "fluxbus-effects", dependencies: ["FluxBusEffects"]),
@@ -416,7 +419,8 @@ let package = Package(
         .testTarget(
             name: "DocumentationTests",
             dependencies: [
-                "CSQLite", "FluxBusCommand", "TestCertificates", "TestEtcd", "TestFiles", "TestServer",
+                "BusProtocol", "CSQLite", "FluxBusCommand", "TestCertificates", "TestEtcd", "TestFiles",
+                "TestServer",
                 "fluxbus", "fluxbus-bench", "fluxbus-web", "fluxbusd", arguments,
             ]),
         // The inspector's page in a real browser, which a script drives.

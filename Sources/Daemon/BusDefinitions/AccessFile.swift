@@ -2,7 +2,6 @@ import BusJSON
 import BusLogic
 import BusSource
 import BusYAML
-import Foundation
 
 /// Access rules as they stand in a file of their own, or in a configuration or the file that it names.
 package enum AccessFile {
@@ -60,11 +59,8 @@ package enum AccessFile {
     }
 
     private static func value(in path: String) throws(Refusal) -> LocatedValue {
-        guard let bytes = FileManager.default.contents(atPath: path) else {
-            throw Refusal(lines: ["\(path) can't be read; check that it is there and that you may read it."])
-        }
         do throws(SourceError) {
-            return try LocatedValue.read(Array(bytes), file: path)
+            return try LocatedValue.read(FileReading.bytes(of: path), file: path)
         } catch {
             throw Refusal(lines: [error.description])
         }

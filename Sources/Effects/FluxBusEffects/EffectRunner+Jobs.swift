@@ -1,4 +1,5 @@
 import BusEffects
+import BusHTTP
 import BusJSON
 import BusSystem
 import FluxBus
@@ -97,6 +98,9 @@ extension EffectRunner {
     // MARK: Requests
 
     private func post(_ task: PostTask, _ job: EffectMachine.Job) {
+        if let absence = Transfers.absence {
+            return host.queue.async { [self] in finish(job, .failed(absence)) }
+        }
         let request = PostRequest(
             task, body: task.body ?? job.event.json(for: effect), key: effect.key(job.event.id, epoch: epoch),
             traceparent: job.event.traceparent, timeout: effect.timeout, credentials: host.credentials)

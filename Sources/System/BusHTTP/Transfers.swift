@@ -12,9 +12,16 @@ package final class Transfers: @unchecked Sendable {
     /// Handles that have done their work: the next transfers take them.
     private var idle: [UnsafeMutableRawPointer] = []
 
+    /// Why there can be no requests on this machine, with what to do; nil: there can.
+    package static let absence: String? = curl_absence().map {
+        "libcurl can't be loaded (\(String(cString: $0))); install it, as Debian's libcurl4 or Fedora's libcurl"
+    }
+
     /// libcurl wants this once, before all else.
     private static let isReady: Bool = curl_global_init(Int(CURL_GLOBAL_DEFAULT)) == CURLE_OK
 
+    /// Nothing may be absent.
+    ///
     /// - Parameter kept: Connections that stay open for the next requests. Where one of them ends before an answer has begun,
     ///   libcurl sends the request again by itself; without any, each request is sent once.
     package init(keeping kept: Int) {

@@ -4,6 +4,7 @@
 
 #include <fcntl.h>
 #include <ftw.h>
+#include <link.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stddef.h>
@@ -143,6 +144,28 @@ void linux_heap_settle(void) {
     mallopt(M_MMAP_THRESHOLD, 1 << 20);
     mallopt(M_TRIM_THRESHOLD, 16 << 20);
 }
+
+static int release_code(struct dl_phdr_info *object, size_t size, void *context) {
+    (void)size, (void)context;
+    const ElfW(Phdr) *end = object->dlpi_phdr + object->dlpi_phnum;
+    for (const ElfW(Phdr) *part = object->dlpi_phdr; part < end; part++) {
+        if (part->p_type != PT_DYNAMIC) continue;
+        const ElfW(Dyn) *entry = (const ElfW(Dyn) *)(object->dlpi_addr + part->p_vaddr);
+        for (; entry->d_tag != DT_NULL; entry++) {
+            /* The linker has written into its code: that is nowhere else. */
+            if (entry->d_tag == DT_TEXTREL || (entry->d_tag == DT_FLAGS && entry->d_un.d_val & DF_TEXTREL)) return 0;
+        }
+    }
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    for (const ElfW(Phdr) *part = object->dlpi_phdr; part < end; part++) {
+        if (part->p_type != PT_LOAD || part->p_flags & PF_W) continue;
+        uintptr_t start = (object->dlpi_addr + part->p_vaddr) & ~(page - 1);
+        madvise((void *)start, object->dlpi_addr + part->p_vaddr + part->p_memsz - start, MADV_DONTNEED);
+    }
+    return 0;
+}
+
+void linux_code_release(void) { dl_iterate_phdr(release_code, NULL); }
 
 int linux_poll(struct pollfd *entries, size_t count, int64_t nanoseconds) {
     struct timespec time = {.tv_sec = nanoseconds / 1000000000, .tv_nsec = nanoseconds % 1000000000};

@@ -1,9 +1,9 @@
 import BusSystem
 import BusTLS
+import Dispatch
 import FluxBus
 import FlyingFox
 import FlyingSocks
-import Foundation
 import Glibc
 import Synchronization
 import Systemd
@@ -38,7 +38,7 @@ package final class WebServer: Sendable {
         /// Nanoseconds, on a clock that only goes forward.
         package var clock: @Sendable () -> Int = WebServer.monotonic
         /// Seconds since 1970.
-        package var now: @Sendable () -> Int = { Int(Date().timeIntervalSince1970) }
+        package var now: @Sendable () -> Int = { SystemClock.milliseconds / 1000 }
 
         package init(bus: BusAddress, stateDirectory: String?, runtimeDirectory: String) {
             (self.bus, self.stateDirectory, self.runtimeDirectory) = (

@@ -24,6 +24,7 @@ package final class EtcdLog: OrderedLog {
         _ settings: EtcdSettings, bell: @escaping @Sendable () -> Void = {}
     ) throws(OrderedLogFailure) {
         try settings.check()
+        if let absence = Transfers.absence { throw OrderedLogFailure(.unusable, "\(absence).") }
         mailbox = EtcdMailbox(bell: bell)
         transfers = Transfers(keeping: EtcdLimits.keptConnections)
         thread = WorkerThread { [mailbox, transfers] in EtcdWorker(settings, mailbox, transfers).work() }

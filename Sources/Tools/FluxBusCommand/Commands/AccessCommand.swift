@@ -3,7 +3,6 @@ import BusDefinitions
 import BusJSON
 import BusLogic
 import BusProtocol
-import Foundation
 
 /// `fluxbus access`: what the access rules of a configuration say.
 package struct AccessCommand: ParsableCommand {

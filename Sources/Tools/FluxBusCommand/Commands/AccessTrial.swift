@@ -1,6 +1,6 @@
 import BusJSON
 import BusLogic
-import Foundation
+import BusSystem
 
 /// What the condition of an access rule would be evaluated with, as far as a command line says it.
 struct AccessTrial {
@@ -44,7 +44,8 @@ struct AccessTrial {
             "state": .object(known ?? [:]), "payload": .object(isCreation ? [:] : given),
             "store": .string(store), "who": .object(identity),
             "meta": [
-                "time": .double(Date().timeIntervalSince1970), "revision": 1, "uid": identity["uid"] ?? .null,
+                "time": .double(Double(SystemClock.milliseconds) / 1000), "revision": 1,
+                "uid": identity["uid"] ?? .null,
                 "who": .object(identity),
             ],
         ]

@@ -1,8 +1,8 @@
 import BusSystem
 import BusTLS
 import CLinux
+import Dispatch
 import FluxBus
-import Foundation
 import Glibc
 import Synchronization
 
@@ -62,13 +62,10 @@ package final class Front: @unchecked Sendable {
     deinit { space.deallocate() }
 
     package func start() {
-        let thread = Thread { [self] in
-            linux_name_thread("front")
+        SystemThread.startNecessary(named: "front") { [self] in
             run()
             ended.signal()
         }
-        thread.name = "front"
-        thread.start()
     }
 
     /// New connections get this certificate.

@@ -1,11 +1,14 @@
 /* libcurl as Swift sees it, and the calls of it that Swift can't import: those with variable arguments. Everything is a
- * thin call; no logic lives here. */
+ * thin call. The library itself is loaded by the first call (CCurl.c). */
 #ifndef FLUXBUS_CCURL_H
 #define FLUXBUS_CCURL_H
 
 /* Its checks of types are macros around those calls. */
 #define CURL_DISABLE_TYPECHECK
 #include <curl/curl.h>
+
+/* Why libcurl can't be loaded; null: it is. Loads it. */
+const char *curl_absence(void);
 
 typedef size_t (*curl_receiver)(char *bytes, size_t size, size_t count, void *context);
 
