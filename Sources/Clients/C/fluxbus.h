@@ -26,7 +26,7 @@ extern "C" {
 #define FLUXBUS_FORMAT(index)
 #endif
 
-/* The version of the library, such as `0.9.0`. */
+/* The version of the library, such as `0.2.0`. */
 const char *fluxbus_version(void);
 
 /* -- Values --------------------------------------------------------------------------------------------------------- */

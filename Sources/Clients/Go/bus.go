@@ -21,7 +21,7 @@ import (
 )
 
 // Version is that of this module.
-const Version = "0.9.0"
+const Version = "0.2.0"
 
 // A Bus is a client of the bus. Any number of goroutines may use it.
 type Bus struct {

@@ -16,6 +16,9 @@ import Glibc
 ///
 /// It belongs to one owner, which uses it from one thread at a time.
 package final class LogFile {
+    /// The form of the tables that this version writes, as `PRAGMA user_version` tells; it reads all before it.
+    package static let form = Schema.form
+
     /// The path as given, for failures.
     package let path: String
     package let mode: SyncMode

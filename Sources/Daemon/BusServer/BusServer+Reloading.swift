@@ -1,5 +1,6 @@
 import BusEngine
 import BusLogic
+import BusProtocol
 import BusSource
 import BusSystem
 import Glibc

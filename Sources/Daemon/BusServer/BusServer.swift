@@ -1,5 +1,6 @@
 import BusEngine
 import BusJSON
+import BusLog
 import BusSystem
 import Dispatch
 import Logging
@@ -12,6 +13,9 @@ import Systemd
 ///
 /// `@unchecked Sendable`: everything mutable is accessed on the bus queue only; `start` and `stop` enter it.
 package final class BusServer: @unchecked Sendable {
+    /// The form of the logs that this daemon writes.
+    package static let logForm = LogFile.form
+
     var setup: ServerSetup
     /// What the start went by: a reload leaves some of it in force.
     let started: StartSettings
@@ -51,6 +55,9 @@ package final class BusServer: @unchecked Sendable {
 
     /// The process is this server's alone: its memory counts against the limit. Call it before the start.
     package func watchMemory() { meter = MemoryMeter() }
+
+    /// Gives memory back to the kernel that only the start has needed.
+    package func releaseStart() { MemoryMeter.releaseStart() }
 
     package init(
         _ setup: ServerSetup, service: Service = .none, timeouts: Timeouts = Timeouts(), logger: Logger

@@ -49,8 +49,8 @@ struct DaemonCommand: ParsableCommand {
                    old for the bus
               78   the configuration, a state type, a token file or a store is wrong
             """,
-        version: ProgramName.text == ProgramName.standard
-            ? Version.text : "\(ProgramName.text), of \(ProgramName.standard) \(Version.text)")
+        version: (ProgramName.text == ProgramName.standard ? "" : "\(ProgramName.text), of ")
+            + Version.line(of: ProgramName.standard, logForm: BusServer.logForm))
 
     @Option(help: ArgumentHelp("Read the configuration from this file.", valueName: "file"))
     var config: String?
@@ -161,7 +161,7 @@ struct DaemonCommand: ParsableCommand {
     }
 
     private func run(serving states: [any SharedState.Type], _ service: Service) throws(StartFailure) {
-        let environment = Environment.read()
+        let environment = ProcessVariables.all
         let (setup, level): (ServerSetup, Logger.Level)
         do throws(StartFailure) {
             level = try self.level(environment)
@@ -232,6 +232,7 @@ struct DaemonCommand: ParsableCommand {
         server.bringsHistory = clusterInit
         Signals.take(for: server)
         let addresses = try server.start()
+        server.releaseStart()
         let summary = "\(Version.text): listening on \(setup.summary(addresses: addresses))"
         if service.logsToJournal {
             logger.notice("\(summary)", metadata: LogKind.ready.metadata)
@@ -287,22 +288,6 @@ enum ProgramName {
 
     /// The name where the process has none.
     static let standard = "fluxbusd"
-}
-
-/// The variables of this process.
-enum Environment {
-    static func read() -> [String: String] {
-        var variables: [String: String] = [:]
-        var entry = environ
-        while let text = entry.pointee {
-            let pair = String(cString: text)
-            if let equals = pair.firstIndex(of: "=") {
-                variables[String(pair[..<equals])] = String(pair[pair.index(after: equals)...])
-            }
-            entry += 1
-        }
-        return variables
-    }
 }
 
 /// Draws how far a check of a log is, where messages go to a terminal, once it takes long; it is gone at the end.

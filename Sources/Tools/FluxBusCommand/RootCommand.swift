@@ -1,4 +1,6 @@
 import ArgumentParser
+import BusLog
+import BusProtocol
 import FluxBus
 
 /// `fluxbus`, the command line of the bus.
@@ -21,7 +23,7 @@ package struct RootCommand: ParsableCommand {
             usage; 65 refused data; 69 the bus can't be reached; 70 internal error; 75 time-out, unavailable or \
             over a limit; 77 not allowed.
             """,
-        version: "0.1.0",
+        version: Version.line(of: "fluxbus", logForm: LogFile.form),
         subcommands: [],
         groupedSubcommands: [
             CommandGroup(

@@ -53,8 +53,7 @@ struct BenchCommand: ParsableCommand {
 
             One thread generates the load; the client library adds its own. Where the server's share of a core is well \
             below 100 %, the rate is this program's limit, and CPU per dispatch is what to compare.
-            """,
-        version: "0.1.0")
+            """)
 
     @Option(
         help: "Where the bus listens: unix:/PATH, tcp:HOST:PORT or tls:HOST:PORT; as for fluxbus by default.")

@@ -88,6 +88,19 @@ struct DaemonTests {
         #expect(try RunningProgram.run("fluxbusd", ["--liste", "x"]).status == 64)
     }
 
+    /// Most of what a start takes is code that runs once.
+    @Test func anIdleDaemonGivesBackWhatItsStartTook() throws {
+        let daemon = try bus.start()
+        let status = try String(
+            contentsOfFile: "/proc/\(daemon.process.processIdentifier)/status", encoding: .utf8)
+        let peak = try #require(status.firstMatch(of: /VmHWM:\s+(\d+) kB/).flatMap { Int($0.1) })
+        let resident = try #require(status.firstMatch(of: /VmRSS:\s+(\d+) kB/).flatMap { Int($0.1) })
+        #expect(resident < peak * 3 / 4, "\(resident) of \(peak) kB are left.")
+        // What is needed again comes back.
+        #expect(try bus.client().ask(#"{"op":"ping"}"#).contains("true"))
+        #expect(try bus.stop(daemon) == 0)
+    }
+
     @Test(arguments: [SIGTERM, SIGINT])
     func aSignalEndsItInOrder(number: Int32) throws {
         let daemon = try bus.start()

@@ -36,9 +36,11 @@ import Testing
 
         let samples = try FileManager.default.contentsOfDirectory(atPath: Repository.sampleTypes).sorted()
         #expect(samples.count >= 6)
-        for folder in ["etc/fluxbus/types", "opt/flux/share/doc/fluxbus/examples/types"] {
-            #expect(try names(in: folder) == samples)
-            for name in samples {
+        for (folder, installed) in [
+            ("etc/fluxbus/types", Self.activeTypes), ("opt/flux/share/doc/fluxbus/examples/types", samples),
+        ] {
+            #expect(try names(in: folder) == installed)
+            for name in installed {
                 #expect(try text("\(folder)/\(name)") == sample("types/\(name)"))
             }
         }
@@ -71,7 +73,56 @@ import Testing
         #expect(left == [])
         #expect(!FileManager.default.fileExists(atPath: "\(root)/opt/flux/share/doc/fluxbus"))
         // What is in force stays.
-        #expect(try names(in: "etc/fluxbus/types") == samples)
+        #expect(try names(in: "etc/fluxbus/types") == Self.activeTypes)
+    }
+
+    /// No lamp and no thermostat: what any machine has a use for.
+    private static let activeTypes = ["counter", "effect", "holders", "lease", "presence", "value"].map {
+        "\($0).yaml"
+    }
+
+    /// What is in force is right as it is: the rules name only types that are there.
+    @Test func theInstalledConfigurationIsRight() throws {
+        let outcome = try install()
+        try #require(outcome.status == 0, "\(outcome.errors)")
+        let check = try RunningProgram.run(
+            "fluxbus",
+            [
+                "access", "check", "--config", "\(root)/etc/fluxbus/fluxbusd.yaml", "--as", "user:root",
+                "manage",
+            ])
+        #expect(check.status == 0, "\(check.errors)")
+        let rules = try text("etc/fluxbus/access.yaml")
+        #expect(rules.contains("\n  # sensor:") && rules.contains("\n  #   match: thermostat/*"))
+    }
+
+    /// The one list that all packages are made by knows each file, and no part is without one.
+    @Test func eachFileBelongsToOnePart() throws {
+        let outcome = try install("--prefix", "/usr")
+        try #require(outcome.status == 0, "\(outcome.errors)")
+        let sorting = try RunningProgram(
+            [
+                "/bin/bash", "-euo", "pipefail", "-c",
+                """
+                cd '\(Repository.root.path)' && . deploy/parts && cd '\(root)'
+                find . -type f -printf '%P\n' | while read -r file; do echo "$(part_of "$file") $file"; done
+                ! part_of usr/bin/stranger
+                """,
+            ], environment: ["PATH": "/usr/bin:/bin"]
+        ).wait()
+        #expect(
+            sorting.status == 0 && sorting.errors.contains("usr/bin/stranger belongs to no part"),
+            "\(sorting.errors)")
+        let lines = sorting.output.split(separator: "\n").map { $0.split(separator: " ").map(String.init) }
+        let parts = Dictionary(grouping: lines, by: { $0[0] }).mapValues { $0.map { $0[1] } }
+        #expect(
+            Set(parts.keys) == ["fluxbus", "fluxbusd", "fluxbus-web", "fluxbus-effects", "libfluxbus-dev"])
+        for (part, files) in parts where part != "libfluxbus-dev" {
+            let own = files.filter { $0.hasPrefix("usr/bin/") || $0.contains("/completions/") }
+            #expect(Set(own) == ["usr/bin/\(part)", "usr/share/bash-completion/completions/\(part)"])
+        }
+        #expect(parts["fluxbus-web"]?.contains("usr/lib/systemd/system/fluxbus-web.service") == true)
+        #expect(parts["fluxbusd"]?.contains("etc/fluxbus/types/counter.yaml") == true)
     }
 
     private func completionsAreThoseOfThePrograms() throws {

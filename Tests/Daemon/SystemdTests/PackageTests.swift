@@ -51,12 +51,15 @@ struct PackageTests {
         try sandboxHoldsAndLetsTheServiceWork()
         try userUnitServesItsUser()
 
-        try harness.check("dpkg", "--no-triggers", "--purge", "fluxbus")
+        try harness.check(["dpkg", "--no-triggers", "--purge"] + Self.parts)
         #expect(try harness.run("test", "-e", "/usr/lib/systemd/system/fluxbusd.service").status == 1)
         #expect(try harness.run("test", "-e", "/run/fluxbus/bus.sock").status == 1)
         #expect(
             try harness.run("test", "-e", "/usr/share/bash-completion/completions/fluxbus").status == 1)
     }
+
+    /// Those with programs.
+    private static let parts = ["fluxbus", "fluxbusd", "fluxbus-web", "fluxbus-effects"]
 
     /// How often the service was told that what comes is a restart. Whoever says so ends at once, and the journal then may not
     /// know any more of which unit it was.
@@ -78,11 +81,17 @@ struct PackageTests {
         builder.arguments = ["--binaries", folder.path, "--dynamic", "--output", folder.path]
         builder.standardOutput = output
         try builder.run()
-        let path = try String(decoding: output.fileHandleForReading.readToEnd() ?? Data(), as: UTF8.self)
-            .trimmingCharacters(in: .newlines)
+        let paths = try String(decoding: output.fileHandleForReading.readToEnd() ?? Data(), as: UTF8.self)
+            .split(separator: "\n").map(String.init)
         builder.waitUntilExit()
         try #require(builder.terminationStatus == 0)
-        try FileManager.default.copyItem(atPath: path, toPath: harness.path("/root/fluxbus.deb"))
+        var packages: [String] = []
+        for path in paths {
+            let name = try #require(path.split(separator: "/").last)
+            guard Self.parts.contains(where: { name.hasPrefix("\($0)_") }) else { continue }
+            packages.append("/root/\(name)")
+            try FileManager.default.copyItem(atPath: path, toPath: harness.path("/root/\(name)"))
+        }
 
         // Of the unit nothing else changes. The probe uses the Swift runtime of the toolchain, where it has to be run from.
         try harness.write(
@@ -93,7 +102,7 @@ struct PackageTests {
             ExecStart=/usr/bin/fluxbusd serve --ready
             ExecPaths=\(try BusHost.runtimeFolder())
             """)
-        try harness.check("dpkg", "--no-triggers", "--install", "/root/fluxbus.deb")
+        try harness.check(["dpkg", "--no-triggers", "--install"] + packages)
     }
 
     private func identityIsRightInTheSandbox() throws {
@@ -199,7 +208,8 @@ struct PackageTests {
         builder.waitUntilExit()
         #expect(builder.terminationStatus == 64)
         #expect(
-            text.contains("fluxbusd needs Swift's shared libraries; build it with: swift build"), "\(text)")
+            text.contains("fluxbusd needs Swift's shared libraries; build it with deploy/build-static"),
+            "\(text)")
         let made = try FileManager.default.contentsOfDirectory(atPath: folder.path)
         #expect(!made.contains { $0.hasSuffix(".deb") })
     }

@@ -1,8 +1,10 @@
 import ArgumentParser
+import BusProtocol
 import CSQLite
 import FluxBusCommand
 import Foundation
 import TestFiles
+import TestServer
 import Testing
 
 /// Every command that the README, the articles, the manual pages and the help texts print does what it should on a fresh bus with the
@@ -158,8 +160,20 @@ struct DocumentationTests {
         ] {
             #expect(text.contains(sentence), "\(sentence)")
         }
-        let version = RootCommand.configuration.version.split(separator: ".").prefix(2).joined(separator: ".")
-        #expect(text.contains("version \(version)"))
+        #expect(text.contains("version \(Version.text)"))
+    }
+
+    /// Programs, clients, pages and the list of changes have one version, which programs print with what they speak.
+    @Test func thereIsOneVersion() throws {
+        let script = Repository.root.appendingPathComponent("deploy/release").path
+        let check = try RunningProgram([script, "--check"], environment: ["PATH": "/usr/bin:/bin"]).wait()
+        #expect(check.status == 0, "\(check.errors)")
+        for (program, form) in [
+            ("fluxbusd", ", log form 2"), ("fluxbus", ", log form 2"), ("fluxbus-web", ""),
+        ] {
+            let printed = try RunningProgram.run(program, ["--version"]).output
+            #expect(printed == "\(program) \(Version.text) (work tree, protocol 1\(form))\n")
+        }
     }
 
     /// The questions to the log's file, one after the other; the first is for the newest commits.

@@ -86,15 +86,15 @@ import Testing
         ],
         "fluxbusd": ["FluxBusDaemon"], "fluxbus": ["FluxBusCommand"],
         "FluxBusWeb": [
-            "BusJSON", "BusMetrics", "BusSystem", "BusTLS", "CInspector", "CLinux", "COpenSSL", "CZlib",
-            "FluxBus",
+            "BusJSON", "BusMetrics", "BusProtocol", "BusSystem", "BusTLS", "CInspector", "CLinux", "COpenSSL",
+            "CZlib", "FluxBus",
             "Systemd", "TypeCode",
         ],
         "fluxbus-web": ["FluxBusWeb"],
         "BusEffects": ["BusJSON", "BusLogic", "BusProtocol", "BusSource", "BusYAML"],
         "FluxBusEffects": [
-            "BusEffects", "BusHTTP", "BusJSON", "BusSource", "BusSystem", "BusYAML", "CCurl", "CSystemd",
-            "FluxBus", "Systemd",
+            "BusEffects", "BusHTTP", "BusJSON", "BusProtocol", "BusSource", "BusSystem", "BusYAML", "CCurl",
+            "CSystemd", "FluxBus", "Systemd",
         ],
         "fluxbus-effects": ["FluxBusEffects"],
     ]

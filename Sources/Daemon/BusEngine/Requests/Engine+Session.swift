@@ -6,9 +6,9 @@ import BusProtocol
 /// Clients say who they are.
 extension Engine {
     func hello(_ connection: Connection) throws(RequestError) {
-        let wanted = try request.integer(.protocol) ?? 1
-        guard wanted == 1 else {
-            throw .invalid("protocol", "This daemon speaks protocol 1.")
+        let wanted = try request.integer(.protocol) ?? Version.ofProtocol
+        guard wanted == Version.ofProtocol else {
+            throw .invalid("protocol", "This daemon speaks protocol \(Version.ofProtocol).")
         }
         connection.access.introduce(
             as: try request.string(.client).map(shortened), via: try request.string(.via).map(shortened))
@@ -40,7 +40,7 @@ extension Engine {
 
     /// Appends what is said to a client that says hello.
     func greet(_ connection: Connection, isResumed: Bool?, _ writer: ByteWriter) {
-        writer.append(",\"protocol\":1,\"server\":\"fluxbusd\",\"version\":")
+        writer.append(raw: ",\"protocol\":\(Version.ofProtocol),\"server\":\"fluxbusd\",\"version\":")
         writer.append(quoted: configuration.version)
         writer.append(",\"epoch\":", quoted: machine.epoch)
         writer.append(revision: machine.revision)

@@ -5,6 +5,7 @@ import BusJSON
 import BusLog
 import BusLogic
 import BusMachine
+import BusProtocol
 import BusSource
 import EtcdLog
 import Logging

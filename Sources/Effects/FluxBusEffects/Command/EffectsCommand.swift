@@ -1,9 +1,9 @@
 import ArgumentParser
 import BusEffects
+import BusProtocol
 import BusSource
 import BusSystem
 import FluxBus
-import Foundation
 import Systemd
 
 /// `fluxbus-effects`: flags, signals and exit codes around `EffectService`.
@@ -32,7 +32,7 @@ struct EffectsCommand: ParsableCommand {
               77   the bus does not let it in, or does not let it follow
               78   a file is wrong, or the bus has no type effect
             """,
-        version: "0.1.0")
+        version: Version.line(of: "fluxbus-effects"))
 
     @Option(
         help: ArgumentHelp(
@@ -50,7 +50,7 @@ struct EffectsCommand: ParsableCommand {
     var check = false
 
     private var directory: String {
-        effects ?? ProcessInfo.processInfo.environment["FLUXBUS_EFFECTS"] ?? "/etc/fluxbus/effects"
+        effects ?? ProcessVariables.all["FLUXBUS_EFFECTS"] ?? "/etc/fluxbus/effects"
     }
 
     private func read() throws(EffectsFailure) -> EffectCatalog {
@@ -122,7 +122,7 @@ struct EffectsCommand: ParsableCommand {
         let bus = try await Bus.connect(
             try address.map { text throws(BusError) in try BusAddress(parsing: text) }, options: options)
         let service = EffectService(
-            on: bus, environment: ProcessInfo.processInfo.environment, log: { say($0) })
+            on: bus, environment: ProcessVariables.all, log: { say($0) })
         try await service.start(catalog.entries)
         return (service, bus)
     }

@@ -1,8 +1,8 @@
 import ArgumentParser
+import BusProtocol
 import BusSystem
 import Dispatch
 import FluxBus
-import Foundation
 import Glibc
 import Systemd
 
@@ -36,7 +36,7 @@ struct WebCommand: ParsableCommand {
               75   an address is in use; try again
               78   an address, a certificate or a file is wrong
             """,
-        version: "0.1.0")
+        version: Version.line(of: "fluxbus-web"))
 
     @OptionGroup var options: WebOptions
 }
@@ -73,7 +73,7 @@ package enum WebProgram {
         } catch {
             throw WebFailure(.configuration, error.message)
         }
-        let setup = try options.setup(Surroundings.variables())
+        let setup = try options.setup(ProcessVariables.all)
         let signals = ServiceSignals()
         let listeners = try WebServer.listen(setup, &descriptors)
         let server = try Waiting.result { () async throws(WebFailure) in
@@ -108,8 +108,6 @@ package enum WebProgram {
 
 /// What the process finds around it.
 enum Surroundings {
-    static func variables() -> [String: String] { ProcessInfo.processInfo.environment }
-
     /// Whether standard output goes to the journal: systemd says which stream it is.
     static var outputIsJournal: Bool {
         guard let said = getenv("JOURNAL_STREAM").map({ String(cString: $0) }) else { return false }

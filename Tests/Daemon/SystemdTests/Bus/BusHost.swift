@@ -24,6 +24,12 @@ final class BusHost: Sendable {
         try harness.check(
             "\(Harness.packageInside)/deploy/install", "--prefix", "/usr", "--binaries",
             Harness.executablesInside)
+        // The examples that tests use.
+        for type in ["door", "thermostat"] {
+            try harness.check(
+                "cp", "/usr/share/doc/fluxbus/examples/types/\(type).yaml", "/etc/fluxbus/types/")
+        }
+        try systemctl("reload")
     }
 
     /// Where this process found the Swift runtime.
