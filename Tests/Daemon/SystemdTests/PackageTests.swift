@@ -102,6 +102,8 @@ struct PackageTests {
             ExecStart=/usr/bin/fluxbusd serve --ready
             ExecPaths=\(try BusHost.runtimeFolder())
             """)
+        // Images for containers have a policy that keeps packages from starting services.
+        try harness.check("rm", "-f", "/usr/sbin/policy-rc.d")
         try harness.check(["dpkg", "--no-triggers", "--install"] + packages)
     }
 
