@@ -3,11 +3,12 @@ If it is killed, its will takes it off the list."""
 
 import asyncio
 import sys
+from typing import Any
 
 from fluxbus import aio
 
 
-async def show(office: aio.Mirror) -> None:
+async def show(office: aio.Mirror[Any]) -> None:
     changes = office.changes()
     print(*sorted(office["presence/example"]["people"]), flush=True)
     async for _ in changes:

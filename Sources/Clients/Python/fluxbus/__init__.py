@@ -6,6 +6,9 @@
 from . import aio
 from ._subscription import Action, Change, Feed, Gap, Mirror
 from ._sync import Bus, Pending, connect
-from ._wire import BusError
+from ._wire import BusConnectionError, BusError, BusTimeoutError, Step, Target
 
-__all__ = ["Action", "Bus", "BusError", "Change", "Feed", "Gap", "Mirror", "Pending", "aio", "connect"]
+__all__ = [
+    "Action", "Bus", "BusConnectionError", "BusError", "BusTimeoutError", "Change", "Feed", "Gap", "Mirror", "Pending",
+    "Step", "Target", "aio", "connect",
+]

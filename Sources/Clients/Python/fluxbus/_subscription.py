@@ -8,24 +8,26 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections import deque
-from typing import AsyncIterator, Callable, Deque, Generic, Iterator, Mapping, NamedTuple, TypeVar, Union
+from dataclasses import dataclass
+from typing import Any, AsyncIterator, Callable, Deque, Generic, Iterator, Mapping, NamedTuple, TypeVar, Union
 from weakref import WeakSet
 
-from ._wire import JSON, BusError, merged
+from ._wire import JSON, BusError, S, merged
 
 #: So many changes or actions wait for a consumer; those of one that falls further behind become one.
 BACKLOG = 1_000
 T = TypeVar("T")
 
 
-class Change(NamedTuple):
+@dataclass
+class Change(Generic[S]):
     """What a mirror has become: states that are new or different, addresses that are gone.
 
     After a `reset` it stands for everything, and what is not in `states` is gone. `coalesced` commits are merged in it.
     """
 
     revision: int
-    states: JSON
+    states: dict[str, S]
     dropped: set[str]
     reset: bool
     coalesced: int
@@ -129,19 +131,20 @@ class Subscription(Generic[T]):
         self._leave(self)
 
 
-class Mirror(Subscription[Change], Mapping[str, JSON]):
+class Mirror(Subscription[Change[S]], Mapping[str, S]):
     """The states of all stores that match, by address, kept as they are on the bus. Any thread may read it.
 
     What it gives is never changed later. One state after the other may be of different revisions; `copy()` is of one.
     """
 
-    def __init__(self, body: JSON, leave: Callable[[Subscription[Change]], object]) -> None:
+    def __init__(self, body: JSON, leave: Callable[[Subscription[Change[S]]], object]) -> None:
         super().__init__(body, leave)
-        self._states: dict[str, JSON] = {}
-        self._reset, self._new = False, {}  # type: bool, dict[str, JSON | None]
+        self._states: dict[str, Any] = {}
+        self._reset, self._new = False, {}  # type: bool, dict[str, Any]
 
-    def __getitem__(self, address: str) -> JSON:
-        return self._states[address]
+    def __getitem__(self, address: str) -> S:
+        state: S = self._states[address]
+        return state
 
     def __len__(self) -> int:
         return len(self._states)
@@ -149,11 +152,11 @@ class Mirror(Subscription[Change], Mapping[str, JSON]):
     def __iter__(self) -> Iterator[str]:
         return iter(self.copy())
 
-    def copy(self) -> dict[str, JSON]:
+    def copy(self) -> dict[str, S]:
         with self.news:
             return dict(self._states)
 
-    def changes(self, timeout: float | None = None) -> Feed[Change]:
+    def changes(self, timeout: float | None = None) -> Feed[Change[S]]:
         """Every change from now on; to a consumer that falls far behind, all states as one change, which is a reset.
         With a `timeout`, waiting longer for the next one is `timed_out`."""
         return self.feed(timeout)
@@ -172,7 +175,7 @@ class Mirror(Subscription[Change], Mapping[str, JSON]):
             self._reset, self._new = event.get("reset", False), {}
             if not self._reset and event["from"] != self.revision:
                 raise ValueError(f"changes before revision {event['from']} are missing")
-        before = {} if self._reset else self._states
+        before: Mapping[str, Any] = {} if self._reset else self._states
         for address, patch in event.get("changes", {}).items():
             self._new[address] = merged(self._new.get(address, before.get(address)), patch)
         self._new.update(event.get("states", {}))
@@ -191,7 +194,7 @@ class Mirror(Subscription[Change], Mapping[str, JSON]):
             if change.reset or self._new:
                 self._tell(lambda feed: feed.push(change, self._whole))
 
-    def _whole(self) -> Change:
+    def _whole(self) -> Change[S]:
         return Change(self.revision, self.copy(), set(), True, 1)
 
 

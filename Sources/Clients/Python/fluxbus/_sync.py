@@ -7,11 +7,12 @@ import functools
 import ssl
 import threading
 from collections import deque
-from typing import TYPE_CHECKING, Any, Awaitable, Callable, Coroutine, Deque, Mapping, TypeVar
+from typing import TYPE_CHECKING, Any, Awaitable, Callable, Coroutine, Deque, Mapping, Sequence, TypeVar, overload
 
 from . import aio
 from ._session import WINDOW
-from ._wire import JSON, BusError, action_of, late, request_of
+from ._subscription import Mirror
+from ._wire import JSON, ActionOf, BusError, Condition, S, Target, dispatch_of, late, request_of
 
 if TYPE_CHECKING:
     from typing_extensions import Concatenate, ParamSpec
@@ -88,20 +89,54 @@ class Bus:
     batch = blocking(aio.Bus.batch)
     create = blocking(aio.Bus.create)
     drop = blocking(aio.Bus.drop)
-    get = blocking(aio.Bus.get)
-    states = blocking(aio.Bus.states)
     will = blocking(aio.Bus.will)
-    mirror = blocking(aio.Bus.mirror)
     actions = blocking(aio.Bus.actions)
+
+    @overload
+    def get(self, address: Target[S], *, select: Sequence[str] | None = None) -> S: ...
+    @overload
+    def get(self, address: str, *, select: Sequence[str] | None = None) -> JSON: ...
+    @functools.wraps(aio.Bus.get)
+    def get(self, address: str, **options: Any) -> Any:
+        return self._run(self._bus.get(address, **options))
+
+    @overload
+    def states(
+        self, target: Target[S], *, where: Condition | None = None, select: Sequence[str] | None = None
+    ) -> dict[str, S]: ...
+    @overload
+    def states(
+        self, target: str, *, where: Condition | None = None, select: Sequence[str] | None = None
+    ) -> dict[str, JSON]: ...
+    @functools.wraps(aio.Bus.states)
+    def states(self, target: str, **options: Any) -> dict[str, Any]:
+        return self._run(self._bus.states(target, **options))
+
+    @overload
+    def mirror(
+        self, target: Target[S], *, where: Condition | None = None, select: Sequence[str] | None = None,
+        timeout: float | None = None,
+    ) -> Mirror[S]: ...
+    @overload
+    def mirror(
+        self, target: str, *, where: Condition | None = None, select: Sequence[str] | None = None,
+        timeout: float | None = None,
+    ) -> Mirror[JSON]: ...
+    @functools.wraps(aio.Bus.mirror)
+    def mirror(self, target: str, **options: Any) -> Mirror[Any]:
+        return self._run(self._bus.mirror(target, **options))
 
     def send(self, op: str, **members: Any) -> Pending:
         """Sends any request of the protocol, without waiting for its reply."""
         return self._send(request_of(op, {}, members))
 
-    def submit(self, target: str, action: str, payload: Mapping[str, Any] | None = None, **options: Any) -> Pending:
+    def submit(
+        self, target: str | ActionOf, action: str | None = None, payload: Mapping[str, Any] | None = None,
+        **options: Any,
+    ) -> Pending:
         """Dispatches without waiting for the reply, with the options of `dispatch`. Where 10,000 requests are
         unanswered it waits for room."""
-        return self._send(request_of("dispatch", action_of(target, action, payload), options))
+        return self._send(request_of("dispatch", dispatch_of(target, action, payload), options))
 
     def _send(self, body: JSON) -> Pending:
         pending = Pending(self.timeout)
@@ -164,11 +199,12 @@ class Bus:
 def connect(
     address: str | None = None, *, client: str | None = None, token: str | None = None,
     tls: ssl.SSLContext | None = None, session: str | None = None, linger: aio.Duration = 0,
-    timeout: float | None = 30, connect_timeout: float = 5, keep_alive: float = 30,
+    timeout: float | None = 30, connect_timeout: float = 5, patience: float = 0, keep_alive: float = 30,
     back_off: tuple[float, float] = (0.05, 10),
 ) -> Bus:
     """Connects to the bus at `address`, such as `unix:/run/fluxbus/bus.sock` or `tls:bus.example:7412`, else at
-    `$FLUXBUS_ADDRESS`, else at this machine's. One attempt; a connection that is lost later is made again by itself.
+    `$FLUXBUS_ADDRESS`, else at this machine's. One attempt, or as many as `patience` seconds allow; a connection
+    that is lost later is made again by itself.
 
     `token` (else `$FLUXBUS_TOKEN`) says who this is beyond this machine; `tls` is an `ssl.SSLContext`. With `linger` in
     seconds the bus keeps the will and the ephemeral stores that long after a lost connection, under the name `session`.
@@ -178,7 +214,7 @@ def connect(
     async def begin() -> aio.Bus:
         return await aio.connect(
             address, client=client, token=token, tls=tls, session=session, linger=linger, timeout=timeout,
-            connect_timeout=connect_timeout, keep_alive=keep_alive, back_off=back_off,
+            connect_timeout=connect_timeout, patience=patience, keep_alive=keep_alive, back_off=back_off,
         )
 
     bus = Bus(timeout)

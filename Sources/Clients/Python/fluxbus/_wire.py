@@ -6,9 +6,24 @@ import json
 import os
 import re
 from pathlib import Path
-from typing import Any, Dict, Mapping, Tuple, Union
+from typing import Any, Dict, Generic, Mapping, NamedTuple, Tuple, TypeVar, Union
 
 JSON = Dict[str, Any]
+S = TypeVar("S")
+
+
+class Target(str, Generic[S]):
+    """The address of a store, or the name of a type: any text is one. Printed code says what the states are."""
+
+
+class Step(NamedTuple):
+    """An action with its target and payload, as functions of printed code make it."""
+
+    target: str
+    action: str
+    payload: Mapping[str, Any] = {}
+
+
 #: One action of a batch or a will: target, action, and perhaps a payload.
 ActionOf = Union[Tuple[str, str], Tuple[str, str, Mapping[str, Any]]]
 StepOf = Union[ActionOf, Mapping[str, Any]]
@@ -21,15 +36,35 @@ class BusError(Exception):
 
     `code` is for programs, `message` one sentence for people; `details` has the further members of the bus's error.
     Codes of the client itself are `invalid_address`, `unreachable`, `untrusted`, `timed_out`, `closed`,
-    `outcome_unknown` and `unexpected_reply`.
+    `outcome_unknown` and `unexpected_reply`. Those of a failed or lost connection make it a `BusConnectionError`, and
+    `timed_out` makes it a `BusTimeoutError`.
     """
 
+    def __new__(cls, code: str, message: str, details: JSON | None = None) -> BusError:
+        # Without arguments: what is an OSError, too, would take them for a number, a text and a file.
+        kind = _KINDS.get(code, cls) if cls is BusError else cls
+        return super(BusError, kind).__new__(kind)
+
     def __init__(self, code: str, message: str, details: JSON | None = None) -> None:
-        super().__init__(code, message, details)
+        self.args = (code, message, details)
         self.code, self.message, self.details = code, message, details or {}
 
     def __str__(self) -> str:
         return f"{self.message} ({self.code})"
+
+
+class BusConnectionError(BusError, ConnectionError):
+    """There is no connection, or it was lost: `unreachable`, `untrusted`, `closed`, `outcome_unknown`."""
+
+
+class BusTimeoutError(BusError, TimeoutError):
+    """`timed_out`."""
+
+
+_KINDS: dict[str, type[BusError]] = {
+    **dict.fromkeys(["unreachable", "untrusted", "closed", "outcome_unknown"], BusConnectionError),
+    "timed_out": BusTimeoutError,
+}
 
 
 def error_of(reply: JSON) -> BusError:
@@ -90,6 +125,15 @@ def pattern_of(target: str) -> JSON:
 
 def action_of(target: str, action: str, payload: Mapping[str, Any] | None = None) -> JSON:
     return {**target_of(target), "action": action, **({} if payload is None else {"payload": payload})}
+
+
+def dispatch_of(target: str | ActionOf, action: str | None, payload: Mapping[str, Any] | None) -> JSON:
+    """An action, as one value or in parts."""
+    if isinstance(target, tuple):
+        return action_of(*target)
+    if action is None:
+        raise TypeError("Name the action that is to be dispatched.")
+    return action_of(target, action, payload)
 
 
 def step_of(part: StepOf) -> JSON:

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import random
 import secrets
 import ssl
 from contextlib import suppress
 from itertools import count
-from typing import Any, Generator, Iterable, Mapping, Sequence, TypeVar, Union
+from typing import Any, Generator, Iterable, Mapping, Sequence, TypeVar, Union, overload
 
 from ._session import Session
 from ._subscription import Action, Actions, Change, Feed, Gap, Mirror, Subscription
 from ._wire import (
-    JSON, ActionOf, BusError, Condition, StepOf, action_of, late, pattern_of, request_of, resolve, step_of, target_of,
+    JSON, ActionOf, BusError, Condition, S, StepOf, Target, action_of, dispatch_of, late, pattern_of, request_of, resolve,
+    step_of, target_of,
 )
 
 __all__ = ["Action", "Bus", "BusError", "Change", "Feed", "Gap", "Mirror", "connect"]
+
+#: Hears that a connection is lost, and that it is there again.
+log = logging.getLogger("fluxbus")
+log.addHandler(logging.NullHandler())
 
 T = TypeVar("T")
 Duration = Union[float, str]
@@ -34,10 +40,10 @@ class Link:
     def __init__(
         self, address: str | None = None, *, client: str | None = None, token: str | None = None,
         tls: ssl.SSLContext | None = None, session: str | None = None, linger: Duration = 0,
-        timeout: float | None = None, connect_timeout: float = 5, keep_alive: float = 30,
+        timeout: float | None = None, connect_timeout: float = 5, patience: float = 0, keep_alive: float = 30,
         back_off: tuple[float, float] = (0.05, 10),
     ) -> None:
-        self.timeout = timeout
+        self.timeout, self._patience = timeout, patience
         self._place, self._tls, self._connect_timeout = resolve(address), tls, connect_timeout
         self._keep_alive, self._back_off, self._heard = keep_alive, back_off, False
         self._hello: JSON = {"client": client} if client else {}
@@ -50,8 +56,20 @@ class Link:
 
     async def _start(self) -> None:
         self._loop = asyncio.get_running_loop()
-        await self._connect()
+        await self._first()
         self._runner = self._loop.create_task(self._run())
+
+    async def _first(self) -> None:
+        """The first connection: one attempt, or as many as the patience allows."""
+        deadline = self._loop.time() + self._patience
+        for attempt in count():
+            try:
+                return await self._connect()
+            except BusError as error:
+                wait = self._wait_after(attempt)
+                if error.code not in PASSING or self._loop.time() + wait > deadline:
+                    raise
+                await asyncio.sleep(wait)
 
     def _flush(self) -> None:
         if self._writer:
@@ -68,6 +86,8 @@ class Link:
         except BaseException as fault:
             greeting.cancel()
             lost = self._disconnect(fault)
+            if isinstance(fault, BusError):
+                raise
             if isinstance(fault, asyncio.TimeoutError):
                 lost = BusError("timed_out", "The bus did not answer in the time allowed; see whether it is busy.")
             elif isinstance(fault, ssl.SSLCertVerificationError):
@@ -109,20 +129,24 @@ class Link:
                 while True:
                     await self._read()
             except FAULTS as fault:
-                self._disconnect(fault)
+                log.warning("%s", self._disconnect(fault).message)
             finally:
                 watch.cancel()
             await self._reconnect()
 
+    def _wait_after(self, attempt: int) -> float:
+        """Longer after each attempt, and at random, so that a bus's clients do not come back in step."""
+        longest: float = min(self._back_off[0] * 2 ** min(attempt, 30), self._back_off[1])
+        return longest * random.SystemRandom().uniform(0.5, 1)
+
     async def _reconnect(self) -> None:
-        """Waits longer after each attempt, and at random, so that a bus's clients do not come back in step."""
         for attempt in count():
             if self._session.open or self._session.error:
                 break
-            longest = min(self._back_off[0] * 2 ** min(attempt, 30), self._back_off[1])
-            await asyncio.sleep(longest * random.SystemRandom().uniform(0.5, 1))
+            await asyncio.sleep(self._wait_after(attempt))
             try:
                 await self._connect()
+                log.info("connected again to %s", self._place[1])
             except BusError as error:
                 if error.code not in PASSING:
                     self._session.end(error)
@@ -183,12 +207,14 @@ class Bus(Link):
         return self._ask(request_of(op, {}, members), timeout)
 
     def dispatch(
-        self, target: str, action: str, payload: Mapping[str, Any] | None = None, *, if_revision: int | None = None,
-        condition: Condition | None = None, where: Condition | None = None, returning: str | None = None,
-        key: str | None = None, delay: Duration | None = None, at: float | None = None, timer: str | None = None,
-        dry_run: bool = False, timeout: float | None = None,
+        self, target: str | ActionOf, action: str | None = None, payload: Mapping[str, Any] | None = None, *,
+        if_revision: int | None = None, condition: Condition | None = None, where: Condition | None = None,
+        returning: str | None = None, key: str | None = None, delay: Duration | None = None, at: float | None = None,
+        timer: str | None = None, dry_run: bool = False, timeout: float | None = None,
     ) -> asyncio.Future[JSON]:
         """Commits an action now, or `delay` from now or `at` a time, and gives the reply. It is sent at once.
+
+        The action is a target, its name and perhaps a payload; or what a function of printed code makes of them.
 
         With a `condition`, for one store, it is a `conflict` unless that expression holds for the store's state. With
         `where`, for a type, it goes to the stores for which that expression holds. With
@@ -199,7 +225,7 @@ class Bus(Link):
             "if_revision": if_revision, "condition": condition, "where": where, "returning": returning, "key": key,
             "delay": delay, "at": at, "timer": timer,
         }
-        body = action_of(target, action, payload)
+        body = dispatch_of(target, action, payload)
         return self._ask(request_of("dispatch", body, {**options, "dry_run": dry_run or None}), timeout)
 
     def batch(
@@ -232,14 +258,26 @@ class Bus(Link):
         options = {"if_revision": if_revision, "condition": condition, "where": where}
         return self._ask(request_of("drop", target_of(target), options))
 
-    async def get(self, address: str, *, select: Sequence[str] | None = None) -> JSON:
+    @overload
+    async def get(self, address: Target[S], *, select: Sequence[str] | None = None) -> S: ...
+    @overload
+    async def get(self, address: str, *, select: Sequence[str] | None = None) -> JSON: ...
+    async def get(self, address: str, *, select: Sequence[str] | None = None) -> Any:
         """The state of one store."""
         reply = await self._ask(request_of("get", {"store": address}, {"select": select}))
         return dict(reply["states"][address])
 
+    @overload
+    async def states(
+        self, target: Target[S], *, where: Condition | None = None, select: Sequence[str] | None = None
+    ) -> dict[str, S]: ...
+    @overload
     async def states(
         self, target: str, *, where: Condition | None = None, select: Sequence[str] | None = None
-    ) -> dict[str, JSON]:
+    ) -> dict[str, JSON]: ...
+    async def states(
+        self, target: str, *, where: Condition | None = None, select: Sequence[str] | None = None
+    ) -> dict[str, Any]:
         """All states that match, and for which an expression holds, page by page."""
         states: dict[str, JSON] = {}
         page: JSON = {"next": None}
@@ -253,13 +291,23 @@ class Bus(Link):
         """Leaves actions for the end of this client: the bus dispatches them, however it ends."""
         await self._ask({"op": "will", "actions": [action_of(*part) for part in actions]})
 
+    @overload
+    async def mirror(
+        self, target: Target[S], *, where: Condition | None = None, select: Sequence[str] | None = None,
+        timeout: float | None = None,
+    ) -> Mirror[S]: ...
+    @overload
     async def mirror(
         self, target: str, *, where: Condition | None = None, select: Sequence[str] | None = None,
         timeout: float | None = None,
-    ) -> Mirror:
+    ) -> Mirror[JSON]: ...
+    async def mirror(
+        self, target: str, *, where: Condition | None = None, select: Sequence[str] | None = None,
+        timeout: float | None = None,
+    ) -> Mirror[Any]:
         """A mirror of all stores that match, and for which an expression holds now, once it has their states."""
         body = request_of("subscribe", pattern_of(target), {"where": where, "select": select})
-        mirror = Mirror(body, self._session.unsubscribe)
+        mirror: Mirror[Any] = Mirror(body, self._session.unsubscribe)
         await self._begin(mirror, timeout)
         return mirror
 
