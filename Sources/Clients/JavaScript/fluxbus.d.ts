@@ -24,6 +24,33 @@ export type Step = ActionOf
 	| {readonly op: "drop", readonly store: string} & Conditions
 	| {readonly op: "drop", readonly type: string, readonly where: Condition};
 
+/** An action with its target, as the functions of printed code make it. */
+export type ActionRequest = {readonly op: "dispatch", readonly action: string, readonly payload: object}
+	& ({readonly store: string} | {readonly type: string});
+
+/** What printed code says of a state type: its name, its states and its actions. */
+export interface StateType {
+	readonly type: string;
+	readonly state: object;
+	readonly action: {readonly action: string, readonly payload: object};
+}
+
+/** The payload of an action; one without members that have to be there may be left out. */
+export type PayloadOf<T extends StateType, A> = Extract<T["action"], {readonly action: A}>["payload"];
+export type Arguments<P> = {} extends P
+	? [payload?: P, options?: DispatchOptions] : [payload: P, options?: DispatchOptions];
+
+/** One store, or every store of a type: `bus.store<CounterType>("counter/kitchen")`. */
+export interface Store<T extends StateType> {
+	readonly target: string;
+	/** Commits an action, exactly once. */
+	dispatch<A extends T["action"]["action"]>(action: A, ...payload: Arguments<PayloadOf<T, A>>): Promise<Reply>;
+	/** The state of the one store. */
+	get(options?: ReadOptions): Promise<T["state"]>;
+	/** A mirror of it, once it has the states. */
+	mirror(options?: MirrorOptions): Promise<Mirror<T["state"]>>;
+}
+
 /**
  * A refusal of the bus, or a failure on the way to it. Besides the codes of the protocol `code` may be `invalid_address`,
  * `unreachable`, `untrusted`, `timed_out`, `closed`, `outcome_unknown` or `unexpected_reply`.
@@ -34,6 +61,11 @@ export class BusError extends Error {
 	/** The further members of the bus's error. */
 	readonly details: {readonly [name: string]: any};
 }
+
+/** There is no connection, or it was lost: `unreachable`, `untrusted`, `closed`, `outcome_unknown`. */
+export class BusConnectionError extends BusError {}
+/** `timed_out`. */
+export class BusTimeoutError extends BusError {}
 
 export interface Reply {
 	readonly revision: number;
@@ -152,8 +184,9 @@ export class Bus {
 	readonly greeting: {readonly [name: string]: any};
 	/** Commits an action now or later, exactly once. */
 	dispatch(target: string, action: string, payload?: Payload, options?: DispatchOptions): Promise<Reply>;
+	dispatch(action: ActionOf | ActionRequest, options?: DispatchOptions): Promise<Reply>;
 	/** Several actions as one commit, and stores that come and go with it. */
-	batch(actions: Iterable<Step>, options?: Pick<DispatchOptions, "key" | "dryRun" | "return" | "signal">): Promise<Reply>;
+	batch(actions: Iterable<Step | ActionRequest>, options?: Pick<DispatchOptions, "key" | "dryRun" | "return" | "signal">): Promise<Reply>;
 	create(address: string, state?: Payload, options?: CreateOptions): Promise<Reply>;
 	/** One store; or, with `where`, the stores of a type for which it holds. */
 	drop(target: string, options?: Conditions & {where?: Condition} & RequestOptions): Promise<Reply>;
@@ -162,7 +195,9 @@ export class Bus {
 	/** All states that match, by address. */
 	states<S = State>(target: string, options?: ReadOptions): Promise<Map<string, S>>;
 	/** Leaves actions for the end of this client: the bus dispatches them, however it ends. */
-	will(actions: Iterable<ActionOf>): Promise<void>;
+	will(actions: Iterable<ActionOf | ActionRequest>): Promise<void>;
+	/** One store, or every store of a type, with its states and actions as printed code has them. */
+	store<T extends StateType>(target: T["type"] | `${T["type"]}/${string}`): Store<T>;
 	/** Any request of the protocol. */
 	request(op: string, body?: {readonly [name: string]: unknown}, options?: RequestOptions): Promise<any>;
 	/** A mirror of all stores that match, once it has their states. */
@@ -188,6 +223,8 @@ export interface ConnectOptions {
 	session?: string;
 	/** In milliseconds (5,000). */
 	connectTimeout?: number;
+	/** For how many milliseconds the first connection is tried (0: one attempt). */
+	patience?: number;
 	/** After so many milliseconds of silence the connection is asked whether it is one (30,000). */
 	keepAlive?: number;
 	/** The first and the longest wait before reconnecting, in milliseconds (50, 10,000). */
@@ -201,5 +238,5 @@ export interface ConnectOptions {
 /** The state that a JSON Merge Patch (RFC 7396), such as one of a dry run's `changes`, makes of a state, which stays as it is. */
 export function merge(state: any, patch: any): any;
 
-/** Connects to `unix:/path`, `tcp:HOST:PORT`, `tls:HOST:PORT` (Node), or `wss://HOST/bus` (browsers). One attempt. */
+/** Connects to `unix:/path`, `tcp:HOST:PORT`, `tls:HOST:PORT` (Node), or `wss://HOST/bus` (browsers). One attempt, or as many as `patience` allows. */
 export function connect(address?: string | URL, options?: ConnectOptions): Promise<Bus>;

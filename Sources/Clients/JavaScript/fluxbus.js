@@ -25,9 +25,22 @@ const randomName = () => globalThis.crypto?.randomUUID?.() ?? `${Math.random()}$
 
 /** A refusal of the bus, or a failure on the way to it: `code` for programs, `message` for people. */
 export class BusError extends Error {
-	name = "BusError";
-	constructor(code, message, details = {}) { Object.assign(super(message), {code, details}); }
+	constructor(code, message, details = {}) {
+		super(message);
+		const Kind = kinds[code] ?? BusError;
+		if (new.target === BusError && Kind !== BusError) return new Kind(code, message, details);
+		Object.assign(this, {name: new.target.name, code, details});
+	}
 }
+/** There is no connection, or it was lost: `unreachable`, `untrusted`, `closed`, `outcome_unknown`. */
+export class BusConnectionError extends BusError {}
+/** `timed_out`. */
+export class BusTimeoutError extends BusError {}
+
+const kinds = {
+	unreachable: BusConnectionError, untrusted: BusConnectionError, closed: BusConnectionError,
+	outcome_unknown: BusConnectionError, timed_out: BusTimeoutError,
+};
 
 const outcomeUnknown = original => new BusError("outcome_unknown",
 	"The connection was lost, and whether this was committed is unknown: look, then decide.", {original});
@@ -78,8 +91,11 @@ export function merge(state, patch) {
 
 const targetOf = target => target.includes("/") ? {store: target} : {type: target};
 const patternOf = target => /[*?]/.test(target) ? {match: target} : targetOf(target);
-const actionOf = ([target, action, payload]) => ({...targetOf(target), action, payload});
-const stepOf = step => Array.isArray(step) ? actionOf(step) : step;
+const stepOf = step => {
+	if (!Array.isArray(step)) return step;
+	const [target, action, payload] = step;
+	return {...targetOf(target), action, payload};
+};
 
 // MARK: Subscriptions
 
@@ -249,8 +265,12 @@ export class Bus {
 
 	/** Any request of the protocol, and its reply: `bus.request("history", {since: 4})`. */
 	request(op, body, options) { return this.#request({op, ...body, ...options}); }
-	/** Commits an action now, or later with `in` or `at`, exactly once; resolves to the reply. */
+	/**
+	 * Commits an action now, or later with `in` or `at`, exactly once; resolves to the reply. The action is a target, its name and
+	 * perhaps a payload; or one element of a batch, and the options behind it.
+	 */
 	dispatch(target, action, payload, options) {
+		if (typeof target === "object") return this.request("dispatch", stepOf(target), action);
 		return this.#request({op: "dispatch", ...targetOf(target), action, payload, ...options});
 	}
 	/** Several actions as one commit: `bus.batch([["counter/a", "increment", {by: 2}], ["counter/b", "reset"]])`. */
@@ -269,8 +289,10 @@ export class Bus {
 		}
 		return states;
 	}
+	/** One store, or every store of a type, whose state and actions TypeScript knows. */
+	store(target) { return new Store(this, target); }
 	/** Leaves actions for the end of this client: the bus dispatches them, however it ends. */
-	async will(actions) { await this.request("will", {actions: Array.from(actions, actionOf)}); }
+	async will(actions) { await this.request("will", {actions: Array.from(actions, stepOf)}); }
 	/** A mirror of all stores that match, once it has their states. */
 	mirror(target, {where, select, cause} = {}) {
 		return this.#subscribe(Mirror, {...patternOf(target), where, select, cause});
@@ -376,14 +398,15 @@ export class Bus {
 	}
 	/** One connection after the other, until there is to be no more. */
 	async #run(started) {
-		const [first, longest] = this.#options.backOff;
+		const {backOff: [first, longest], patience} = this.#options, patient = Date.now() + patience;
 		for (let attempt = 0; !this.#end; attempt++) {
 			const error = await this.#converse(started);
 			if (this.status.phase === "live") attempt = 0;
-			const isFinal = !this.greeting.epoch || !passing.has(error.code) || error.details.reason === "protocol";
-			if (isFinal || this.#end) return this.#finish(error);
 			// Cut at random by up to half, so that many clients of one bus do not come back in step.
 			const wait = Math.min(first * 2 ** attempt, longest) * (0.5 + Math.random() / 2);
+			const isLate = !this.greeting.epoch && Date.now() + wait > patient;
+			const isFinal = isLate || !passing.has(error.code) || error.details.reason === "protocol";
+			if (isFinal || this.#end) return this.#finish(error);
 			this.#say({phase: "lost", error, retryAt: Date.now() + wait});
 			let timer;
 			await new Promise(resolve => timer = setTimeout(this.#endWait = resolve, wait));
@@ -398,7 +421,7 @@ export class Bus {
 		const ended = (why, isUntrusted) => {
 			if (this.#connection !== connection) return;
 			this.#connection = null;
-			clearTimeout(patience);
+			clearTimeout(late);
 			clearInterval(pulse);
 			resolve(this.#cut(this.#endOf(connection, fault ?? why ?? "the connection was lost", isUntrusted)));
 		};
@@ -407,13 +430,17 @@ export class Bus {
 			connection.close();
 			ended();
 		};
-		const opened = () => this.#own(hello, greeting => {
-			clearTimeout(patience);
+		const opened = () => {
+			connection.isOpen = true;
+			this.#own(hello, greeted, failed);
+		};
+		const greeted = greeting => {
+			clearTimeout(late);
 			const beats = [ignore, () => this.#own({op: "ping"}), () => failed("the bus does not answer any more")];
 			pulse = setInterval(() => beats[silence++](), keepAlive);
 			this.#resume(greeting);
 			started(this);
-		}, failed);
+		};
 		const received = data => {
 			silence = 0;
 			try {
@@ -427,15 +454,15 @@ export class Bus {
 				failed(`what came does not follow the protocol: ${error.message}`);
 			}
 		};
-		const late = new BusError("timed_out", "The bus did not answer in the time allowed; see whether it is busy.");
-		const patience = setTimeout(failed, connectTimeout, late);
+		const silent = new BusError("timed_out", "The bus did not answer in the time allowed; see whether it is busy.");
+		const late = setTimeout(failed, connectTimeout, silent);
 		const connection = this.#connection = {failed, ...open({opened, received, ended})};
 		return new Promise(settle => resolve = settle);
 	}
-	#endOf({goodbye, isLive}, why, isUntrusted) {
+	#endOf({goodbye, isOpen}, why, isUntrusted) {
 		if (why instanceof BusError) return why;
 		if (isUntrusted) return new BusError("untrusted", `The bus can't prove that it is the one: ${why}.`);
-		if (goodbye || isLive) return closed(`The connection has ended: ${goodbye?.message ?? why}`, goodbye?.code);
+		if (isOpen) return closed(`The connection has ended: ${goodbye?.message ?? why}`, goodbye?.code);
 		return new BusError("unreachable", `Nothing answers at ${this.#options.address}: ${why}.`);
 	}
 	/** What was sent, and may be sent again, comes before what waits; whether the rest was committed is unknown. */
@@ -482,11 +509,23 @@ export class Bus {
 	}
 }
 
-/** Connects to the bus; one attempt. A connection that is lost later is made again by itself. */
+/** One store, or every store of a type. */
+class Store {
+	#bus;
+	constructor(bus, target) { Object.assign(this, {target}).#bus = bus; }
+	/** Commits an action, as `Bus.dispatch` does. */
+	dispatch(action, payload, options) { return this.#bus.dispatch(this.target, action, payload, options); }
+	/** Its state. */
+	get(options) { return this.#bus.get(this.target, options); }
+	/** A mirror of it, once it has the states. */
+	mirror(options) { return this.#bus.mirror(this.target, options); }
+}
+
+/** Connects to the bus: one attempt, or as many as `patience` allows. A connection that is lost later is made again by itself. */
 export async function connect(address, {client, token, tls, session, linger, ...options} = {}) {
 	const place = String(address ?? await defaultAddress()), json = {parse, stringify};
 	const hello = {op: "hello", protocol: 1, client, linger, session: session ?? (linger ? randomName() : undefined)};
 	if (!place.startsWith("unix:")) hello.token = token ?? globalThis.process?.env.FLUXBUS_TOKEN;
-	const defaults = {json, connectTimeout: 5000, keepAlive: 30_000, backOff: [50, 10_000]};
+	const defaults = {json, connectTimeout: 5000, patience: 0, keepAlive: 30_000, backOff: [50, 10_000]};
 	return await new Bus({...defaults, ...options, address: place, open: await transport(place, tls), hello})._start();
 }

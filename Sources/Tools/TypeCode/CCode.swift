@@ -40,7 +40,7 @@ struct CCode {
         out.lines(["#include <fluxbus.h>", "#include <stdio.h>"])
         let state = fields(type.members, isRead: true, hint: stem)
         write(
-            state + type.computed.map { Field(computed: $0) }, as: stem,
+            state + fields(type.computed, isRead: true, hint: stem, areComputed: true), as: stem,
             comment: SourceText.lines(of: type.summary))
         for (action, function) in zip(type.actions, functions) where !action.payload.isEmpty {
             let fields = fields(action.payload, isRead: false, hint: function)
@@ -122,18 +122,11 @@ struct CCode {
             }
         }
 
-        init(wire: String, kind: Kind, isOptional: Bool, isNullable: Bool, comment: [String]) {
-            (self.wire, self.kind, self.isOptional, self.isNullable) = (wire, kind, isOptional, isNullable)
-            (self.comment, isComputed) = (comment, false)
-        }
-
-        init(computed name: String) {
-            (wire, kind, isOptional, isNullable) = (name, .value(kind: nil), true, false)
-            (comment, isComputed) = (["Computed by the bus."], true)
-        }
     }
 
-    private mutating func fields(_ members: [Member], isRead: Bool, hint: String) -> [Field] {
+    private mutating func fields(
+        _ members: [Member], isRead: Bool, hint: String, areComputed: Bool = false
+    ) -> [Field] {
         members.map { member in
             let printed = PrintedMember(member, isRead: isRead)
             let kind = kind(of: member.schema, "\(hint)_\(Identifier.snake(member.name))")
@@ -145,8 +138,8 @@ struct CCode {
                 comment.append("Read what is in it by \(name)_decode.")
             }
             return Field(
-                wire: member.name, kind: kind, isOptional: printed.isOptional,
-                isNullable: member.schema.isNullable, comment: comment)
+                wire: member.name, kind: kind, isOptional: printed.isOptional || areComputed,
+                isNullable: member.schema.isNullable, isComputed: areComputed, comment: comment)
         }
     }
 

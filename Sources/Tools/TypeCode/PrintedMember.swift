@@ -16,14 +16,9 @@ struct PrintedMember {
         comment = SourceText.lines(of: schema.summary) + schema.remarks + SourceText.lines(of: fallback)
     }
 
-    private init(computed name: String) {
-        (self.name, schema, isOptional, comment) = (name, .any, false, ["Computed by the bus."])
-    }
-
     /// The members of a state.
     static func all(of type: TypeDescription) -> [PrintedMember] {
-        type.members.map { PrintedMember($0, isRead: true) }
-            + type.computed.map { PrintedMember(computed: $0) }
+        (type.members + type.computed).map { PrintedMember($0, isRead: true) }
     }
 }
 

@@ -1,10 +1,9 @@
 import BusJSON
 
-/// A state type as Python, 3.11 or later: typed dictionaries, and functions that make requests. It imports nothing but
-/// `typing` and knows no connection.
+/// A state type as Python, 3.11 or later, for the client library: typed dictionaries, and functions that make actions.
 struct PythonCode {
     private let type: TypeDescription
-    private var names = NameTable(reserved: PythonCode.reserved)
+    private var names = NameTable(reserved: PythonCode.reserved.union(["store"]))
     /// Dictionaries with members of their own, and the names under which they are written.
     private var nested: [(members: [Member], name: String)] = []
     private var out = CodeText(indentedBy: "    ")
@@ -28,6 +27,8 @@ struct PythonCode {
         out.lines(TypeLanguage.python.origin(type.name).map { "# " + $0 })
         out.line()
         out.line("from typing import Any, Literal, NotRequired, TypedDict")
+        out.line()
+        out.line("from fluxbus import \(type.actions.isEmpty ? "" : "Step, ")Target")
         write(
             PrintedMember.all(of: type), as: state, summary: SourceText.lines(of: type.summary),
             hint: stem)
@@ -40,33 +41,44 @@ struct PythonCode {
         }
         out.lines(["", "", "# An action with its payload."])
         out.line("\(union) = \(actions.isEmpty ? "Any" : actions.joined(separator: " | "))")
-        for (index, action) in type.actions.enumerated() {
-            writeFunction(functions[index], for: action, taking: payloads[index])
-        }
         out.lines(["", ""])
-        out.block("def _request(store: str | None, action: str, payload: object) -> dict[str, Any]:", nil) {
+        out.block("def store(name: str | None = None) -> Target[\(state)]:", nil) {
+            $0.line(
+                "\"\"\"The store of that name, or all stores of the type, for `bus.get` and `bus.mirror`.\"\"\""
+            )
             let name = Self.quoted(type.name)
-            $0.line("target = {\"type\": \(name)} if store is None else {\"store\": \(name) + \"/\" + store}")
-            $0.line("return {\"op\": \"dispatch\", **target, \"action\": action, \"payload\": payload}")
+            $0.line("return Target(\(name) if name is None else \(name) + \"/\" + name)")
+        }
+        if type.actions.isEmpty { return }
+        out.lines(["", "", "# Stands for what is left out.", "_ABSENT: Any = object()", "", ""])
+        out.block("def _step(name: str | None, action: str, payload: dict[str, Any]) -> Step:", nil) {
+            $0.line("given = {name: value for name, value in payload.items() if value is not _ABSENT}")
+            $0.line("return Step(store(name), action, given)")
+        }
+        for (index, action) in type.actions.enumerated() {
+            writeFunction(functions[index], for: action, hint: payloads[index])
         }
     }
 
     private mutating func writeFunction(
-        _ name: String, for action: TypeDescription.Action, taking payload: String
+        _ function: String, for action: TypeDescription.Action, hint: String
     ) {
-        let isNeeded = action.payload.contains { !$0.isOptional }
-        var parameter = ""
-        if !action.payload.isEmpty {
-            parameter = isNeeded ? ", payload: \(payload)" : ", payload: \(payload) | None = None"
+        var table = NameTable(reserved: Self.reserved.union(["store"]))
+        let names = table.claim(action.payload.map(\.name), Identifier.snake)
+        var parameters = names.isEmpty ? "" : ", *"
+        for (member, name) in zip(action.payload, names) {
+            let type = pythonType(of: member.schema, hint + Identifier.pascal(member.name))
+            parameters += ", \(name): \(type)\(member.isOptional ? " = _ABSENT" : "")"
         }
-        let value = action.payload.isEmpty ? "{}" : isNeeded ? "payload" : "payload or {}"
+        let payload = zip(action.payload, names).map { "\(Self.quoted($0.name)): \($1)" }
         let summary =
             SourceText.lines(of: action.summary)
-            + ["A request for the store of that name, or for all stores of the type: None."]
+            + ["For the store of that name, or for all stores of the type: None."]
         out.lines(["", ""])
-        out.block("def \(name)(store: str | None\(parameter)) -> dict[str, Any]:", nil) { out in
+        out.block("def \(function)(store: str | None, /\(parameters)) -> Step:", nil) { out in
             out.lines(Self.documentation(summary))
-            out.line("return _request(store, \(Self.quoted(action.name)), \(value))")
+            out.line(
+                "return _step(store, \(Self.quoted(action.name)), {\(payload.joined(separator: ", "))})")
         }
     }
 
@@ -172,7 +184,8 @@ struct PythonCode {
 
     /// Keywords, and the names that the printed code itself uses.
     private static let reserved: Set<String> = [
-        "Any", "False", "Literal", "None", "NotRequired", "True", "TypedDict", "and", "as", "assert", "async",
+        "Any", "False", "Literal", "None", "NotRequired", "Step", "Target", "True", "TypedDict", "and", "as",
+        "assert", "async",
         "await", "bool", "break", "class", "continue", "def", "del", "dict", "elif", "else", "except",
         "finally", "float", "for", "from", "global", "if", "import", "in", "int", "is", "lambda", "list",
         "nonlocal", "not", "object", "or", "pass", "raise", "return", "str", "try", "while", "with", "yield",

@@ -34,8 +34,10 @@ package enum SchemaDocument {
         var state = object(type.members.filter(\.isDeclared), isRead: true)
         var properties = state["properties"]?.object ?? [:]
         for member in type.members where !member.isDeclared { properties[member.name] = [:] }
-        for name in type.computed {
-            properties[name] = ["description": "Computed by the bus.", "readOnly": true]
+        for member in type.computed {
+            var property = schema(member.schema)
+            property["readOnly"] = true
+            properties[member.name] = .object(property)
         }
         state["properties"] = .object(properties)
         state["additionalProperties"] = nil

@@ -7,8 +7,11 @@ extension SwiftCode {
     func writeStateCoding(_ out: inout CodeText) {
         let members = zip(type.members, memberNames).map { ($0, $1) }
         out.block("nonisolated extension \(name) {") { out in
-            let computed = zip(type.computed, memberNames.dropFirst(members.count)).map { wire, name in
-                "\(name) = try members.decodeIfPresent(JSON.self, forKey: \(Self.quoted(wire))) ?? .null"
+            let computed = zip(type.computed, memberNames.dropFirst(members.count)).map { member, name in
+                let type = valueType(of: member.schema)
+                let (plain, end) = type == "JSON" ? (type, " ?? .null") : (String(type.dropLast()), "")
+                let key = Self.quoted(member.name)
+                return "\(name) = try members.decodeIfPresent(\(plain).self, forKey: \(key))\(end)"
             }
             writeDecoding(members, and: computed, &out)
             out.line()

@@ -26,7 +26,7 @@ struct SwiftCode {
         let wanted = Identifier.pascal(type.name)
         name = Self.libraryNames.contains(wanted) ? wanted + "State" : wanted
         var scope = NameTable(reserved: Self.libraryNames.union([name]))
-        memberNames = scope.claim(type.members.map(\.name) + type.computed, Self.member)
+        memberNames = scope.claim((type.members + type.computed).map(\.name), Self.member)
         var cases = NameTable(reserved: Self.libraryNames)
         actionNames = cases.claim(type.actions.map(\.name), Self.member)
         self.scope = scope
@@ -96,9 +96,10 @@ struct SwiftCode {
             let value = member.fallback.map { " = " + literal($0, as: member.schema) } ?? ""
             out.line("public var \(name): \(swiftType(of: member))\(value)")
         }
-        for name in memberNames.dropFirst(type.members.count) {
-            out.line("/// Computed by the bus.")
-            out.line("public private(set) var \(name): JSON = .null")
+        for (member, name) in zip(type.computed, memberNames.dropFirst(type.members.count)) {
+            let type = valueType(of: member.schema)
+            out.lines(Self.comment(member))
+            out.line("public private(set) var \(name): \(type)\(type == "JSON" ? " = .null" : "")")
         }
         if !memberNames.isEmpty { out.line() }
     }

@@ -17,17 +17,21 @@ package struct TypeDescription: Sendable {
     package let summary: String?
     /// The members of a state, ascending by name. Their fallbacks are their values in a new store.
     package let members: [Member]
-    /// The names of the computed values: members of a published state that nobody can write.
-    package let computed: [String]
+    /// The computed values: members of a published state that nobody can write. One is null where its expression fails.
+    package let computed: [Member]
     package let actions: [Action]
 
-    /// Nil when `definition` names no type.
-    package init?(definition: JSON) {
+    /// Nil when `definition` names no type. `computed` has the schemas of computed values, as far as they are known.
+    package init?(definition: JSON, computed: JSONObject = [:]) {
         guard let name = definition["type"]?.string else { return nil }
         self.name = name
         summary = definition["summary"]?.string
         members = Self.members(definition["state"]?.object ?? [:], definition["initial"]?.object ?? [:])
-        computed = definition["computed"]?.object?.keys ?? []
+        self.computed = (definition["computed"]?.object?.keys ?? []).map { name in
+            var schema = computed[name]?.object ?? [:]
+            schema["summary"] = "Computed by the bus."
+            return Member(name: name, schema: Schema(.object(schema)), isOptional: false, fallback: nil)
+        }
         actions = (definition["actions"]?.object ?? [:]).map { action in
             let payload = action.value["payload"]?.object ?? [:]
             return Action(

@@ -1,10 +1,11 @@
 import BusJSON
 
-/// A state type as TypeScript: types, and functions that make requests. It imports nothing and knows no connection.
+/// A state type as TypeScript, for the client library: types, and functions that make requests. It imports nothing, because what
+/// has the form of a type is one.
 struct TypeScriptCode {
     private let type: TypeDescription
-    /// The state's name, and those of the union of actions, the request and the object with the functions.
-    private let state, action, request, functions: String
+    /// The state's name, and those of the union of actions, the request, the type as a whole and the object with the functions.
+    private let state, action, request, whole, functions: String
     /// The names of the payloads, by action.
     private let payloads: [String]
 
@@ -17,6 +18,7 @@ struct TypeScriptCode {
         state = table.claim(stem)
         action = table.claim(stem + "Action")
         request = table.claim(stem + "Request")
+        whole = table.claim(stem + "Type")
         functions = table.claim(Identifier.camel(type.name))
         payloads = type.actions.map { table.claim(stem + Identifier.pascal($0.name)) }
     }
@@ -27,11 +29,7 @@ struct TypeScriptCode {
         out.line()
         out.lines(Self.comment(type.summary))
         out.block("export interface \(state) {") { out in
-            write(type.members, isRead: true, &out)
-            for name in type.computed {
-                out.line("/** Computed by the bus. */")
-                out.line("readonly \(Self.key(name)): unknown;")
-            }
+            write(type.members + type.computed, isRead: true, &out)
         }
         for (action, name) in zip(type.actions, payloads) where !action.payload.isEmpty {
             out.line()
@@ -62,11 +60,17 @@ struct TypeScriptCode {
             }
         }
         out.line()
-        out.line("/** A request to the bus: write it as one line of JSON. */")
+        out.line("/** A request to the bus, for `bus.dispatch`, or as a line of JSON. */")
         out.line(
-            "export type \(request) = "
-                + "{ readonly op: \"dispatch\"; readonly store?: string; readonly type?: string } & \(action);"
-        )
+            "export type \(request) = { readonly op: \"dispatch\" } "
+                + "& ({ readonly store: string } | { readonly type: string }) & \(action);")
+        out.line()
+        out.line("/** The type as a whole, for `bus.store<\(whole)>`. */")
+        out.block("export interface \(whole) {") { out in
+            out.line("readonly type: \(Self.quoted(type.name));")
+            out.line("readonly state: \(state);")
+            out.line("readonly action: \(action);")
+        }
     }
 
     private func payloadType(_ index: Int) -> String {

@@ -62,7 +62,9 @@ func isThere(_ tool: String) -> Bool { FileManager.default.isExecutableFile(atPa
             const bus = new module.Bus({});
             const missing = names.filter(name => !(name in bus)).concat(there.filter(name => !names.includes(name)));
             if (missing.length || names.length < 10) throw new Error(`these differ: ${missing}`);
-            for (const name of ["connect", "Bus", "BusError"]) if (!module[name]) throw new Error(name);
+            const classes = [...text.matchAll(/export (?:class|function) (\\w+)/g)].map(found => found[1]);
+            if (classes.length < 5) throw new Error(`there are only ${classes}`);
+            for (const name of classes) if (!module[name]) throw new Error(name);
             """,
         ])
     }
@@ -145,14 +147,16 @@ func isThere(_ tool: String) -> Bool { FileManager.default.isExecutableFile(atPa
     }
 
     /// A whole program, as it is printed, that prints what changes: in so many lines can a newcomer have it.
-    private func mirrors(_ page: String, _ kind: String, _ build: (String) throws -> String) throws {
-        let example = try #require(try MarkdownPage(page).blocks(kind).first)
+    private func mirrors(
+        _ page: String, _ kind: String, number: Int = 0, _ build: (String) throws -> [String]
+    ) throws {
+        let example = try MarkdownPage(page).blocks(kind)[number]
         #expect(example.text.split(separator: "\n").count <= 15)
         let daemon = try startDaemon()
         defer { daemon.kill() }
         let client = try LineClient("unix:\(place.path)/s")
         _ = try client.ask(#"{"op":"create","store":"counter/kitchen"}"#)
-        let program = try RunningProgram([build(example.text)], environment: environment)
+        let program = try RunningProgram(build(example.text), environment: environment)
         #expect(program.nextLine()?.contains("counter/kitchen") == true)
         let increment =
             #"{"op":"dispatch","store":"counter/kitchen","action":"increment","payload":{"by":42}}"#
@@ -169,7 +173,7 @@ func isThere(_ tool: String) -> Bool { FileManager.default.isExecutableFile(atPa
             try place.write(
                 "mirror/go.mod",
                 "module mirror\n\nrequire fluxbus v0.0.0\n\nreplace fluxbus => \"\(Self.go)\"\n")
-            return try Compilers.goProgram(in: "\(place.path)/mirror", "go-mirror")
+            return [try Compilers.goProgram(in: "\(place.path)/mirror", "go-mirror")]
         }
     }
 
@@ -177,7 +181,29 @@ func isThere(_ tool: String) -> Bool { FileManager.default.isExecutableFile(atPa
     func mirrorOfTheRustPageRuns() throws {
         try mirrors("Sources/Clients/Rust/README.md", "rust") { text in
             let source = try place.write("mirror.rs", text)
-            return try Compilers.rustProgram(source, "rust_mirror")
+            return [try Compilers.rustProgram(source, "rust_mirror")]
+        }
+    }
+
+    @Test(.enabled(if: isThere("/usr/bin/python3"), "Python is missing."))
+    func mirrorOfThePythonPageRuns() throws {
+        try mirrors("Sources/Clients/Python/README.md", "python", number: 1) { text in
+            ["/usr/bin/python3", try place.write("mirror.py", text)]
+        }
+    }
+
+    @Test(
+        .enabled(if: isThere("/usr/bin/node"), "Node is missing; deploy/prepare node-typescript installs it.")
+    )
+    func mirrorOfTheJavaScriptPageRuns() throws {
+        try mirrors("Sources/Clients/JavaScript/README.md", "js", number: 1) { text in
+            let program = try place.write("mirror/mirror.mjs", text)
+            try place.write("mirror/node_modules/fluxbus/package.json", Repository.text(Self.manifest))
+            for name in ["fluxbus.js", "fluxbus.d.ts"] {
+                let source = try Repository.text("Sources/Clients/JavaScript/\(name)")
+                try place.write("mirror/node_modules/fluxbus/\(name)", source)
+            }
+            return ["/usr/bin/node", program]
         }
     }
 

@@ -89,6 +89,7 @@ actor Driver {
         var options = BusOptions()
         options.backOff = BackOff(first: .milliseconds(1), longest: .milliseconds(10))
         options.linger = command["options"]?["linger"]?.int.map { .seconds($0) }
+        options.patience = command["options"]?["patience"]?.double.map { .seconds($0) } ?? .zero
         if let seconds = command["closeTimeout"]?.int { options.closeTimeout = .seconds(seconds) }
         bus = try await Bus.connect(
             BusAddress(parsing: command["address"]?.string ?? ""), options: options)

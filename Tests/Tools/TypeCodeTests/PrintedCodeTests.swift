@@ -47,28 +47,48 @@ struct PrintedCodeTests {
         let workshop = try Workshop()
         try workshop.printTypes(option: "--typescript") { "\($0).ts" }
         try workshop.copy("use.ts")
-        try workshop.copy("send.js")
+        try workshop.copy("mistakes.ts")
+        try workshop.install("Sources/Clients/JavaScript", as: "node_modules/fluxbus")
         try workshop.write(
             "article.ts",
             """
-            import { thermostat } from "./thermostat";
-            export function article(socket: { write(text: string): void }): void {
+            import { Bus } from "fluxbus";
+            import { thermostat, ThermostatType } from "./thermostat.js";
+            export async function article(bus: Bus): Promise<void> {
             \(Self.example("typescript"))}
             """)
+        try workshop.write("readme.ts", Self.example("ts", of: "Sources/Clients/JavaScript/README.md"))
+        try workshop.write("package.json", #"{ "type": "module" }"#)
         try workshop.write("tsconfig.json", Self.strict)
+        try workshop.write(
+            "mistakes.json", #"{ "extends": "./tsconfig.json", "include": ["mistakes.ts"], "exclude": [] }"#)
         let compiled = try workshop.run(["/usr/bin/tsc", "--project", "tsconfig.json"])
         try #require(compiled.status == 0, "\(compiled.output)")
-        let sent = try workshop.run(["/usr/bin/node", "send.js"] + workshop.arguments)
-        try #require(sent.status == 0, "\(sent.errors)")
-        try Scenario.check(requestsAndReplies: sent.output)
+        let used = try workshop.run(["/usr/bin/node", "js/use.js"])
+        try #require(used.status == 0, "\(used.errors)")
         try Scenario.checkStates(in: workshop)
+        #expect(used.output == Self.shownInTypeScript)
+        let read = try workshop.run(["/usr/bin/node", "js/readme.js"])
+        #expect(read.output == "2\ncounter/kitchen true\n", "\(read.errors)")
+        let told = try workshop.run(["/usr/bin/tsc", "--noEmit", "--project", "mistakes.json"])
+        let (wrong, found) = try Self.mistakes(in: "mistakes.ts", told: told.output, as: "mistakes.ts")
+        #expect(wrong.count == 32 && wrong == found, "\(told.output)")
     }
+
+    private static let shownInTypeScript = """
+        2 6 true 23.5
+        none 7 true 9 0
+        -1
+        true
+
+        """
 
     private static let page = "Sources/Core/BusLogic/BusLogic.docc/Types.md"
 
-    /// The page's one example in a language.
-    static func example(_ language: String) throws -> String {
-        try #require(MarkdownPage(page).blocks(language).first, "\(language)").text
+    /// The first example of a page in a language that has a word in it.
+    static func example(_ language: String, of page: String = page, with word: String = "") throws -> String {
+        let blocks = try MarkdownPage(page).blocks(language)
+        return try #require(blocks.first { word.isEmpty || $0.text.contains(word) }, "\(language)").text
     }
 
     /// What the documents show of a printed type, as functions.
@@ -88,9 +108,9 @@ struct PrintedCodeTests {
         {
           "compilerOptions": {
             "strict": true, "noUncheckedIndexedAccess": true, "noUnusedLocals": true, "target": "es2020",
-            "module": "commonjs", "types": [], "outDir": "js"
+            "module": "esnext", "moduleResolution": "node", "types": [], "outDir": "js"
           },
-          "include": ["*.ts"]
+          "include": ["*.ts"], "exclude": ["mistakes.ts"]
         }
         """
 
@@ -99,31 +119,43 @@ struct PrintedCodeTests {
         let workshop = try Workshop()
         try workshop.printTypes(option: "--python") { "\($0).py" }
         try workshop.copy("use.py")
+        try workshop.copy("mistakes.py")
+        try workshop.install("Sources/Clients/Python/fluxbus", as: "fluxbus")
         try workshop.write(
             "article.py",
             """
-            import json
-            from typing import TextIO
-
             import thermostat
+            from fluxbus import Bus
 
 
-            def article(lines: TextIO) -> None:
-                \(Self.example("python"))
+            def article(bus: Bus) -> None:
+                \(Self.example("python").replacing("\n", with: "\n    "))
             """)
+        let readme = try Self.example(
+            "python", of: "Sources/Clients/Python/README.md", with: "counter.Counter")
+        try workshop.write("readme.py", readme)
+        let mypy = ["/usr/bin/mypy", "--strict", "--python-version", "3.11", "--cache-dir", "/dev/null"]
         let checked = try workshop.run(
-            [
-                "/usr/bin/mypy", "--strict", "--python-version", "3.11", "--cache-dir", "/dev/null", "use.py",
-                "article.py",
-            ]
-                + Workshop.files.map { "\($0).py" })
+            mypy + ["use.py", "article.py", "readme.py"] + Workshop.files.map { "\($0).py" })
         try #require(checked.status == 0, "\(checked.output)")
-        let sent = try workshop.run(
-            ["/usr/bin/python3", "-B", "-W", "error", "use.py"] + workshop.arguments)
-        try #require(sent.status == 0, "\(sent.errors)")
-        try Scenario.check(requestsAndReplies: sent.output)
+        let used = try workshop.run(["/usr/bin/python3", "-B", "-W", "error", "use.py"])
+        try #require(used.status == 0, "\(used.errors)")
         try Scenario.checkStates(in: workshop)
+        #expect(used.output == Self.shownInPython)
+        let read = try workshop.run(["/usr/bin/python3", "-B", "readme.py"])
+        #expect(read.output == "2 True\n", "\(read.errors)")
+        let told = try workshop.run(mypy + ["mistakes.py"])
+        let (wrong, found) = try Self.mistakes(in: "mistakes.py", told: told.output, as: "mistakes.py")
+        #expect(wrong.count == 28 && wrong == found, "\(told.output)")
     }
+
+    private static let shownInPython = """
+        2 7 True
+        23.5 auto
+        none 7 True [10] []
+        True True
+
+        """
 
     /// The lines of a program of mistakes that are one, and those in which a compiler sees one.
     private static func mistakes(in name: String, told: String, as place: String) throws -> (
@@ -131,8 +163,8 @@ struct PrintedCodeTests {
     ) {
         let lines = try Repository.text("Tests/Tools/TypeCodeTests/Programs/\(name)").split(
             separator: "\n", omittingEmptySubsequences: false)
-        let wrong = lines.indices.filter { lines[$0].hasSuffix("// wrong") }.map { $0 + 1 }
-        let found = try told.matches(of: Regex("\(place):([0-9]+):", as: (Substring, Substring).self))
+        let wrong = lines.indices.filter { lines[$0].hasSuffix(" wrong") }.map { $0 + 1 }
+        let found = try told.matches(of: Regex("\(place)[:(]([0-9]+)[:,]", as: (Substring, Substring).self))
         return (Set(wrong), Set(found.compactMap { Int($0.1) }))
     }
 
@@ -179,7 +211,7 @@ struct PrintedCodeTests {
         let told = try Compilers.run(
             [go, "build", "-gcflags=-e", "-o", "nothing", "./wrong"], in: workshop.path)
         let (wrong, found) = try Self.mistakes(in: "mistakes.go", told: told.errors, as: "wrong/main.go")
-        #expect(wrong.count == 8 && wrong == found, "\(told.errors)")
+        #expect(wrong.count == 9 && wrong == found, "\(told.errors)")
     }
 
     private static let shownInGo = """
@@ -218,7 +250,7 @@ struct PrintedCodeTests {
         #expect(used.output == Self.shownInRust)
         let told = try Compilers.run(compiler + ["mistakes.rs"], in: workshop.path)
         let (wrong, found) = try Self.mistakes(in: "mistakes.rs", told: told.errors, as: "mistakes.rs")
-        #expect(wrong.count == 8 && wrong == found, "\(told.errors)")
+        #expect(wrong.count == 9 && wrong == found, "\(told.errors)")
     }
 
     private static let shownInRust = """

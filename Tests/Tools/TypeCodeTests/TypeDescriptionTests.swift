@@ -101,7 +101,7 @@ import TypeCode
                 == [.boolean, .number, .string, .map(Schema("integer")), .array(Schema("string")), .integer])
         #expect(type.members.map(\.schema.isNullable) == [false, true, true, true, false, false])
         #expect(type.members.allSatisfy { !$0.isOptional })
-        #expect(type.computed == ["isCold"] && type.actions.isEmpty)
+        #expect(type.computed.map(\.name) == ["isCold"] && type.actions.isEmpty)
         #expect(TypeLanguage.typescript.code(for: type).contains("coldest: string | null"))
     }
 

@@ -143,6 +143,8 @@ class Session:
 
     def _greeted(self, reply: JSON, error: BusError | None) -> None:
         if error:
+            if self.error:
+                return
             raise error
         if reply["epoch"] != self._epoch:
             self._epoch, self._revision = reply["epoch"], reply["revision"]

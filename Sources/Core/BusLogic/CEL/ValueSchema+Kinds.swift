@@ -62,6 +62,15 @@ extension ValueSchema {
         }
     }
 
+    /// What a computed value of it is, as a definition says it: it is null, too, where its expression fails. Nothing where it may be
+    /// of several kinds.
+    var ofComputed: JSON {
+        guard let type = Self.of(kinds.subtracting(.null)).type.word else { return [:] }
+        var words: JSONObject = ["type": .string(type), "nullable": true]
+        if type == "array" { words["items"] = Self.of(element.kinds).type.word.map(JSON.string) }
+        return .object(words)
+    }
+
     /// This schema without its choices and bounds.
     var broad: ValueSchema { kinds == .list ? .array(of: element) : .of(kinds) }
 
@@ -96,6 +105,11 @@ extension ValueSchema {
         }
         return items ?? values ?? .any
     }
+}
+
+extension PayloadType {
+    /// Nil of any value.
+    fileprivate var word: String? { self == .any ? nil : rawValue }
 }
 
 extension JSON {

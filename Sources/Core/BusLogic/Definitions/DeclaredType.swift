@@ -28,6 +28,8 @@ package final class DeclaredType: StateType {
     private let makesMembers: Bool
     let migrations: Migrations
     let computed: ComputedValues
+    /// What is known of the computed values before there is a state, as a definition says it.
+    package let computedSchemas: JSONObject
     let invariants: Invariants
     let typeTimers: [TypeTimer]
     /// `initial` as it was written, without computed values.
@@ -96,6 +98,7 @@ package final class DeclaredType: StateType {
         plain = parts.plain
         schema = parts.schema
         computed = parts.computed
+        computedSchemas = parts.computedSchemas
         invariants = parts.invariants
         typeTimers = parts.timers
         // What stands in a file costs what its author wants.

@@ -31,6 +31,8 @@ extension DefinitionLoader {
                     try compiler.compile(expression: member.value, in: scope)
                 })
             else { continue }
+            let inference = ValueInference(payload: LoadedPayload([]), state: parts.schema, review: review)
+            parts.computedSchemas[member.key] = inference.schema(of: expression).ofComputed
             values.append(
                 Computed(name: member.key, place: member.place, expression: expression, reads: compiler.reads)
             )

@@ -13,6 +13,8 @@ struct DefinitionLoader {
         var plain = JSONObject()
         var schema: StateSchema?
         var computed = ComputedValues([], shape: JSONObject())
+        /// What is known of their values.
+        var computedSchemas = JSONObject()
         var invariants = Invariants(entries: [])
         var timers: [TypeTimer] = []
         /// What the conditions of `timers` read.

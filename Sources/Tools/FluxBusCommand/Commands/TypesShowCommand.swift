@@ -1,6 +1,7 @@
 import ArgumentParser
 import BusDefinitions
 import BusJSON
+import BusLogic
 import FluxBus
 import TypeCode
 
@@ -20,10 +21,9 @@ package struct TypesShowCommand: BusCommand {
               fluxbus types --file /etc/fluxbus/types/door.yaml --typescript > door.ts
               fluxbus types thermostat --json-schema | jq '."$defs".state'
 
-            The code has the state, the actions and their payloads, with the summaries as comments: in Swift, Go and Rust \
-            types for the client library; in TypeScript and Python types and functions that make requests. The members of a state \
-            have types where the definition has `state`; without it they may be anything. JSON Schema describes a state, \
-            and as "$defs"/"payload.ACTION" each payload.
+            The code has the state, the actions and their payloads, with the summaries as comments, for the client library of \
+            the language. The members of a state have types where the definition has `state`; without it they may be anything. \
+            JSON Schema describes a state, and as "$defs"/"payload.ACTION" each payload.
 
             With --file no bus is needed: the definition is read and checked, as a daemon would. So code can be made \
             where programs are built.
@@ -64,7 +64,8 @@ package struct TypesShowCommand: BusCommand {
         let console = session.console
         if let language {
             for definition in definitions {
-                guard let type = TypeDescription(definition: definition) else { continue }
+                let computed = (try? DeclaredType(definition: definition))?.computedSchemas ?? [:]
+                guard let type = TypeDescription(definition: definition, computed: computed) else { continue }
                 try console.output.write(language.language.code(for: type))
             }
         } else if console.form == .lines {
@@ -169,8 +170,8 @@ package enum CodeLanguage: String, EnumerableFlag {
     package static func help(for value: CodeLanguage) -> ArgumentHelp? {
         switch value {
         case .swift: "Print the type as Swift, for the client library."
-        case .typescript: "Print the type as TypeScript."
-        case .python: "Print the type as Python, 3.11 or later."
+        case .typescript: "Print the type as TypeScript, for the client library."
+        case .python: "Print the type as Python, 3.11 or later, for the client library."
         case .c: "Print the type as a header of C11, for libfluxbus."
         case .go: "Print the type as a package of Go, for the client library."
         case .rust: "Print the type as a module of Rust, for the client library."

@@ -284,7 +284,9 @@ static fluxbus_json *tuples(const fluxbus_json *command)
 static void connect_bus(const fluxbus_json *command)
 {
 	fluxbus_options options = {.back_off = {0.001, 0.01}, .status = told};
-	options.linger = fluxbus_json_number(fluxbus_json_member(fluxbus_json_member(command, "options"), "linger"));
+	const fluxbus_json *given = fluxbus_json_member(command, "options");
+	options.linger = fluxbus_json_number(fluxbus_json_member(given, "linger"));
+	options.patience = fluxbus_json_number(fluxbus_json_member(given, "patience"));
 	bus = fluxbus_connect(text(command, "address"), &options);
 }
 

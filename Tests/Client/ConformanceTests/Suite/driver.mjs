@@ -12,7 +12,9 @@ const text = value => JSON.stringify(value, (_, part) => typeof part === "bigint
 	.replaceAll(/"\\u0000(-?\d+)"/g, "$1");
 
 const commands = {
-	async connect({address, options}) { bus = await connect(address, {...options, backOff: [1, 10]}); },
+	async connect({address, options: {linger, patience = 0} = {}}) {
+		bus = await connect(address, {linger, patience: patience * 1000, backOff: [1, 10]});
+	},
 	async dispatch({target, action, payload}) { return shown(await bus.dispatch(target, action, payload)); },
 	async batch({actions}) { return shown(await bus.batch(tuples(actions))); },
 	async create({target}) { return shown(await bus.create(target)); },

@@ -20,6 +20,7 @@ func mistakes(ctx context.Context, bus *fluxbus.Bus) {
 	_ = everything.Configure{Mode: 1}                           // wrong
 	_ = everything.Configure{Door: everything.RoomsValueDoor{}} // wrong
 	_ = everything.State{}.Title + 1                            // wrong
+	var _ *string = everything.State{}.Sum                      // wrong
 	_ = everything.Configure{Mode: everything.ModeAuto, Step: fluxbus.Some[int64](5)}
 }
 

@@ -16,3 +16,7 @@ fn main() {
     let _: i64 = everything::Spot::new(everything::ModesItem::Auto, 0.5).x; // wrong
     let _ = everything::Configure::new(everything::ConfigureDoor::new(true), None, everything::Mode::Auto);
 }
+
+fn sum(state: everything::Everything) -> Option<String> {
+    state.sum // wrong
+}

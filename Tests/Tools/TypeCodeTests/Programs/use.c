@@ -117,7 +117,7 @@ static void read_state(fluxbus *bus, const fluxbus_json *value, const fluxbus_er
 	struct thermostat none;
 	bool is_read = everything_decode(value, &state) && state.count == 6 && !strcmp(state.mode, "by hand") && fluxbus_json_kind(state.union_) == FLUXBUS_NULL
 		&& everything_rooms_value_decode(fluxbus_json_member(state.rooms, "hall"), &room) && room.size == 9 && !room.note
-		&& room.has_door && !room.door.open && state.sum;
+		&& room.has_door && !room.door.open && state.sum == 3;
 	if (!is_read || thermostat_decode(value, &none)) exit(5);
 	fluxbus_json *written = everything_encode(&state);
 	for (size_t index = 0; index < fluxbus_json_count(written); index++) {

@@ -1,18 +1,18 @@
-// Uses printed TypeScript as a program of its own does: `requests` are sent by `send.js`.
+// Uses printed TypeScript as a program of its own does: dispatches, and prints the states that it mirrors.
 
-import { awkWard1, AwkWard1 } from "./awkward";
-import { counter, Counter, CounterAction } from "./counter";
-import { door } from "./door";
-import { everything, Everything } from "./everything";
-import { presence } from "./presence";
-import { thermostat } from "./thermostat";
-import { todo } from "./todo";
-import { value } from "./value";
+import { BusConnectionError, connect } from "fluxbus";
+import { awkWard1, AwkWard1 } from "./awkward.js";
+import { counter, Counter, CounterAction, CounterType } from "./counter.js";
+import { door } from "./door.js";
+import { everything, Everything, EverythingType } from "./everything.js";
+import { presence } from "./presence.js";
+import { thermostat, ThermostatType } from "./thermostat.js";
+import { todo } from "./todo.js";
+import { value } from "./value.js";
 
-export const requests: readonly object[] = [
+const requests = [
   counter.increment("main", { by: 5 }),
   counter.increment("main"),
-  thermostat.setTarget("main", { celsius: 21.5 }),
   thermostat.boost("main"),
   thermostat.setMode("main", { mode: "manual" }),
   door.open("main"),
@@ -36,47 +36,11 @@ export const requests: readonly object[] = [
   awkWard1.encode("main"),
   awkWard1.self("main"),
   awkWard1.match("main"),
-  counter.increment(null, { by: 0 }),
 ];
 
-// For a bus that has the type.
-export const more: readonly object[] = [
-  everything.configure("main", {
-    door: { open: true }, measured: null, mode: "by hand", note: null, extra: [1], names: ["a"], ages: { "a b": 1 },
-    level: 6, limit: 1.5, step: 2,
-  }),
-  everything.quiet("main", { for: 1 }),
-];
-
-// Mistakes are found before anything runs.
-export function mistakes(): void {
-  // @ts-expect-error
-  counter.increment("main", { by: "5" });
-  // @ts-expect-error
-  counter.increment("main", { bye: 5 });
-  // @ts-expect-error
-  counter.increment();
-  // @ts-expect-error
-  thermostat.setTarget("main");
-  // @ts-expect-error
-  door.opens("main");
-  // @ts-expect-error
-  everything.configure("main", { door: { open: true }, measured: null, mode: "nowhere" });
-  // @ts-expect-error
-  everything.configure("main", { door: {}, measured: null, mode: "auto" });
-  // @ts-expect-error
-  everything.configure("main", { door: { open: true }, measured: null, mode: "auto", step: 3 });
-  // @ts-expect-error
-  everything.configure("main", { door: { open: true }, mode: "auto" });
-}
-
-export function described(state: Everything): string {
-  // @ts-expect-error
-  const title: number = state.title;
-  // @ts-expect-error
-  state.count = 5;
+function described(state: Everything): string {
   const size: number | undefined = state.rooms["hall"]?.size;
-  return `${state.title} ${state.count + 1} ${state.mode === "by hand"} ${size} ${state["plain list"].length} ${title}`;
+  return `${state.title} ${state.count + 1} ${state.mode === "by hand"} ${size} ${state["plain list"].length}`;
 }
 
 export function applied(action: CounterAction): number {
@@ -88,3 +52,28 @@ export function applied(action: CounterAction): number {
 }
 
 export const members: readonly (keyof Counter | keyof AwkWard1)[] = ["count", "isEven", "quo\"te\\", "größe"];
+
+const bus = await connect();
+const living = bus.store<ThermostatType>("thermostat/main");
+await living.dispatch("setTarget", { celsius: 21.5 });
+for (const request of requests) await bus.dispatch(request);
+const all = bus.store<EverythingType>("everything/main");
+await all.dispatch("configure", {
+  door: { open: true }, measured: null, mode: "by hand", note: null, extra: [1], names: ["a"], ages: { "a b": 1 },
+  level: 6, limit: 1.5, step: 2,
+});
+await bus.batch([everything.quiet("main", { for: 1 }), counter.increment(null, { by: 0 })]);
+await bus.will([door.open("main")]);
+const counters = await bus.store<CounterType>("counter").mirror();
+const changes = counters.changes();
+const main = counters.get("counter/main");
+console.log(counters.size, main && main.count, main?.isEven, (await living.get()).target);
+console.log(described(await all.get()));
+await bus.store<CounterType>("counter/raw").dispatch("decrement", undefined, { return: "changes" });
+for await (const change of changes) {
+  console.log(change.states.get("counter/raw")?.count);
+  break;
+}
+await bus.dispatch(counter.increment("raw", { by: 1 }));
+await bus.close();
+console.log(await bus.dispatch(counter.reset(null)).catch((error) => error instanceof BusConnectionError));

@@ -56,6 +56,15 @@ struct Workshop {
         try write(other ?? name, Repository.text("Tests/Tools/TypeCodeTests/Programs/\(name)"))
     }
 
+    /// Puts a client library where the programs of its language look for it.
+    func install(_ library: String, as name: String) throws {
+        let place = URL(fileURLWithPath: path).appendingPathComponent(name)
+        let manager = FileManager.default
+        try manager.createDirectory(at: place.deletingLastPathComponent(), withIntermediateDirectories: true)
+        let source = Repository.root.appendingPathComponent(library)
+        try manager.createSymbolicLink(at: place, withDestinationURL: source)
+    }
+
     /// What the programs are told: where the bus is.
     var arguments: [String] { [bus.path("s")] }
 

@@ -29,7 +29,7 @@ type command struct {
 	Where                             any
 	Actions                           []step
 	Members                           map[string]any
-	Options                           struct{ Linger float64 }
+	Options                           struct{ Linger, Patience float64 }
 	Revision                          int64
 	Count                             int
 	Timeout                           *float64
@@ -87,6 +87,7 @@ func connect(c command) (err error) {
 	if c.Options.Linger > 0 {
 		options = append(options, fluxbus.WithLinger(time.Duration(c.Options.Linger*float64(time.Second))))
 	}
+	options = append(options, fluxbus.WithPatience(time.Duration(c.Options.Patience*float64(time.Second))))
 	made, err := fluxbus.Connect(ctx, c.Address, options...)
 	if err == nil {
 		bus = made

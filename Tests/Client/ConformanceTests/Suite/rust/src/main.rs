@@ -58,6 +58,9 @@ impl Driver {
         if let Some(linger) = command["options"]["linger"].as_double() {
             options = options.linger(Duration::from_secs_f64(linger));
         }
+        if let Some(patience) = command["options"]["patience"].as_double() {
+            options = options.patience(Duration::from_secs_f64(patience));
+        }
         *self.bus.lock().unwrap() = Some(options.connect(text(command, "address"))?);
         Ok(Value::Null)
     }
