@@ -76,6 +76,9 @@ func At(moment time.Time) Member { return Member{"at", float64(moment.UnixNano()
 // Timer names the timer that In or At sets.
 func Timer(name string) Member { return Member{"timer", name} }
 
+// Traceparent is the place of a dispatch in a trace (W3C Trace Context), which goes along into events, the log and what follows.
+func Traceparent(text string) Member { return Member{"traceparent", text} }
+
 // DryRun has the bus say what would happen, and commit nothing.
 func DryRun() Member { return Member{"dryRun", true} }
 

@@ -140,6 +140,8 @@ export interface DispatchOptions extends RequestOptions, Conditions {
 	/** Later: seconds since 1970. */
 	at?: number;
 	timer?: string;
+	/** Its place in a trace (W3C Trace Context), which goes along into events, the log and what follows. */
+	traceparent?: string;
 	dryRun?: boolean;
 }
 

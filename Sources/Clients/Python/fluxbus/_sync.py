@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Awaitable, Callable, Coroutine, Deque, Ma
 from . import aio
 from ._session import WINDOW
 from ._subscription import Mirror
-from ._wire import JSON, ActionOf, BusError, Condition, S, Target, dispatch_of, late, request_of
+from ._wire import JSON, ActionOf, BusError, Condition, Place, S, Target, dispatch_of, late, request_of
 
 if TYPE_CHECKING:
     from typing_extensions import Concatenate, ParamSpec
@@ -97,7 +97,7 @@ class Bus:
     @overload
     def get(self, address: str, *, select: Sequence[str] | None = None) -> JSON: ...
     @functools.wraps(aio.Bus.get)
-    def get(self, address: str, **options: Any) -> Any:
+    def get(self, address: Place, **options: Any) -> Any:
         return self._run(self._bus.get(address, **options))
 
     @overload
@@ -109,7 +109,7 @@ class Bus:
         self, target: str, *, where: Condition | None = None, select: Sequence[str] | None = None
     ) -> dict[str, JSON]: ...
     @functools.wraps(aio.Bus.states)
-    def states(self, target: str, **options: Any) -> dict[str, Any]:
+    def states(self, target: Place, **options: Any) -> dict[str, Any]:
         return self._run(self._bus.states(target, **options))
 
     @overload
@@ -123,7 +123,7 @@ class Bus:
         timeout: float | None = None,
     ) -> Mirror[JSON]: ...
     @functools.wraps(aio.Bus.mirror)
-    def mirror(self, target: str, **options: Any) -> Mirror[Any]:
+    def mirror(self, target: Place, **options: Any) -> Mirror[Any]:
         return self._run(self._bus.mirror(target, **options))
 
     def send(self, op: str, **members: Any) -> Pending:
@@ -131,7 +131,7 @@ class Bus:
         return self._send(request_of(op, {}, members))
 
     def submit(
-        self, target: str | ActionOf, action: str | None = None, payload: Mapping[str, Any] | None = None,
+        self, target: Place | ActionOf, action: str | None = None, payload: Mapping[str, Any] | None = None,
         **options: Any,
     ) -> Pending:
         """Dispatches without waiting for the reply, with the options of `dispatch`. Where 10,000 requests are

@@ -12,20 +12,33 @@ JSON = Dict[str, Any]
 S = TypeVar("S")
 
 
-class Target(str, Generic[S]):
-    """The address of a store, or the name of a type: any text is one. Printed code says what the states are."""
+class Target(Generic[S]):
+    """The address of a store, or the name of a type, whose states are `S`: printed code makes these."""
+
+    def __init__(self, address: str) -> None:
+        self.address = address
+
+    def __str__(self) -> str:
+        return self.address
+
+    def __repr__(self) -> str:
+        return f"Target({self.address!r})"
+
+
+#: A store or a type.
+Place = Union[str, Target[Any]]
 
 
 class Step(NamedTuple):
     """An action with its target and payload, as functions of printed code make it."""
 
-    target: str
+    target: Place
     action: str
     payload: Mapping[str, Any] = {}
 
 
 #: One action of a batch or a will: target, action, and perhaps a payload.
-ActionOf = Union[Tuple[str, str], Tuple[str, str, Mapping[str, Any]]]
+ActionOf = Union[Tuple[Place, str], Tuple[Place, str, Mapping[str, Any]]]
 StepOf = Union[ActionOf, Mapping[str, Any]]
 # An expression: text, or an object of JsonLogic.
 Condition = Union[str, Mapping[str, Any]]
@@ -114,20 +127,22 @@ def request_of(op: str, target: JSON, members: Mapping[str, Any]) -> JSON:
     return {"op": op, **target, **given}
 
 
-def target_of(target: str) -> JSON:
+def target_of(target: Place) -> JSON:
     """One store where a name stands behind the type, else every store of the type."""
-    return {"store" if "/" in target else "type": target}
+    text = str(target)
+    return {"store" if "/" in text else "type": text}
 
 
-def pattern_of(target: str) -> JSON:
-    return {"match": target} if "*" in target or "?" in target else target_of(target)
+def pattern_of(target: Place) -> JSON:
+    text = str(target)
+    return {"match": text} if "*" in text or "?" in text else target_of(text)
 
 
-def action_of(target: str, action: str, payload: Mapping[str, Any] | None = None) -> JSON:
+def action_of(target: Place, action: str, payload: Mapping[str, Any] | None = None) -> JSON:
     return {**target_of(target), "action": action, **({} if payload is None else {"payload": payload})}
 
 
-def dispatch_of(target: str | ActionOf, action: str | None, payload: Mapping[str, Any] | None) -> JSON:
+def dispatch_of(target: Place | ActionOf, action: str | None, payload: Mapping[str, Any] | None) -> JSON:
     """An action, as one value or in parts."""
     if isinstance(target, tuple):
         return action_of(*target)

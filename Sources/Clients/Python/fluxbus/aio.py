@@ -15,8 +15,8 @@ from typing import Any, Generator, Iterable, Mapping, Sequence, TypeVar, Union, 
 from ._session import Session
 from ._subscription import Action, Actions, Change, Feed, Gap, Mirror, Subscription
 from ._wire import (
-    JSON, ActionOf, BusError, Condition, S, StepOf, Target, action_of, dispatch_of, late, pattern_of, request_of, resolve,
-    step_of, target_of,
+    JSON, ActionOf, BusError, Condition, Place, S, StepOf, Target, action_of, dispatch_of, late, pattern_of, request_of,
+    resolve, step_of, target_of,
 )
 
 __all__ = ["Action", "Bus", "BusError", "Change", "Feed", "Gap", "Mirror", "connect"]
@@ -207,10 +207,10 @@ class Bus(Link):
         return self._ask(request_of(op, {}, members), timeout)
 
     def dispatch(
-        self, target: str | ActionOf, action: str | None = None, payload: Mapping[str, Any] | None = None, *,
+        self, target: Place | ActionOf, action: str | None = None, payload: Mapping[str, Any] | None = None, *,
         if_revision: int | None = None, condition: Condition | None = None, where: Condition | None = None,
         returning: str | None = None, key: str | None = None, delay: Duration | None = None, at: float | None = None,
-        timer: str | None = None, dry_run: bool = False, timeout: float | None = None,
+        timer: str | None = None, traceparent: str | None = None, dry_run: bool = False, timeout: float | None = None,
     ) -> asyncio.Future[JSON]:
         """Commits an action now, or `delay` from now or `at` a time, and gives the reply. It is sent at once.
 
@@ -219,11 +219,12 @@ class Bus(Link):
         With a `condition`, for one store, it is a `conflict` unless that expression holds for the store's state. With
         `where`, for a type, it goes to the stores for which that expression holds. With
         `returning="changes"` or `"states"` the reply tells what has changed.
+        `traceparent` (W3C Trace Context) goes along into events, the log and what follows.
         Where the action `returns` something, the reply has it as `result`, or by the stores' addresses as `results`.
         """
         options = {
             "if_revision": if_revision, "condition": condition, "where": where, "returning": returning, "key": key,
-            "delay": delay, "at": at, "timer": timer,
+            "delay": delay, "at": at, "timer": timer, "traceparent": traceparent,
         }
         body = dispatch_of(target, action, payload)
         return self._ask(request_of("dispatch", body, {**options, "dry_run": dry_run or None}), timeout)
@@ -244,14 +245,14 @@ class Bus(Link):
         return self._ask(request_of("dispatch", {}, options))
 
     def create(
-        self, address: str, state: Mapping[str, Any] | None = None, *, ephemeral: bool = False,
+        self, address: Place, state: Mapping[str, Any] | None = None, *, ephemeral: bool = False,
         if_missing: bool = False, ttl: Duration | None = None,
     ) -> asyncio.Future[JSON]:
         options = {"state": state, "ephemeral": ephemeral or None, "if_missing": if_missing or None, "ttl": ttl}
-        return self._ask(request_of("create", {"store": address}, options))
+        return self._ask(request_of("create", {"store": str(address)}, options))
 
     def drop(
-        self, target: str, *, if_revision: int | None = None, condition: Condition | None = None,
+        self, target: Place, *, if_revision: int | None = None, condition: Condition | None = None,
         where: Condition | None = None,
     ) -> asyncio.Future[JSON]:
         """Drops a store; or, with `where`, the stores of a type for which that expression holds."""
@@ -262,10 +263,10 @@ class Bus(Link):
     async def get(self, address: Target[S], *, select: Sequence[str] | None = None) -> S: ...
     @overload
     async def get(self, address: str, *, select: Sequence[str] | None = None) -> JSON: ...
-    async def get(self, address: str, *, select: Sequence[str] | None = None) -> Any:
+    async def get(self, address: Place, *, select: Sequence[str] | None = None) -> Any:
         """The state of one store."""
-        reply = await self._ask(request_of("get", {"store": address}, {"select": select}))
-        return dict(reply["states"][address])
+        reply = await self._ask(request_of("get", {"store": str(address)}, {"select": select}))
+        return dict(reply["states"][str(address)])
 
     @overload
     async def states(
@@ -276,7 +277,7 @@ class Bus(Link):
         self, target: str, *, where: Condition | None = None, select: Sequence[str] | None = None
     ) -> dict[str, JSON]: ...
     async def states(
-        self, target: str, *, where: Condition | None = None, select: Sequence[str] | None = None
+        self, target: Place, *, where: Condition | None = None, select: Sequence[str] | None = None
     ) -> dict[str, Any]:
         """All states that match, and for which an expression holds, page by page."""
         states: dict[str, JSON] = {}
@@ -302,7 +303,7 @@ class Bus(Link):
         timeout: float | None = None,
     ) -> Mirror[JSON]: ...
     async def mirror(
-        self, target: str, *, where: Condition | None = None, select: Sequence[str] | None = None,
+        self, target: Place, *, where: Condition | None = None, select: Sequence[str] | None = None,
         timeout: float | None = None,
     ) -> Mirror[Any]:
         """A mirror of all stores that match, and for which an expression holds now, once it has their states."""
@@ -311,7 +312,7 @@ class Bus(Link):
         await self._begin(mirror, timeout)
         return mirror
 
-    async def actions(self, target: str, *, timeout: float | None = None) -> Feed[Union[Action, Gap]]:
+    async def actions(self, target: Place, *, timeout: float | None = None) -> Feed[Union[Action, Gap]]:
         """Actions as they are committed; a `Gap` where some may be missing. With a `timeout`, waiting longer for the
         next one is `timed_out`."""
         body = {"op": "subscribe", **pattern_of(target), "actions": True}

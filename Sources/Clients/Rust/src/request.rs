@@ -130,6 +130,21 @@ impl Request {
         self.with("in", wait.as_secs_f64())
     }
 
+    /// Has the bus dispatch it at a time, in seconds since 1970.
+    pub fn at(self, time: f64) -> Request {
+        self.with("at", time)
+    }
+
+    /// The name of the timer that `delay` or `at` sets.
+    pub fn timer(self, name: &str) -> Request {
+        self.with("timer", name)
+    }
+
+    /// Its place in a trace (W3C Trace Context), which goes along into events, the log and what follows.
+    pub fn traceparent(self, text: &str) -> Request {
+        self.with("traceparent", text)
+    }
+
     /// Has the bus say what would happen, and commit nothing.
     pub fn dry_run(self) -> Request {
         self.with("dryRun", true)

@@ -299,7 +299,9 @@ static void carry_out(const fluxbus_json *command)
 		connecting = call;
 		connect_bus(command);
 	} else if (!strcmp(what, "dispatch")) {
-		fluxbus_dispatch(bus, target, text(command, "action"), held(command, "payload"), NULL, shown, context);
+		const char *traced = text(command, "traceparent");
+		fluxbus_json *options = traced ? fluxbus_json_format("{'traceparent': %s}", traced) : NULL;
+		fluxbus_dispatch(bus, target, text(command, "action"), held(command, "payload"), options, shown, context);
 	} else if (!strcmp(what, "batch")) {
 		fluxbus_batch(bus, tuples(command), NULL, shown, context);
 	} else if (!strcmp(what, "create")) {

@@ -15,7 +15,9 @@ const commands = {
 	async connect({address, options: {linger, patience = 0} = {}}) {
 		bus = await connect(address, {linger, patience: patience * 1000, backOff: [1, 10]});
 	},
-	async dispatch({target, action, payload}) { return shown(await bus.dispatch(target, action, payload)); },
+	async dispatch({target, action, payload, traceparent}) {
+		return shown(await bus.dispatch(target, action, payload, {traceparent}));
+	},
 	async batch({actions}) { return shown(await bus.batch(tuples(actions))); },
 	async create({target}) { return shown(await bus.create(target)); },
 	async drop({target, where}) { return shown(await bus.drop(target, {where})); },

@@ -82,7 +82,8 @@ class Threads:
             command = json.loads(line)
             pending = None
             if command["do"] == "dispatch":
-                pending = self.bus.submit(command["target"], command["action"], command.get("payload", {}))
+                payload, traced = command.get("payload", {}), command.get("traceparent")
+                pending = self.bus.submit(command["target"], command["action"], payload, traceparent=traced)
             threading.Thread(target=self.run, args=(command, pending), daemon=True).start()
 
 
@@ -95,7 +96,8 @@ class Tasks:
         if do == "connect":
             self.bus = await fluxbus.aio.connect(command["address"], **command.get("options", {}), **OPTIONS)
         elif do == "dispatch":
-            return shown(await bus.dispatch(command["target"], command["action"], command.get("payload", {})))
+            payload, traced = command.get("payload", {}), command.get("traceparent")
+            return shown(await bus.dispatch(command["target"], command["action"], payload, traceparent=traced))
         elif do == "batch":
             return shown(await bus.batch(tuples(command["actions"])))
         elif do == "create":

@@ -24,7 +24,7 @@ type step struct {
 type command struct {
 	Call                              int64
 	Do, Address, Target, Action, Name string
-	Op                                string
+	Op, Traceparent                   string
 	Payload                           fluxbus.State
 	Where                             any
 	Actions                           []step
@@ -78,6 +78,13 @@ func steps(parts []step) (all []fluxbus.Step) {
 func chosen(c command) (members []fluxbus.Member) {
 	if c.Where != nil {
 		members = append(members, fluxbus.Where(c.Where))
+	}
+	return members
+}
+
+func traced(c command) (members []fluxbus.Member) {
+	if c.Traceparent != "" {
+		members = append(members, fluxbus.Traceparent(c.Traceparent))
 	}
 	return members
 }
@@ -221,7 +228,7 @@ func main() {
 		}
 		if c.Do == "dispatch" {
 			// What is sent goes in the order of the commands.
-			pending, err := bus.Send(ctx, c.Target, c.Action, c.Payload)
+			pending, err := bus.Send(ctx, c.Target, c.Action, c.Payload, traced(c)...)
 			if err != nil {
 				answer(c.Call, nil, err)
 				continue

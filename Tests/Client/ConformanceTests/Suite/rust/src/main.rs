@@ -157,7 +157,10 @@ fn main() {
         let call = command["call"].clone();
         if text(&command, "do") == "dispatch" {
             // What is sent goes in the order of the commands.
-            let request = Request::dispatch(text(&command, "target"), text(&command, "action"), payload(&command));
+            let mut request = Request::dispatch(text(&command, "target"), text(&command, "action"), payload(&command));
+            if let Some(traceparent) = command.get("traceparent").and_then(Value::as_str) {
+                request = request.traceparent(traceparent);
+            }
             match driver.bus().send(&request) {
                 Ok(pending) => {
                     std::thread::spawn(move || answer(&call, pending.wait().map(shown)));
