@@ -132,7 +132,7 @@ export class StorePage {
 		if (!address) return;
 		this.problem.hidden = state !== null;
 		this.body.hidden = state === null && this.#lines.size === 0;
-		if (state === null) return setText(this.problem, "There is no such store now.");
+		if (state === null) return setText(this.problem, "This store does not exist now.");
 		const type = address.slice(0, address.indexOf("/")), {definitions} = this.app, names = definitions.ordered(type, state);
 		setText(this.summary, safe(definitions.of(type)?.summary ?? ""));
 		if (this.buttons.childElementCount === 0) this.#showActions(type);
@@ -190,7 +190,7 @@ export class StorePage {
 	#showActions(type) {
 		const actions = this.app.definitions.actions(type);
 		replace(this.buttons, actions.map(([name, action]) => h("button", {title: action.summary && safe(action.summary), onclick: () => this.#act(name, action)}, safe(name) + (Object.keys(action.payload ?? {}).length ? "…" : ""))),
-			actions.length === 0 && h("p.muted", "It has no actions."));
+			actions.length === 0 && h("p.muted", "No actions."));
 	}
 
 	/** An action without a payload is dispatched at once: it can be undone. */
@@ -221,7 +221,7 @@ export class StorePage {
 			const {commits} = await past.request("history", {store: address, order: "newest", limit: most});
 			if (generation !== this.#generation) return;
 			const known = new Map([...this.commits.children].map(line => [line.dataset.revision, line]));
-			replace(this.commits, commits.length === 0 ? h("li.muted", "The log has none.") : commits.map(commit => known.get(String(commit.revision)) ?? this.#commitLine(commit, address)));
+			replace(this.commits, commits.length === 0 ? h("li.muted", "No commits in the log.") : commits.map(commit => known.get(String(commit.revision)) ?? this.#commitLine(commit, address)));
 		} catch (error) {
 			if (generation === this.#generation) replace(this.commits, h("li.muted", error.code === "unavailable" ? "This bus keeps no history. Add log: to fluxbusd.yaml to keep history." : foreign(sentence(error))));
 		}
@@ -244,12 +244,12 @@ export class StorePage {
 		const list = (items, empty) => items.length === 0 ? h("p.muted", empty) : h("ul.plain", items.map(item => h("li", item)));
 		await Promise.all([
 			show(this.facts, bus.request("stores", {match: address}), ({stores: [one]}) => one && [fact("Revision", h("a", {href: `#log/${one.revision}`}, one.revision)),
-				one.ephemeral && fact("Lifetime", "goes with its connection"), one.ttl && fact("Lease", `${duration(one.ttl)} without a dispatch`), one.view && fact("View", "worked out from other stores")]),
+				one.ephemeral && fact("Lifetime", "goes with its connection"), one.ttl && fact("Lease", `${duration(one.ttl)} without a dispatch`), one.view && fact("View", "computed from other stores")]),
 			show(this.around.Watchers, this.#clients(), clients => list(clients.filter(one => (one.watches ?? []).some(pattern => globTest(pattern)(address))).map(one =>
-				[foreign(whoOf(one.by)), " ", one.client && h("span.muted", foreign(one.client)), one.self && h("span.muted", " (this page)"), h("span.muted", ` ${one.watches.filter(pattern => globTest(pattern)(address)).join(" ")}`)]), "Nobody watches it, or nobody that you may see.")),
+				[foreign(whoOf(one.by)), " ", one.client && h("span.muted", foreign(one.client)), one.self && h("span.muted", " (this page)"), h("span.muted", ` ${one.watches.filter(pattern => globTest(pattern)(address)).join(" ")}`)]), "No watchers that you may see.")),
 			show(this.around.Timers, bus.request("timers", {match: address}), ({timers}) => list(timers.map(one =>
-				[h("strong", foreign(one.timer)), " ", h("time", dateAndTime(one.due).slice(0, 19)), " ", h("code", foreign(one.action)), h("span.muted", ` in ${duration(Math.max(0, Math.round(one.due - Date.now() / 1000)))}`)]), "Nothing is due.")),
-			show(this.around.Effects, this.#effects(address), effects => list(effects, `No effect has failed for it${this.app.definitions.of("effect") ? "" : "; this bus has no effects"}.`)),
+				[h("strong", foreign(one.timer)), " ", h("time", dateAndTime(one.due).slice(0, 19)), " ", h("code", foreign(one.action)), h("span.muted", ` in ${duration(Math.max(0, Math.round(one.due - Date.now() / 1000)))}`)]), "No timers.")),
+			show(this.around.Effects, this.#effects(address), effects => list(effects, "No failed effects.")),
 		]);
 	}
 

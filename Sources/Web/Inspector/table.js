@@ -44,8 +44,8 @@ export class TypeTable {
 		this.filter = h("input", {type: "search", id: "table-filter", placeholder: "a part of a name", spellcheck: "false", autocomplete: "off", oninput: () => this.#filterChanged()});
 		this.where = new WhereField("table-where", () => {this.#follow(); this.#note(false);});
 		this.counts = h("output.muted", {id: "table-counts", for: "table-filter table-where"});
-		this.all = h("button.quiet", {onclick: () => this.#chooseAll()}, "Choose all");
-		this.none = h("button.quiet", {onclick: () => {this.#chosen.clear(); this.#chosenChanged();}}, "Choose none");
+		this.all = h("button.quiet", {onclick: () => this.#chooseAll()}, "Select all");
+		this.none = h("button.quiet", {onclick: () => {this.#chosen.clear(); this.#chosenChanged();}}, "Clear selection");
 		this.send = h("button", {id: "table-dispatch", onclick: () => this.#dispatch()});
 		this.head = h("div.row.table-head", {role: "row"});
 		this.box = h("div.scroll.table-grid", {role: "grid", tabindex: "0", id: "table-grid", "aria-multiselectable": "true", onkeydown: event => this.#key(event), onclick: event => this.#click(event), ondblclick: event => this.#open(event)}, this.head);
@@ -179,7 +179,7 @@ export class TypeTable {
 			return h("span", {role: "columnheader", "aria-sort": isSorted ? this.#isDown ? "descending" : "ascending" : "none"},
 				h("button.quiet", {onclick: () => this.#sortBy(name)}, safe(label), isSorted ? this.#isDown ? " ↓" : " ↑" : ""));
 		};
-		this.head.replaceChildren(h("span", {role: "columnheader"}, h("span.hidden", "Chosen")), head("", "Store"), ...this.#columns.map(name => head(name, name)));
+		this.head.replaceChildren(h("span", {role: "columnheader"}, h("span.hidden", "Selected")), head("", "Store"), ...this.#columns.map(name => head(name, name)));
 		setAttribute(this.box, "aria-colcount", this.#columns.length + 2);
 	}
 
@@ -205,7 +205,7 @@ export class TypeTable {
 		setAttribute(element, "aria-selected", String(this.#chosen.has(address)));
 		element.classList.toggle("current", address === this.#current);
 		if (check.checked !== this.#chosen.has(address)) check.checked = this.#chosen.has(address);
-		setAttribute(check, "aria-label", `Choose ${safe(address)}`);
+		setAttribute(check, "aria-label", `Select ${safe(address)}`);
 		setText(name, safe(address.slice(this.#type.length + 1)));
 		setAttribute(name, "href", `#store/${address}`);
 		while (cells.length > this.#columns.length) cells.pop().cell.remove();
@@ -242,7 +242,7 @@ export class TypeTable {
 	#chosenChanged(isNoted = true) {
 		const number = this.#chosen.size;
 		this.send.disabled = number === 0 || number > mostChosen;
-		setText(this.send, number > mostChosen ? `${count(number)} are too many for one commit; at most ${mostChosen}` : `Dispatch to ${number === 0 ? "the chosen stores" : number === 1 ? "1 store" : count(number, "store")}…`);
+		setText(this.send, number > mostChosen ? `${count(number)} are too many for one commit; at most ${mostChosen}` : `Dispatch to ${number === 0 ? "selected stores" : number === 1 ? "1 store" : count(number, "store")}…`);
 		this.none.disabled = number === 0;
 		this.list.draw();
 		if (isNoted) this.#note(false);

@@ -217,7 +217,7 @@ export class TimeView {
 				if (!next) break;
 				edge = next;
 			}
-			this.app.announce(by > 0 ? `${address} has not changed after revision ${this.#revision}.` : `No earlier change of ${address} is kept.`);
+			this.app.announce(by > 0 ? `${address} has not changed since revision ${this.#revision}.` : `The log has no earlier change of ${address}.`);
 		} catch (error) {
 			this.explorer.fail(sentence(error));
 		} finally {

@@ -13,28 +13,28 @@ class Refusal extends Error {}
 /** What came after the commit that left `one` as it was then: the place, and who changed it when. */
 async function laterChange(app, {address, new: left}) {
 	const now = (await app.bus.request("get", {match: address})).states[address];
-	if (now === undefined) return `${address} was dropped after it.`;
+	if (now === undefined) return `${address} has been dropped since.`;
 	const [later] = differences(left, now);
-	if (!later) return `${address} was changed after it, and changed back.`;
+	if (!later) return `${address} has changed since, and changed back.`;
 	const {values} = await app.past().request("blame", {store: address, path: pointerOf(later.path)});
 	const commit = values[0]?.commit;
-	return `${pathText(later.path)} of ${address} was changed after it${commit ? `, in revision ${commit.revision} by ${whoOf(commit.by) || "somebody else"}` : ""}.`;
+	return `${pathText(later.path)} of ${address} changed again${commit ? ` in revision ${commit.revision}, by ${whoOf(commit.by) || "somebody else"}` : ""}.`;
 }
 
 /** Undoes a commit: {stores, revision}, the number of stores and the last of the new commits. Throws why it does not. */
 async function undo(app, revision) {
 	const past = app.past();
 	const {commits} = await past.request("history", {since: revision - 1, until: revision, limit: 1});
-	if (commits.length === 0) throw new Refusal("The log does not have it any more.");
+	if (commits.length === 0) throw new Refusal("The log no longer has this commit.");
 	const {stores, isCut} = await readChanges(past, commits[0], app.definitions, most);
-	if (stores.length === 0) throw new Refusal("It changed nothing.");
-	if (isCut || stores.length > most) throw new Refusal(`It changed more than ${most} stores; revert those that matter in Time.`);
+	if (stores.length === 0) throw new Refusal("This commit changed nothing.");
+	if (isCut || stores.length > most) throw new Refusal(`This commit changed more than ${most} stores; revert those that matter in Time.`);
 	// All are looked at before the first goes back.
 	const bus = app.now();
 	for (const one of stores) {
 		const found = (await bus.request("stores", {match: one.address})).stores[0];
 		const isSame = one.new === undefined ? !found : found?.revision === revision;
-		if (!isSame) throw new Refusal(one.new === undefined ? `${one.address} was created again after it.` : await laterChange(app, one));
+		if (!isSame) throw new Refusal(one.new === undefined ? `${one.address} has been created again since.` : await laterChange(app, one));
 	}
 	let last = 0, done = 0;
 	for (const one of stores) {
@@ -47,7 +47,7 @@ async function undo(app, revision) {
 			done++;
 		} catch (error) {
 			const reason = error.code === "conflict" ? await laterChange(app, one) : sentence(error);
-			throw new Refusal(done === 0 ? reason : `${reason} ${count(done, "store")} of ${count(stores.length)} went back before that.`);
+			throw new Refusal(done === 0 ? reason : `${reason} ${count(done)} of ${count(stores.length, "store")} had been reverted already.`);
 		}
 	}
 	return {stores: done, revision: last};
@@ -59,7 +59,7 @@ export function undoButton(app, revision, tell) {
 		button.disabled = true;
 		try {
 			const undone = await undo(app, revision);
-			tell(`Undone: ${undone.stores === 1 ? "the store is" : `${count(undone.stores, "store")} are`} as before revision ${revision}. This is revision ${undone.revision}.`, undone.stores === 1 ? undone.revision : undefined);
+			tell(`Undone in revision ${undone.revision}: ${undone.stores === 1 ? "the store is as it was" : `${count(undone.stores, "store")} are as they were`} before revision ${revision}.`, undone.stores === 1 ? undone.revision : undefined);
 		} catch (error) {
 			tell(`Not undone: ${error instanceof Refusal ? error.message : sentence(error)}`);
 		}

@@ -41,7 +41,7 @@ def _each_view(world, client, name, look):
             page.wait_text("#panel-stores .blame", "After")
         elif plain == "store":
             page.wait("return document.querySelector('.store-page .chart-plot path.line') !== null;", "the chart is drawn")
-            page.wait_text(".store-page", "Nothing is due.")
+            page.wait_text(".store-page", "No timers.")
             page.click_text(".store-side .actions button", "setTarget…")
             page.type("#store-payload-0", "21")
             page.press("enter")
