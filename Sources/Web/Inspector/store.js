@@ -129,7 +129,8 @@ export class StorePage {
 
 	#draw() {
 		const state = this.#state, address = this.#address;
-		if (!address) return;
+		// A drawing that was asked for may come after another store was chosen.
+		if (!address || state === undefined) return;
 		this.problem.hidden = state !== null;
 		this.body.hidden = state === null && this.#lines.size === 0;
 		if (state === null) return setText(this.problem, "This store does not exist now.");
