@@ -257,7 +257,8 @@ import Testing
             #expect(samples.last?["revision"]?.int == changes.last ?? since, place)
             for sample in samples {
                 let revision = try #require(sample["revision"]?.int)
-                let commit = try client.reply(to: #"{"op":"history","since":\#(revision - 1),"until":\#(revision)}"#)
+                let commit = try client.reply(
+                    to: #"{"op":"history","since":\#(revision - 1),"until":\#(revision)}"#)
                 let isChange = changes.contains(revision)
                 #expect(sample["by"] == (isChange ? commit["commits"]?[0]?["by"] : nil), place)
             }

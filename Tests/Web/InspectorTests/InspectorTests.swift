@@ -22,7 +22,7 @@ struct InspectorTests {
     /// All scenarios of the script, each a test that is named by it.
     private static let scenarios = [
         "stores_equal_what_the_command_line_says", "changes_show_at_once_and_flash", "filter_by_glob",
-        "filter_by_where", "details_tell_who_set_a_value",
+        "filter_by_where", "stores_are_in_the_address", "details_tell_who_set_a_value",
         "an_address_that_is_no_text_harms_nothing", "keyboard_alone_goes_through_the_page",
         "a_value_has_a_history", "a_chart_is_zoomed_and_shared", "a_chart_spans_what_the_log_keeps",
         "a_store_has_a_page", "a_store_is_acted_on_and_undone", "a_type_is_a_table",

@@ -118,6 +118,45 @@ def filter_by_where():
         nothing_wrong(world)
 
 
+def stores_are_in_the_address():
+    """The address has both filters, the store and the member that is selected: a reload shows the same, and Back what was selected before."""
+    with World() as world:
+        world.start_daemon()
+        client = world.client()
+        client.dispatch("counter/hall", "increment", by=3)
+        client.dispatch("counter/kitchen", "increment", by=4)
+        page = world.open()
+        page.type("#stores-filter", "counter/*")
+        page.type("#stores-where", "count > 2")
+        page.wait_text("#stores-counts", "2 of 8 stores")
+        click = """[...document.querySelectorAll("#stores-tree .row")].filter(row => row.querySelector(".name").textContent === arguments[0])[arguments[1]].click();"""
+        page.run(click, "kitchen", 0)
+        page.wait_text("#panel-stores .details", "counter/kitchen")
+        store = page.url
+        page.run(click, "count:", 0)
+        page.wait_text("#panel-stores .details", "/count")
+        for part in ("#stores/counter/hall?", "path=/count", "filter=counter/", "where=count"):
+            check(part in page.url, f"The address lacks {part}: {page.url}")
+        member = page.url
+        page.run("window.isOld = true; location.reload();")
+        page.wait("return !window.isOld;", "the page is loaded again")
+        world.wait_live()
+        page.wait_text("#panel-stores .details", "/count")
+        page.wait_text("#stores-counts", "2 of 8 stores")
+        equal(page.run("return [document.querySelector('#stores-filter').value, document.querySelector('#stores-where').value];"), ["counter/*", "count > 2"], "the filters")
+        equal(page.url, member, "the address after a reload")
+        page.run("history.back();")
+        page.wait_text("#panel-stores .details", "counter/kitchen")
+        equal(page.url, store, "the address after Back")
+        page.wait("return document.querySelector('#stores-tree [aria-selected=true] .name')?.textContent === 'kitchen';", "the row is selected")
+        # A view opens as it was left.
+        page.press("6")
+        page.press("1")
+        page.wait_text("#panel-stores .details", "counter/kitchen")
+        equal(page.url, store, "the address on return")
+        nothing_wrong(world)
+
+
 def details_tell_who_set_a_value():
     """A member's details show its value and its origin as `fluxbus blame` does."""
     with World() as world:
