@@ -20,18 +20,20 @@ export function authorOf(by) {
 }
 
 /** From when on the log is asked where nobody has chosen: the first of these lengths, in seconds, with so many changes; 0: all. */
-const lengths = [3600, 86_400, 30 * 86_400, 0], enough = 5;
+const lengths = [900, 3600, 86_400, 30 * 86_400, 0], enough = 5;
 
 const isLost = error => error.code === "conflict" || error.code === "gone";
 
 /**
- * The samples of {store, path}: {from, to, last, samples}. The range is {from, to}, {last} seconds until now (0: all that the
- * log keeps), or nothing. Each sample has `time`, `revision`, `value` and `by`, and `least`, `most`, `changes` where it stands for several.
+ * The samples of {store, path}: {from, to, last, samples, isNew}, new where it had no value before. The range is {from, to},
+ * {last} seconds until now (0: all that the log keeps), or nothing. Each sample has `time`, `revision`, `value` and `by`, and `least`, `most`, `changes` where it stands for several.
  */
 export async function readSeries(bus, {store, path}, range, most) {
 	if (range.from === undefined && range.last === undefined) {
 		for (const last of lengths) {
 			const found = await readSeries(bus, {store, path}, {last}, most);
+			// What is newer than that fills the chart.
+			if (found.isNew) found.from = Math.min(found.samples[0].time, found.to - 1);
 			if (last === 0 || found.samples.reduce((sum, one) => sum + (one.changes ?? 1), -1) >= enough) return found;
 		}
 	}
@@ -59,9 +61,10 @@ export async function readSeries(bus, {store, path}, range, most) {
 		else first.revision = undefined;
 	}
 	// Before it was there it had no value.
-	if (first.value === undefined && first.by === undefined && samples.length > 1) samples.shift();
+	const isNew = first.value === undefined && first.by === undefined && samples.length > 1;
+	if (isNew) samples.shift();
 	const to = range.to ?? Math.max(now, samples.at(-1).time);
-	return {from: begin ?? Math.min(samples[0].time || to - 1, to - 1), to, last: range.last, samples};
+	return {from: begin ?? Math.min(samples[0].time || to - 1, to - 1), to, last: range.last, samples, isNew};
 }
 
 /** Where values stand that are no numbers: a lane for each, in the order in which a type lists them, at most so many. */

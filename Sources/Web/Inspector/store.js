@@ -86,6 +86,7 @@ export class StorePage {
 			this.#state = states.get(address) ?? null;
 			draw(this.#drawing);
 			this.readCommits();
+			this.readAround();
 		}, error => this.#fail(error));
 		this.#readAround();
 		this.#timer = setInterval(() => {if (!document.hidden) this.#readAround();}, 5 * rhythm);
