@@ -168,7 +168,9 @@ def flow_fits_on_a_phone():
         client.ask(op="hello", client="a-client-with-a-rather-long-name")
         client.ask(op="subscribe", match="*/*", initial=False)
         until(lambda: client.dispatch("counter/kitchen", "increment") and any(name.startswith("a-client") for name in page.run(BOXES)), "the client is shown")
-        until(lambda: any(text.startswith("a-client-with-a-rather-long-name to counter") for text, *_ in page.run(LINES)), "what it dispatches is shown")
+        # Without a log only what comes after the page has subscribed is seen.
+        until(lambda: client.dispatch("counter/kitchen", "increment") and any(text.startswith("a-client-with-a-rather-long-name to counter") for text, *_ in page.run(LINES)),
+              "what it dispatches is shown")
         page.screenshot("flow-dark-phone")
         equal(page.run("return document.documentElement.scrollWidth;"), 390, "how wide the page is")
         nothing_wrong(world)
