@@ -83,6 +83,7 @@ def log_finds_by_time():
         equal(_revisions(page), second[::-1], "what is shown of that time")
         page.run("history.back();")
         until(lambda: len(_revisions(page)) == second[-1] + 2, "Back shows all of it")
+        page.wait_text("#log-histogram-said", f"{second[-1] + 2} commits from")
         # The keyboard does the same: from the first bar, so far that the first lot is in it.
         page.run("document.querySelector('#log-histogram').focus();")
         page.press("home")
