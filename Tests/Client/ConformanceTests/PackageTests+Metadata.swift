@@ -40,7 +40,7 @@ extension PackageTests {
         return outcome.output
     }
 
-    @Test(.enabled(if: isThere("/usr/bin/pip"), "pip is missing; deploy/prepare python3-pip installs it."))
+    @Test(.enabled(if: isThere("/usr/bin/pip"), "pip is missing."))
     func wheelHasTypesLicenceAndVersion() throws {
         let text = try built(
             "Python",
@@ -57,7 +57,7 @@ extension PackageTests {
         ] { #expect(text.contains(part), "\(part)") }
     }
 
-    @Test(.enabled(if: isThere("/usr/bin/npm"), "npm is missing; deploy/prepare npm installs it."))
+    @Test(.enabled(if: isThere("/usr/bin/npm"), "npm is missing."))
     func npmPackageHasTypesAndLicence() throws {
         let text = try built(
             "JavaScript", "npm pack --silent --offline --update-notifier=false; tar tzf fluxbus-*.tgz")
