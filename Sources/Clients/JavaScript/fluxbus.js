@@ -292,7 +292,10 @@ export class Bus {
 	/** One store, or every store of a type, whose state and actions TypeScript knows. */
 	store(target) { return new Store(this, target); }
 	/** Leaves actions for the end of this client: the bus dispatches them, however it ends. */
-	async will(actions) { await this.request("will", {actions: Array.from(actions, stepOf)}); }
+	async will(actions) {
+		// All it takes are actions, so that they do not say so.
+		await this.request("will", {actions: Array.from(actions, step => ({...stepOf(step), op: undefined}))});
+	}
 	/** A mirror of all stores that match, once it has their states. */
 	mirror(target, {where, select, cause} = {}) {
 		return this.#subscribe(Mirror, {...patternOf(target), where, select, cause});
