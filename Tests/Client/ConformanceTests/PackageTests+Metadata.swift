@@ -103,7 +103,7 @@ extension PackageTests {
                 if \(logs ? "True" : "False"): logging.basicConfig(level=logging.INFO, format="%(levelname)s %(name)s", stream=sys.stdout)
                 with fluxbus.connect(back_off=(0.001, 0.01)) as bus:
                     print("connected")
-                    for _ in sys.stdin: print(bus.request("ping")["revision"] >= 0)
+                    for _ in sys.stdin: print(bus.request("ping")["ok"])
                 """,
             ], environment: environment, hasInput: true)
         #expect(program.nextLine() == "connected")

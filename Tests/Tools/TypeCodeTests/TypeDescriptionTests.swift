@@ -105,6 +105,40 @@ import TypeCode
         #expect(TypeLanguage.typescript.code(for: type).contains("coldest: string | null"))
     }
 
+    /// What is known of an expression's value, in text and in JsonLogic; nothing is guessed. Any may fail, and is null then.
+    @Test func computedValuesHaveTheKindsOfTheirExpressions() throws {
+        let source: JSON = [
+            "type": "room", "expressions": "cel", "initial": ["free": 0],
+            "state": [
+                "size": ["type": "integer", "default": 1],
+                "names": ["type": "array", "items": "string", "default": []],
+                "title": ["type": "string", "default": ""], "warmth": ["type": "number", "default": 20],
+            ],
+            "computed": [
+                "a": "size > 1", "b": "size + 1", "c": "warmth * 2.0", "d": "title + \"!\"", "e": "names",
+                "f": "free",
+                "g": "size > 1 ? title : size", "h": ["!": [["var": "free"]]],
+                "i": ["cat": ["x", ["var": "size"]]],
+                "j": "size(names)",
+            ],
+            "actions": [:],
+        ]
+        let declared = try DeclaredType(definition: source)
+        let type = try #require(
+            TypeDescription(definition: declared.definition, computed: declared.computedSchemas))
+        let kinds = type.computed.map { $0.schema.isNullable ? $0.schema.shape : nil }
+        #expect(type.computed.map(\.name) == ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"])
+        #expect(
+            kinds == [
+                .boolean, .integer, .number, .string, .array(Schema("string")), nil, nil, .boolean, .string,
+                .integer,
+            ])
+        let typescript = TypeLanguage.typescript.code(for: type)
+        #expect(
+            typescript.contains("readonly a: boolean | null;\n")
+                && typescript.contains("readonly f: unknown;"))
+    }
+
     @Test func namesThatAreNamesKeepThem() throws {
         let type = try description(["type": "a-b", "initial": ["a b": 1, "aB": 2, "a_b": 3, "A b": 4]])
         let code = TypeLanguage.swift.code(for: type)
