@@ -20,6 +20,7 @@ final class Checkpoints {
     /// Pages in the write-ahead log, as SQLite reports them after each commit.
     private let pages: UnsafeMutablePointer<Int32>
     private var tried: Int32 = 0
+    private var room = WriteAheadRoom()
     /// Moves pages on another thread; nil where the writer moves all.
     var checkpointer: Checkpointer?
     /// The pages that the writer moves between two groups: a few milliseconds' worth.
@@ -45,6 +46,9 @@ final class Checkpoints {
 
     /// Pages in the write-ahead log.
     var count: Int { Int(pages.pointee) }
+
+    /// Has the next group, which is small, written over zeros.
+    func makeRoom() { room.make(behind: count, in: database) }
 
     /// Whether the next `runIfDue` has something to do, about.
     var isDue: Bool {

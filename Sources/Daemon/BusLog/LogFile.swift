@@ -41,7 +41,6 @@ package final class LogFile {
     private let bootID: String
     private let insertion: Statement
     let checkpoints: Checkpoints
-    private var aheadRoom = WriteAheadRoom()
     let contents: LogContents
     private var isFull = false
     /// Transactions written in this run, and how many of them are on disk.
@@ -186,7 +185,7 @@ package final class LogFile {
         try checkpoints.runIfDue()
         try setFull(mode == .always)
         if mode == .always, group.map({ $0.entries.count <= WriteAheadRoom.mostEntries }) ?? true {
-            aheadRoom.make(behind: checkpoints.count, in: database)
+            checkpoints.makeRoom()
         }
         do throws(LogFailure) { try write(insertion) } catch {
             overwriteFailed(error)
