@@ -164,14 +164,12 @@ import Testing
     // MARK: - Zeros behind the write-ahead log
 
     /// Runs SQL as another program would.
-    private static func run(_ sql: String, on disk: SimulatedDisk, then body: () throws -> Void = {})
-        rethrows
-    {
+    private static func run(_ sql: String, on disk: SimulatedDisk, then body: () -> Void = {}) {
         var other: OpaquePointer?
         defer { sqlite3_close(other) }
         #expect(sqlite3_open_v2("log", &other, SQLITE_OPEN_READWRITE, disk.name) == SQLITE_OK)
         #expect(sqlite3_exec(other, sql, nil, nil, nil) == SQLITE_OK)
-        try body()
+        body()
     }
 
     /// Its commits would be written over.
@@ -179,7 +177,7 @@ import Testing
         let disk = SimulatedDisk()
         let file = try Self.open(disk)
         let before = disk.bytes(of: "log-wal")
-        try Self.run("BEGIN IMMEDIATE", on: disk) {
+        Self.run("BEGIN IMMEDIATE", on: disk) {
             let failure = #expect(throws: LogFailure.self) {
                 try file.append("{}", first: 1, last: 1, time: 1)
             }
@@ -195,10 +193,10 @@ import Testing
         let disk = SimulatedDisk()
         let file = try Self.open(disk)
         for revision in 1...5 {
-            if revision == 5 { try Self.run("PRAGMA wal_checkpoint(TRUNCATE)", on: disk) }
+            if revision == 5 { Self.run("PRAGMA wal_checkpoint(TRUNCATE)", on: disk) }
             try file.append("{}", first: revision, last: revision, time: 1)
         }
-        try Self.run("PRAGMA wal_checkpoint(TRUNCATE)", on: disk)
+        Self.run("PRAGMA wal_checkpoint(TRUNCATE)", on: disk)
         let countdown = Countdown(1)
         disk.fail { operation, _ in operation != .write || countdown.next() ? nil : SQLITE_IOERR }
         #expect(throws: LogFailure.self) { try file.append("{}", first: 6, last: 6, time: 1) }
