@@ -81,6 +81,17 @@ package struct SourceError: Error, Equatable, Sendable {
 }
 
 extension [SourceError] {
+    /// The value, or nil after recording the error.
+    @discardableResult
+    package mutating func collect<Value>(_ body: () throws(SourceError) -> Value) -> Value? {
+        do throws(SourceError) {
+            return try body()
+        } catch {
+            append(error)
+            return nil
+        }
+    }
+
     /// So many are shown; whoever has more mends these first.
     package static let shown = 50
 

@@ -156,9 +156,7 @@ package struct TypeCatalog: Sendable {
     private static func files(of directory: String, _ unread: inout [SourceError]) -> [File] {
         var files: [File] = []
         do throws(SourceError) {
-            for name in try FileReading.names(in: directory) {
-                guard Self.isDefinition(name) else { continue }
-                let path = Self.path(of: name, in: directory)
+            for path in try FileReading.documents(in: directory) where !Self.isTestFile(path) {
                 do throws(SourceError) {
                     files.append(File(name: path, bytes: try FileReading.bytes(of: path)))
                 } catch {
@@ -184,24 +182,13 @@ package struct TypeCatalog: Sendable {
         return catalog
     }
 
-    private static let endings = [".yaml", ".yml", ".json"]
-
-    private static func isDefinition(_ name: String) -> Bool {
-        !name.hasPrefix(".") && endings.contains(where: name.hasSuffix) && !isTestFile(name)
-    }
-
-    /// Whether a file of this name has tests of types, and no type.
-    package static func isTestFile(_ name: String) -> Bool {
-        !name.hasPrefix(".") && endings.contains { name.hasSuffix(".test" + $0) }
+    private static func isTestFile(_ path: String) -> Bool {
+        [".test.yaml", ".test.yml", ".test.json"].contains(where: path.hasSuffix)
     }
 
     /// The paths of the files of tests in a directory, ascending.
     package static func testFiles(in directory: String) throws(SourceError) -> [String] {
-        try FileReading.names(in: directory).filter(isTestFile).map { path(of: $0, in: directory) }
-    }
-
-    private static func path(of name: String, in directory: String) -> String {
-        directory.hasSuffix("/") ? directory + name : directory + "/" + name
+        try FileReading.documents(in: directory).filter(isTestFile)
     }
 }
 

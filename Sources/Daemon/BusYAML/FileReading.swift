@@ -47,6 +47,14 @@ package enum FileReading {
         return names.sorted(by: UTF8Order.precedes)
     }
 
+    /// The paths of the files that people write for the bus in a directory, `*.yaml`, `*.yml` and `*.json`, in the order of their
+    /// names.
+    package static func documents(in directory: String) throws(SourceError) -> [String] {
+        try names(in: directory).filter { name in
+            !name.hasPrefix(".") && [".yaml", ".yml", ".json"].contains(where: name.hasSuffix)
+        }.map { directory.hasSuffix("/") ? directory + $0 : "\(directory)/\($0)" }
+    }
+
     private static func noFile(_ path: String) -> SourceError {
         SourceError(
             "This is not a regular file; put one there, or move it out of the directory.",

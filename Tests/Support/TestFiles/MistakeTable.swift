@@ -1,3 +1,5 @@
+import Foundation
+
 /// A table of mistakes that people make who write types or effects, each in a file of its own with all that is said about it.
 package enum MistakeTable {
     package static let path = "Tests/Daemon/TypeTestingTests/Table/mistakes.txt"
@@ -28,5 +30,23 @@ package enum MistakeTable {
                 text: lines.count > 1 ? lines[1] + "\n" : "",
                 messages: part[ends.upperBound...].split(separator: "\n").map(String.init))
         }
+    }
+
+    /// The titles of mistakes of which other things are said than the table has. `FLUXBUS_RECORD_MISTAKES=1` writes what is said now;
+    /// read what has changed.
+    ///
+    /// - Parameter judge: What is said of a file, `LINE:COLUMN: message`.
+    package static func differences(_ path: String, judge: (String) throws -> [String]) throws -> [String] {
+        var (recorded, titles): ([String], [String]) = ([], [])
+        for mistake in try read(path) {
+            let messages = try judge(mistake.text)
+            recorded.append(mistake.entry(messages))
+            if messages != mistake.messages { titles.append(mistake.title) }
+        }
+        if ProcessInfo.processInfo.environment["FLUXBUS_RECORD_MISTAKES"] == "1" {
+            let file = Repository.root.appendingPathComponent(path)
+            try recorded.joined(separator: "\n").write(to: file, atomically: true, encoding: .utf8)
+        }
+        return titles
     }
 }

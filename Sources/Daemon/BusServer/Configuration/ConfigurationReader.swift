@@ -225,12 +225,7 @@ struct ConfigurationErrors {
 
     /// The value, or nil after recording the error.
     mutating func collect<Value>(_ body: () throws(SourceError) -> Value) -> Value? {
-        do throws(SourceError) {
-            return try body()
-        } catch {
-            errors.append(error)
-            return nil
-        }
+        errors.collect(body)
     }
 
     /// Adds the errors of a file, in the order of its lines.

@@ -14,12 +14,7 @@ package struct Effect: Sendable {
         /// A request over HTTP.
         case post(PostTemplate)
         /// An action on the bus.
-        case dispatch(target: DispatchTarget, action: String, payload: EffectValue)
-    }
-
-    package enum DispatchTarget: Sendable {
-        case type(String)
-        case store(EffectValue)
+        case dispatch(DispatchTemplate)
     }
 
     /// What becomes of events from while the service was down.

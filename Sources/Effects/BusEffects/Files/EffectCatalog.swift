@@ -1,5 +1,3 @@
-import BusJSON
-import BusProtocol
 import BusSource
 import BusYAML
 
@@ -16,30 +14,9 @@ package struct EffectCatalog: Sendable {
 
     /// Reads all `*.yaml`, `*.yml` and `*.json` files, and adds all that is wrong with them, in order.
     package init(directory: String, _ errors: inout [SourceError]) {
-        var entries: [Entry] = []
-        do throws(SourceError) {
-            for name in try FileReading.names(in: directory) where Self.isEffect(name) {
-                let path = directory.hasSuffix("/") ? directory + name : "\(directory)/\(name)"
-                guard let entry = Self.read(path, &errors) else { continue }
-                if let other = entries.first(where: { $0.effect.name == entry.effect.name }) {
-                    errors.append(
-                        SourceError(
-                            "The effect \(entry.effect.name) is in \(other.effect.place.file) too; rename one of them.",
-                            at: entry.effect.place))
-                }
-                entries.append(entry)
-            }
-        } catch {
-            errors.append(error)
-        }
-        if entries.count > EffectLimits.effects {
-            errors.append(
-                SourceError(
-                    "There are \(entries.count) effects, and at most \(EffectLimits.effects) fit in one service; remove some.",
-                    at: Place(file: directory, line: 0, column: 0)))
-        }
-        self.entries = entries.sorted { UTF8Order.precedes($0.effect.name, $1.effect.name) }
-        errors = errors.inOrder
+        entries = FileReading.catalog(
+            of: directory, "effect", atMost: EffectLimits.effects, &errors,
+            identify: { ($0.effect.name, $0.effect.place) }, read: Self.read)
     }
 
     /// Reads one file; nil where something is wrong with it.
@@ -54,9 +31,5 @@ package struct EffectCatalog: Sendable {
             errors.append(error)
             return nil
         }
-    }
-
-    private static func isEffect(_ name: String) -> Bool {
-        !name.hasPrefix(".") && [".yaml", ".yml", ".json"].contains(where: name.hasSuffix)
     }
 }

@@ -7,7 +7,7 @@ package struct EffectFile: Sendable, Equatable {
     /// What stands before the secret: `Bearer `.
     package let prefix: String
 
-    init(_ object: LocatedObject, of owner: String, besides others: [String]) throws(SourceError) {
+    package init(_ object: LocatedObject, of owner: String, besides others: [String]) throws(SourceError) {
         try object.refuseMembers(besides: ["file"] + others, of: owner)
         let source = try object.required("file", of: owner)
         let prefix =
@@ -15,7 +15,7 @@ package struct EffectFile: Sendable, Equatable {
         try self.init(source.string("file"), source, prefix: prefix)
     }
 
-    init(_ path: String, _ source: LocatedValue, prefix: String = "") throws(SourceError) {
+    package init(_ path: String, _ source: LocatedValue, prefix: String = "") throws(SourceError) {
         guard !path.isEmpty, path.hasPrefix("/") || !path.contains("/"), path != "..", path != ".",
             HTTPAddress.isHeader(path)
         else {

@@ -17,7 +17,7 @@ package struct EffectLoader {
 
     /// The effect, unless something is wrong with it.
     package mutating func load(_ source: LocatedValue) -> Effect? {
-        guard let root = collect({ () throws(SourceError) in try source.object("an effect") }) else {
+        guard let root = errors.collect({ () throws(SourceError) in try source.object("an effect") }) else {
             return nil
         }
         for stranger in root.strangers(besides: Self.keys) {
@@ -26,28 +26,31 @@ package struct EffectLoader {
                     FileWords.unknownKey(stranger.key, in: "an effect", among: Self.keys), at: stranger.place)
             )
         }
-        let name = collect { () throws(SourceError) in try Self.name(root.required("effect", of: "An effect"))
+        let name = errors.collect { () throws(SourceError) in
+            try Self.name(root.required("effect", of: "An effect"))
         }
         if let summary = root["summary"] {
-            collect { () throws(SourceError) in _ = try summary.string("summary") }
+            errors.collect { () throws(SourceError) in _ = try summary.string("summary") }
         }
-        let trigger = collect { () throws(SourceError) in
+        let trigger = errors.collect { () throws(SourceError) in
             try Self.trigger(root)
         }
         let condition = root["if"].map { source in
-            collect { () throws(SourceError) in try Self.condition(source) }
-        }
-        let deed = collect { () throws(SourceError) in
-            try Self.deed(root.required("do", of: "An effect").object("do"))
-        }
-        let retry = collect { () throws(SourceError) in try Self.retry(root["retry"]) }
-        let limit = collect { () throws(SourceError) in try Self.limit(root["limit"]) }
-        let timeout = collect { () throws(SourceError) in
-            try root["timeout"].map { source throws(SourceError) in
-                try Self.duration(source, "timeout", .milliseconds(100)...Self.longestTime)
+            errors.collect { () throws(SourceError) in
+                try EffectValue.condition(source, names: EffectValue.names, on: "event")
             }
         }
-        let downtime = collect { () throws(SourceError) in try Self.downtime(root["after-downtime"]) }
+        let deed = errors.collect { () throws(SourceError) in
+            try Self.deed(root.required("do", of: "An effect").object("do"))
+        }
+        let retry = errors.collect { () throws(SourceError) in try Self.retry(root["retry"]) }
+        let limit = errors.collect { () throws(SourceError) in try Self.limit(root["limit"]) }
+        let timeout = errors.collect { () throws(SourceError) in
+            try root["timeout"].map { source throws(SourceError) in
+                try source.duration("timeout", in: .milliseconds(100)...Self.longestTime)
+            }
+        }
+        let downtime = errors.collect { () throws(SourceError) in try Self.downtime(root["after-downtime"]) }
         guard errors.isEmpty, let name, let trigger, let deed, let retry, let limit, let timeout, let downtime
         else { return nil }
         return Effect(
@@ -56,16 +59,6 @@ package struct EffectLoader {
             deed: deed, retry: retry, limit: limit, downtime: downtime, timeout: timeout ?? deed.patience,
             readsState: (condition ?? nil)?.reads.contains("state") == true || deed.readsState,
             place: source.place)
-    }
-
-    @discardableResult
-    private mutating func collect<Value>(_ body: () throws(SourceError) -> Value) -> Value? {
-        do throws(SourceError) {
-            return try body()
-        } catch {
-            errors.append(error)
-            return nil
-        }
     }
 
     // MARK: Keys
@@ -104,7 +97,7 @@ package struct EffectLoader {
                 "This condition is always \(constant == true ? "true" : "false"); let it read the state.")
         }
         let hold = try object["for"].map { source throws(SourceError) in
-            try duration(source, "for", .zero...(.seconds(366 * 86_400)))
+            try source.duration("for", in: .zero...(.seconds(366 * 86_400)))
         }
         return (try pattern(object, "when"), [], Effect.Becoming(text: text, hold: hold ?? .zero))
     }
@@ -114,10 +107,10 @@ package struct EffectLoader {
         let action = try object.required("action", of: "on")
         var actions: [String] = []
         if case .array(let elements) = action.content {
-            for element in elements { actions.append(try self.action(element)) }
+            for element in elements { actions.append(try DispatchTemplate.action(element)) }
             guard !actions.isEmpty else { throw action.failure("action is empty; name an action.") }
         } else {
-            actions = [try self.action(action)]
+            actions = [try DispatchTemplate.action(action)]
         }
         return (try pattern(object, "on"), actions, nil)
     }
@@ -137,26 +130,6 @@ package struct EffectLoader {
         return pattern
     }
 
-    private static func action(_ source: LocatedValue) throws(SourceError) -> String {
-        let name = try source.string("action")
-        guard Names.isTypeName(name) else {
-            throw source.failure("`\(name)` is not an action's name; write one, such as rang.")
-        }
-        return name
-    }
-
-    private static func condition(_ source: LocatedValue) throws(SourceError) -> Expression {
-        let condition = try Expression.compile(
-            text: try source.string("if"), isCondition: true, names: .only(EffectValue.names),
-            at: source.place)
-        if let constant = condition.constant {
-            throw source.failure(
-                "This condition is always \(constant == true ? "true" : "false"); let it read the event, or leave it out."
-            )
-        }
-        return condition
-    }
-
     // MARK: Deeds
 
     private static func deed(_ object: LocatedObject) throws(SourceError) -> Effect.Deed {
@@ -169,7 +142,9 @@ package struct EffectLoader {
         switch member.key {
         case "run": return try run(member.value)
         case "post": return .post(try PostTemplate(member.value.object("post")))
-        case "dispatch": return try dispatch(member.value.object("dispatch"))
+        case "dispatch":
+            return .dispatch(
+                try DispatchTemplate(member.value.object("dispatch"), names: EffectValue.names))
         default:
             guard let verb = UnitVerb(rawValue: member.key) else {
                 preconditionFailure("Others have been refused.")
@@ -200,39 +175,6 @@ package struct EffectLoader {
         return .run(path: path, arguments: arguments)
     }
 
-    private static func dispatch(_ object: LocatedObject) throws(SourceError) -> Effect.Deed {
-        try object.refuseMembers(besides: ["store", "type", "action", "payload"], of: "dispatch")
-        let action = try self.action(object.required("action", of: "dispatch"))
-        let target: Effect.DispatchTarget
-        switch (object["store"], object["type"]) {
-        case (let store?, nil):
-            let text = try store.string("store")
-            let value = try EffectValue.compile(store)
-            if case .constant = value {
-                let halves = text.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
-                guard halves.count == 2, Names.isTypeName(halves[0]), Names.isStoreName(halves[1]) else {
-                    throw store.failure(
-                        "`\(text)` is not a store's address; write TYPE/NAME, or an expression after =.")
-                }
-            }
-            target = .store(value)
-        case (nil, let type?):
-            let name = try type.string("type")
-            guard Names.isTypeName(name) else {
-                throw type.failure("`\(name)` is not a type's name; write one, such as log.")
-            }
-            target = .type(name)
-        default:
-            throw SourceError("dispatch goes to a store or to a type; write one of them.", at: object.place)
-        }
-        var payload = EffectValue.object([])
-        if let source = object["payload"] {
-            _ = try source.object("payload")
-            payload = try EffectValue.compile(source)
-        }
-        return .dispatch(target: target, action: action, payload: payload)
-    }
-
     // MARK: Limits
 
     private static let longestTime = Duration.seconds(86_400)
@@ -243,9 +185,9 @@ package struct EffectLoader {
         try object.refuseMembers(besides: ["times", "first", "most"], of: "retry")
         retry.times = try object["times"]?.int("times", in: 0...1000) ?? retry.times
         let range = Duration.milliseconds(10)...longestTime
-        if let first = object["first"] { retry.first = try duration(first, "first", range) }
+        if let first = object["first"] { retry.first = try first.duration("first", in: range) }
         if let most = object["most"] {
-            retry.most = try duration(most, "most", range)
+            retry.most = try most.duration("most", in: range)
             guard retry.most >= retry.first else {
                 throw most.failure("most is shorter than first; make it at least as long.")
             }
@@ -279,35 +221,6 @@ package struct EffectLoader {
         let word = try source.word("after-downtime", among: Effect.Downtime.allCases.map(\.rawValue))
         return Effect.Downtime(rawValue: word) ?? .all
     }
-
-    private static func duration(
-        _ source: LocatedValue, _ name: String, _ range: ClosedRange<Duration>
-    ) throws(SourceError) -> Duration {
-        let text: String? =
-            switch source.content {
-            case .scalar(.string(let text)): text
-            case .scalar(.int(let number)): "\(number)"
-            default: nil
-            }
-        guard let text, let milliseconds = DurationText.milliseconds(text),
-            range.contains(.milliseconds(milliseconds))
-        else {
-            let (least, most) = (range.lowerBound.text, range.upperBound.text)
-            throw source.failure(
-                "\(name) must be a length of time such as 500ms, 30s or 5m, from \(least) to \(most).")
-        }
-        return .milliseconds(milliseconds)
-    }
-}
-
-extension Duration {
-    /// As people write it, in its largest unit: `10ms`, `24h`.
-    fileprivate var text: String {
-        for (unit, length) in [("h", 3600.0), ("m", 60), ("s", 1)] where seconds >= length {
-            return "\(Int(seconds / length))\(unit)"
-        }
-        return "\(Int(seconds * 1000))ms"
-    }
 }
 
 extension Effect.Deed {
@@ -319,8 +232,7 @@ extension Effect.Deed {
         case .run(_, let arguments): arguments.contains(where: \.readsState)
         case .unit(_, let name): name.readsState
         case .post(let template): template.readsState
-        case .dispatch(.store(let store), _, let payload): store.readsState || payload.readsState
-        case .dispatch(.type, _, let payload): payload.readsState
+        case .dispatch(let template): template.readsState
         }
     }
 }

@@ -14,7 +14,10 @@ package indirect enum EffectValue: Sendable {
         "store", "type", "name", "action", "payload", "state", "by", "time", "revision", "effect",
     ]
 
-    package static func compile(_ source: LocatedValue) throws(SourceError) -> EffectValue {
+    /// - Parameter names: What expressions know: of an event, or of a request.
+    package static func compile(
+        _ source: LocatedValue, names: [String] = names
+    ) throws(SourceError) -> EffectValue {
         switch source.content {
         case .scalar(.string(let text)) where text.utf8.first == UInt8(ascii: "="):
             return .expression(
@@ -22,13 +25,29 @@ package indirect enum EffectValue: Sendable {
         case .scalar(let value): return .constant(value)
         case .array(let elements):
             var values: [EffectValue] = []
-            for element in elements { values.append(try compile(element)) }
+            for element in elements { values.append(try compile(element, names: names)) }
             return .array(values)
         case .object(let object):
             var members: [(key: String, value: EffectValue)] = []
-            for member in object.members { members.append((member.key, try compile(member.value))) }
+            for member in object.members {
+                members.append((member.key, try compile(member.value, names: names)))
+            }
             return .object(members)
         }
+    }
+
+    /// The condition `if`. `what` it reads: "event".
+    package static func condition(
+        _ source: LocatedValue, names: [String], on what: String
+    ) throws(SourceError) -> Expression {
+        let condition = try Expression.compile(
+            text: try source.string("if"), isCondition: true, names: .only(names), at: source.place)
+        if let constant = condition.constant {
+            throw source.failure(
+                "This condition is always \(constant == true ? "true" : "false"); let it read the \(what), or leave it out."
+            )
+        }
+        return condition
     }
 
     /// - Parameter data: The event, as `EffectEvent.data` gives it.
@@ -45,6 +64,12 @@ package indirect enum EffectValue: Sendable {
             for (key, value) in members { object[key] = try value.value(on: data) }
             return .object(object)
         }
+    }
+
+    /// Its value as a text. A refusal is a clause about `what`.
+    package func text(on data: JSON, _ what: String) throws(EffectRefusal) -> String {
+        let json = try EffectRefusal.evaluating(what) { () throws(EvaluationFailure) in try value(on: data) }
+        return try EffectRefusal.text(json, of: what)
     }
 
     /// Whether an expression in it reads the state of the store.

@@ -50,7 +50,7 @@ package enum HTTPAddress {
     }
 
     /// Whether a character may stand in a header's name.
-    static func isToken(_ scalar: Unicode.Scalar) -> Bool {
+    package static func isToken(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar {
         case "a"..."z", "A"..."Z", "0"..."9", "!", "#", "$", "%", "&", "'", "*", "+", "-", ".", "^", "_", "`",
             "|",

@@ -146,10 +146,7 @@ package struct PostTemplate: Sendable {
             case .file(let file): lines.append(.init(name: name, value: .file(file)))
             case .value(let value):
                 let what = "the header \(name)"
-                let json = try EffectRefusal.evaluating(what) { () throws(EvaluationFailure) in
-                    try value.value(on: data)
-                }
-                let text = try HTTPAddress.header(EffectRefusal.text(json, of: what), what)
+                let text = try HTTPAddress.header(value.text(on: data, what), what)
                 lines.append(.init(name: name, value: .text(text)))
             }
         }

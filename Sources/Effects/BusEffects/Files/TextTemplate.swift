@@ -71,7 +71,7 @@ package struct EffectRefusal: Error, Equatable {
 
     package init(_ reason: String) { self.reason = reason }
 
-    static func evaluating<Value>(
+    package static func evaluating<Value>(
         _ what: String, _ body: () throws(EvaluationFailure) -> Value
     ) throws(EffectRefusal) -> Value {
         do throws(EvaluationFailure) {

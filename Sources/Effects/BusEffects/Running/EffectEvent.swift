@@ -142,30 +142,14 @@ extension Effect {
             var arguments: [String] = []
             for (number, value) in values.enumerated() {
                 let what = "argument \(number + 1) of run"
-                let json = try EffectRefusal.evaluating(what) { () throws(EvaluationFailure) in
-                    try value.value(on: data)
-                }
-                let text = try EffectRefusal.text(json, of: what)
+                let text = try value.text(on: data, what)
                 guard !text.utf8.contains(0) else {
                     throw EffectRefusal("\(what) has a zero byte in it, which would end it")
                 }
                 arguments.append(text)
             }
             return .run(path: path, arguments: arguments)
-        case .dispatch(let target, let action, let payload):
-            var members: JSONObject = ["action": .string(action)]
-            switch target {
-            case .type(let type): members["type"] = .string(type)
-            case .store(let store):
-                let json = try EffectRefusal.evaluating("store of dispatch") { () throws(EvaluationFailure) in
-                    try store.value(on: data)
-                }
-                members["store"] = .string(try EffectRefusal.text(json, of: "store of dispatch"))
-            }
-            members["payload"] = try EffectRefusal.evaluating("payload of dispatch") {
-                () throws(EvaluationFailure) in try payload.value(on: data)
-            }
-            return .dispatch(members)
+        case .dispatch(let template): return .dispatch(try template.members(on: data))
         }
     }
 
