@@ -155,8 +155,8 @@ let package = Package(
         .target(
             name: "FluxBusCommand",
             dependencies: [
-                "BusDefinitions", "BusEffects", "BusJSON", "BusLog", "BusLogic", "BusMachine", "BusMetrics",
-                "BusProtocol",
+                "BusDefinitions", "BusEffects", "BusHooks", "BusJSON", "BusLog", "BusLogic", "BusMachine",
+                "BusMetrics", "BusProtocol",
                 "BusSource", "BusState", "BusSystem", "FluxBus",
                 "TypeCode", "TypeTesting", arguments,
             ]),
@@ -164,16 +164,19 @@ let package = Package(
         .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
         // The inspector's files as bytes of the program: the page is there without a path to it, and of the same version.
         .target(name: "CInspector"),
-        // The bus in a browser: the inspector's page, the wire over WebSocket, plain HTTP, metrics. BusTLS ends TLS, Systemd passes
-        // sockets, COpenSSL signs sessions, TypeCode describes types, CLinux has the system calls; FlyingSocks is where
-        // FlyingFox waits for sockets.
+        // Requests of other programs that become dispatches: files of hooks, compiled with the templates of effects. Pure but for
+        // the reading of the files.
+        .target(
+            name: "BusHooks",
+            dependencies: ["BusEffects", "BusJSON", "BusLogic", "BusProtocol", "BusSource", "BusYAML"]),
+        // The bus in a browser: the inspector's page, the wire over WebSocket, plain HTTP, hooks, metrics. BusTLS ends TLS, Systemd
+        // passes sockets, COpenSSL signs sessions, TypeCode describes types, CLinux has the system calls; BusEffects says where
+        // secrets are; FlyingSocks is where FlyingFox waits for sockets.
         .target(
             name: "FluxBusWeb",
             dependencies: [
-                "BusJSON", "BusMetrics", "BusProtocol", "BusSystem", "BusTLS", "CInspector", "CLinux",
-                "COpenSSL",
-                "CZlib", "FluxBus",
-                "Systemd", "TypeCode",
+                "BusEffects", "BusHooks", "BusJSON", "BusMetrics", "BusProtocol", "BusSource", "BusSystem",
+                "BusTLS", "CInspector", "CLinux", "COpenSSL", "CZlib", "FluxBus", "Systemd", "TypeCode",
                 flyingFox, flyingSocks, arguments,
             ]),
         // Effects at work: programs, units, requests and actions, for what a bus tells. CSystemd asks the service manager for jobs,
@@ -397,10 +400,12 @@ let package = Package(
         .testTarget(
             name: "FluxBusWebTests",
             dependencies: [
-                "BusJSON", "BusSystem", "CLinux", "FluxBus", "FluxBusCommand", "FluxBusWeb", "Systemd",
-                "TestCertificates",
+                "BusHooks", "BusJSON", "BusSource", "BusSystem", "BusYAML", "CLinux", "FluxBus",
+                "FluxBusCommand",
+                "FluxBusWeb", "Systemd", "TestCertificates",
                 "TestFiles", "TestServer", "TestSupport", "fluxbus", "fluxbus-web", flyingFox,
-            ]),
+            ],
+            exclude: ["Hooks"]),
         // Files of effects and their state machine, without a bus; and the service on a bus, with programs that it starts.
         .testTarget(
             name: "BusEffectsTests",
@@ -480,7 +485,7 @@ let floors = [
         "TypeCode", "BusMetrics", "FluxBusCommand", "fluxbus",
     ],
     "Sources/Effects": ["BusEffects", "FluxBusEffects", "fluxbus-effects"],
-    "Sources/Web": ["CInspector", "FluxBusWeb", "fluxbus-web"],
+    "Sources/Web": ["BusHooks", "CInspector", "FluxBusWeb", "fluxbus-web"],
     // C libraries, and TLS for both ends of a connection.
     "Sources/System": [
         "BusHTTP", "BusSystem", "BusTLS", "CCurl", "CLinux", "COpenSSL", "CSQLite", "CScan", "CSystemd",

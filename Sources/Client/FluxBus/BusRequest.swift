@@ -12,6 +12,11 @@ public struct BusRequest: Sendable {
         for (name, value) in members { set(name, value) }
     }
 
+    package init(_ op: String, object: JSONObject) {
+        self.init(op)
+        for member in object.members { set(member.key, member.value) }
+    }
+
     /// Adds a member; nil adds nothing.
     public mutating func set(_ name: String, _ value: JSON?) {
         if let value { members.append((name, value)) }

@@ -25,6 +25,10 @@ package final class WebServer: Sendable {
         package var metricsToken: [UInt8]?
         /// By which programs use `/v1` as this server's user, where the bus knows it without a token.
         package var apiToken: [UInt8]?
+        /// The directory of the files of hooks; nil: there are none.
+        package var hooks: String?
+        /// The directory of the unit's credentials, which files of hooks may name.
+        package var credentials: String?
         /// Where the key that signs sessions is kept; needed where the bus knows this server without a token.
         package var stateDirectory: String?
         /// Where the private socket's directory is made.
@@ -37,6 +41,8 @@ package final class WebServer: Sendable {
         package var limits = FrontLimits()
         /// Nanoseconds, on a clock that only goes forward.
         package var clock: @Sendable () -> Int = WebServer.monotonic
+        /// Takes a line for whoever looks after the server.
+        package var say: @Sendable (String) -> Void = { StandardStream.errors.write("fluxbus-web: \($0)") }
         /// Seconds since 1970.
         package var now: @Sendable () -> Int = { SystemClock.milliseconds / 1000 }
 
@@ -53,6 +59,7 @@ package final class WebServer: Sendable {
     private let remembering: Task<Void, Never>?
     private let front: Front
     private let conversations: Conversations
+    private let hooks: HookHandler
     private let socket: InnerSocket
     /// Where it can be reached: the address printed for people, with the token where there is one.
     package let link: String
@@ -86,18 +93,21 @@ package final class WebServer: Sendable {
         let bus = BusAccess(setup.bus, setup.tls, token: setup.busToken, patience: setup.patience)
         let sessions =
             bus.isKnownWithoutToken ? try Sessions(in: setup.stateDirectory, now: setup.now) : nil
+        let files = try setup.readHooks()
         socket = try InnerSocket(in: setup.runtimeDirectory)
         let pool = HTTPServer.defaultPool()
         conversations = Conversations(pool)
         let (guesses, memory) = (Guesses(now: setup.now), HealthMemory())
+        let api = APIHandler(
+            bus: bus, sessions: sessions, token: setup.apiToken, guesses: guesses,
+            conversations: conversations, mostConversations: setup.limits.conversations)
+        hooks = HookHandler(api, setup)
         let handler = WebHandler(
             hosts: HostPolicy(
                 listening: listeners.compactMap(\.internet), names: setup.hosts, isSecure: context != nil),
             sessions: sessions, bus: bus, conversations: conversations, metricsToken: setup.metricsToken,
             guesses: guesses, memory: memory, now: setup.now, isSecure: context != nil,
-            api: APIHandler(
-                bus: bus, sessions: sessions, token: setup.apiToken, guesses: guesses,
-                conversations: conversations, mostConversations: setup.limits.conversations))
+            api: api, hooks: hooks)
         http = HTTPServer(
             config: .init(
                 address: ServerAddress(path: socket.path), pool: pool, logger: .disabled),
@@ -115,6 +125,7 @@ package final class WebServer: Sendable {
         front = try Front(
             listeners, to: socket.hide(), setup.limits, FrontAnswers(fields: SecurityFields.data),
             context: context, idleExit: setup.idleExit, now: setup.clock, whenIdle: whenIdle)
+        hooks.use(files)
         front.start()
         remembering =
             bus.isKnown
@@ -126,9 +137,12 @@ package final class WebServer: Sendable {
     }
 
     /// Reads certificate and key again, for new connections.
-    package func reload() throws(WebFailure) {
+    package func reloadCertificate() throws(WebFailure) {
         if let files = setup.certificate { front.use(try files.context()) }
     }
+
+    /// Reads the files of hooks again. If something is wrong with one, all stay as they were.
+    package func reloadHooks() throws(WebFailure) { hooks.use(try setup.readHooks()) }
 
     /// Looks at the clock again, where it is not the machine's.
     package func clockMoved() { front.wake() }

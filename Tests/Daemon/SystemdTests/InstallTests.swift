@@ -47,10 +47,13 @@ import Testing
         #expect(
             try text("opt/flux/share/doc/fluxbus/examples/fluxbusd.yaml")
                 == sample("fluxbusd.yaml"))
+        #expect(
+            try text("opt/flux/share/doc/fluxbus/examples/hooks/github.yaml") == sample("hooks/github.yaml"))
+        #expect(try names(in: "etc/fluxbus/hooks") == [] && names(in: "etc/fluxbus/effects") == [])
         let schemas = "opt/flux/share/fluxbus/schemas"
         #expect(
             try names(in: schemas)
-                == ["access", "config", "effect", "test", "type"].map { "\($0).schema.json" })
+                == ["access", "config", "effect", "hook", "test", "type"].map { "\($0).schema.json" })
         #expect(try text("\(schemas)/type.schema.json").contains("A state type of FluxBus"))
 
         // Every page, in the folder of its section.

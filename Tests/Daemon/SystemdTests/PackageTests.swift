@@ -32,7 +32,7 @@ struct PackageTests {
         for page in ["man5/fluxbus-types.5", "man7/fluxbus-operating.7", "man7/fluxbus-protocol.7"] {
             try harness.check("test", "-e", "/usr/share/man/\(page).gz")
         }
-        for kind in ["type", "test", "config", "access", "effect"] {
+        for kind in ["type", "test", "config", "access", "effect", "hook"] {
             try harness.check("test", "-e", "/usr/share/fluxbus/schemas/\(kind).schema.json")
         }
         let examples = try harness.check("ls", "/usr/share/doc/fluxbus/examples/types")

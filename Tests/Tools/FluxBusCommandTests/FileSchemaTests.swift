@@ -72,13 +72,16 @@ struct FileSchemaTests {
         }
         samples.append(try Sample("access", .access, Repository.text("config/access.yaml")))
         samples.append(try Sample("configuration", .config, Repository.text("config/fluxbusd.yaml")))
-        for name in try FileManager.default.contentsOfDirectory(
-            atPath: Repository.root.appendingPathComponent("config/effects").path
-        ).sorted() {
-            samples.append(try Sample(name, .effect, Repository.text("config/effects/\(name)")))
-        }
-        for block in try MarkdownPage("Sources/Daemon/BusServer/BusServer.docc/Effects.md").blocks("effect") {
-            samples.append(try Sample("Effects.md:\(block.line)", .effect, block.text))
+        for (kind, page) in [(FileSchema.effect, "Effects"), (.hook, "HTTP")] {
+            let folder = "config/\(kind.rawValue)s"
+            for name in try FileManager.default.contentsOfDirectory(
+                atPath: Repository.root.appendingPathComponent(folder).path
+            ).sorted() {
+                samples.append(try Sample(name, kind, Repository.text("\(folder)/\(name)")))
+            }
+            let blocks = try MarkdownPage("Sources/Daemon/BusServer/BusServer.docc/\(page).md").blocks(
+                kind.rawValue)
+            for block in blocks { samples.append(try Sample("\(page).md:\(block.line)", kind, block.text)) }
         }
         samples.append(try Sample("new", .type, TypesNewCommand.text(for: "lamp")))
         let logic = "Sources/Core/BusLogic/BusLogic.docc/"
@@ -125,6 +128,14 @@ struct FileSchemaTests {
             try Sample(
                 "a rate", .effect,
                 "effect: a\non: { action: b, of: c/* }\ndo: { run: [/a] }\nlimit: { rate: 10 }"),
+            try Sample("a check", .hook, "hook: a\ndispatch: { store: b/c, action: d }"),
+            try Sample(
+                "two checks", .hook,
+                "hook: a\ncheck: { token: { file: b }, signature: { header: C, file: b } }\ndispatch: { store: d/e, action: f }"
+            ),
+            try Sample(
+                "one key for all", .hook,
+                "hook: a\ncheck: { token: { file: b } }\ndispatch: { store: d/e, action: f, key: g }"),
             try Sample("nothing", .test, "type: a\ntests: [{ dispatch: a }]"),
         ]
         for (sample, mistake) in zip(samples, try mistakes(in: samples)) {

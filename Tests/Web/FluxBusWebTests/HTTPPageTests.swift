@@ -36,17 +36,25 @@ struct HTTPPageTests {
         setup.stores = ["counter/kitchen", "counter/hall"]
         setup.hasLog = true
         setup.types = ["counter": try Repository.text("config/types/counter.yaml")]
+        let directory = TemporaryDirectory()
+        let secret = "a-secret-of-the-shop"
+        let page = try MarkdownPage("Sources/Daemon/BusServer/BusServer.docc/HTTP.md")
+        let hook = try #require(page.blocks("hook").first).text
+        try directory.write("shop.yaml", hook.replacing("/etc/fluxbus/secrets", with: directory.path))
+        try directory.write("shop", secret + "\n")
         try await WebFixture.run(setup) { setup, _ in
+            setup.hooks = directory.path
             setup.apiToken = Array(Self.token.utf8)
         } _: { (web) throws in
             let examples = try Self.examples()
-            #expect(examples.count >= 12)
+            #expect(examples.count >= 16)
             for example in examples {
                 let run = try RunningProgram(
                     ["/bin/sh", "-c", example.command.replacing("curl ", with: "curl -sS ")],
                     environment: [
                         "PATH": "/usr/bin:/bin", "BUS": "http://\(web.host)",
-                        "TOKEN": "Authorization: Bearer \(Self.token)",
+                        "TOKEN": "Authorization: Bearer \(Self.token)", "SECRET": secret,
+                        "PAID": #"{"room":"hall","amount":2}"#,
                     ]
                 ).wait()
                 let parts = example.output.components(separatedBy: "…")

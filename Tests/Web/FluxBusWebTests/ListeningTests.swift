@@ -96,7 +96,7 @@ struct ListeningTests {
             let client = try SecureClient(address, trusting: oldAuthority.certificate).shakeHands()
             #expect(try Self.session(client, web).contains(#""signedIn":false"#))
             try put(new)
-            try web.server.reload()
+            try web.server.reloadCertificate()
             let next = try SecureClient(address, trusting: newAuthority.certificate).shakeHands()
             #expect(try Self.session(next, web).contains(#""signedIn":false"#))
             // Those that were there go on.
@@ -105,7 +105,7 @@ struct ListeningTests {
                 try SecureClient(address, trusting: oldAuthority.certificate).shakeHands()
             }
             try files.write("web.key", "nonsense")
-            #expect(throws: WebFailure.self) { try web.server.reload() }
+            #expect(throws: WebFailure.self) { try web.server.reloadCertificate() }
             _ = try SecureClient(address, trusting: newAuthority.certificate).shakeHands()
         }
     }

@@ -98,7 +98,7 @@ struct ProgramTests {
         for option in [
             "--listen", "--address", "--ca", "--certificate", "--certificate-key", "--token-file",
             "--tls-certificate",
-            "--tls-key", "--host", "--metrics-token-file", "--idle-exit",
+            "--tls-key", "--host", "--metrics-token-file", "--hooks", "--idle-exit",
         ] { #expect(outcome.output.contains("  \(option) <")) }
     }
 

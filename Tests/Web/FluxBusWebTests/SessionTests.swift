@@ -32,11 +32,17 @@ struct SessionTests {
     }
 
     @Test func signaturesAreHMACWithSHA256() {
-        // RFC 4231, test case 2.
-        let signature = Secret.signature(of: "what do ya want for nothing?", with: Array("Jefe".utf8))
-        #expect(
-            Secret.hexadecimal(signature)
-                == "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843")
+        // RFC 4231, test case 2, and the example of GitHub's documentation.
+        for (key, text, code) in [
+            (
+                "Jefe", "what do ya want for nothing?",
+                "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843"
+            ),
+            (
+                "It's a Secret to Everybody", "Hello, World!",
+                "757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17"
+            ),
+        ] { #expect(Secret.hexadecimal(Secret.signature(of: text.utf8, with: Array(key.utf8))) == code) }
     }
 
     @Test func theKeyIsMadeOnceAndForItsUserAlone() throws {

@@ -55,16 +55,24 @@ enum EffectSchema {
         ]
     }
 
-    private static let name: JSON = "^[a-z][A-Za-z0-9_-]*$"
+    static let name: JSON = "^[a-z][A-Za-z0-9_-]*$"
 
-    private static func time(_ about: String) -> JSON { Part.value(about, "string", "integer") }
+    static func time(_ about: String) -> JSON { Part.value(about, "string", "integer") }
 
-    private static func file(_ more: JSONObject = [:]) -> JSON {
+    static func file(_ more: JSONObject = [:]) -> JSON {
         var members = more
         members["file"] = Part.text(
             "A whole path, or the name of a credential of the unit (LoadCredential=).", "^(/.*|[^/]+)$")
         return Part.object("A file, read for each attempt.", members, required: ["file"])
     }
+
+    /// An action, as effects and hooks dispatch it.
+    static let dispatch: JSONObject = [
+        "store": Part.text("Its store, or an expression after =."),
+        "type": Part.text("The type to all stores of which it goes."),
+        "action": ["description": "The action.", "type": "string", "pattern": name],
+        "payload": Part.value("Its payload, with expressions after =.", "object"),
+    ]
 
     private static var deed: JSON {
         var members: JSONObject = [
@@ -94,14 +102,7 @@ enum EffectSchema {
                     "key": Part.text(
                         "A PEM file with its key, or a credential (the file of the certificate)."),
                 ], required: ["url"]),
-            "dispatch": Part.object(
-                "An action, exactly once.",
-                [
-                    "store": Part.text("Its store, or an expression after =."),
-                    "type": Part.text("The type to all stores of which it goes."),
-                    "action": ["description": "The action.", "type": "string", "pattern": name],
-                    "payload": Part.value("Its payload, with expressions after =.", "object"),
-                ], required: ["action"]),
+            "dispatch": Part.object("An action, exactly once.", dispatch, required: ["action"]),
         ]
         for verb in UnitVerb.allCases {
             members[verb.rawValue] = Part.text(

@@ -5,7 +5,7 @@ import TypeCode
 /// The JSON Schemas, draft 07, of the files that people write: editors complete, explain and underline by them. A file that the bus
 /// takes is valid; what a schema can't see, such as a name that nothing has, the bus says when it reads the file.
 package enum FileSchema: String, CaseIterable, Sendable {
-    case type, test, config, access, effect
+    case type, test, config, access, effect, hook
 
     /// Where the package installs them: beside the folder of this program, or where a package of the system does.
     package static let directory: String = {
@@ -32,6 +32,7 @@ package enum FileSchema: String, CaseIterable, Sendable {
         case .config: ConfigurationSchema.configuration
         case .access: ConfigurationSchema.access
         case .effect: EffectSchema.effect
+        case .hook: HookSchema.hook
         }
     }
 

@@ -1,3 +1,4 @@
+import BusHooks
 import BusJSON
 import TypeCode
 
@@ -5,9 +6,13 @@ import TypeCode
 /// the schema of its payload.
 package struct APIDescription {
     private let types: [TypeDescription]
+    private let hooks: [Hook]
 
     /// - Parameter definitions: As the bus's reply to `types` has them.
-    package init(_ definitions: [JSON]) { types = definitions.compactMap { TypeDescription(definition: $0) } }
+    package init(_ definitions: [JSON], _ hooks: [Hook] = []) {
+        types = definitions.compactMap { TypeDescription(definition: $0) }
+        self.hooks = hooks
+    }
 
     private static let info: JSON = [
         "title": "FluxBus", "version": .string(WebCommand.configuration.version),
@@ -98,6 +103,7 @@ package struct APIDescription {
                 ]
             }
         }
+        for hook in hooks { paths["/hooks/" + hook.name] = ["post": self.operation(of: hook)] }
         return [
             "openapi": "3.1.0", "info": Self.info, "paths": .object(paths),
             "components": [
@@ -106,6 +112,19 @@ package struct APIDescription {
             ],
             "security": [["token": []]],
         ]
+    }
+
+    /// What it has to show is between the hook's file and whoever calls.
+    private func operation(of hook: Hook) -> JSON {
+        var post = operation(
+            "hook.\(hook.name)", hook.summary ?? "Call the hook \(hook.name)", Self.hookText, body: [:],
+            reply: [
+                "type": "object",
+                "properties": ["revision": ["type": "integer"], "ignored": ["const": true]],
+            ]
+        ).object!
+        post["security"] = []
+        return .object(post)
     }
 
     private var store: JSONObject {
@@ -181,6 +200,9 @@ package struct APIDescription {
         "States by address; where not all fit, `next` is the `after` of the next page."
     private static let changesText =
         "Server-sent events: change, reset, action, gap. The id of an event, given back as Last-Event-ID, goes on behind it."
+
+    private static let hookText =
+        "Dispatches what the hook's file makes of the body; the sender shows a signature or a secret of its own."
 
     private static let word = "[A-Za-z0-9_][A-Za-z0-9_.-]*"
     private static let address = matching("^\(word)/\(word)$")

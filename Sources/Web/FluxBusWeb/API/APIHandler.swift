@@ -1,3 +1,4 @@
+import BusHooks
 import BusJSON
 import Dispatch
 import FluxBus
@@ -27,9 +28,7 @@ struct APIHandler: Sendable {
             guard sessions != nil else {
                 // The bus makes all who come from here wait for each other's wrong tokens. A token that it has taken is no guess.
                 if !guesses.isKnown(given), let wait = guesses.wait() {
-                    throw Problem(
-                        BusError(.limit, "There were too many wrong tokens; try again in \(wait) s."),
-                        after: wait)
+                    throw Problem(tooManyIn: wait)
                 }
                 return Caller(address: address, token: given)
             }
@@ -50,7 +49,8 @@ struct APIHandler: Sendable {
 
     // MARK: - Answers
 
-    func answer(_ request: HTTPRequest, isOwnPage: Bool) async -> HTTPResponse {
+    /// - Parameter hooks: Those that the description names.
+    func answer(_ request: HTTPRequest, isOwnPage: Bool, _ hooks: [Hook] = []) async -> HTTPResponse {
         var token: String?
         do throws(Problem) {
             let caller = try caller(request, isOwnPage: isOwnPage)
@@ -62,8 +62,8 @@ struct APIHandler: Sendable {
                     throw Problem(methods: "GET, HEAD")
                 }
                 let types = try await ask([BusRequest("types")], caller)[0]["types"]?.array ?? []
-                let description = APIDescription(types)
-                return json(request.path == "/openapi.json" ? description.openAPI : description.asyncAPI)
+                let description = APIDescription(types, hooks)
+                return Self.json(request.path == "/openapi.json" ? description.openAPI : description.asyncAPI)
             default:
                 return try await answer(try await call(request, Array(path.dropFirst())), caller, request)
             }
@@ -108,7 +108,7 @@ struct APIHandler: Sendable {
         case .state(let store) where call.request["revision"] == nil && call.request["time"] == nil:
             return try await state(of: store, call, caller, request.headers[.ifNoneMatch])
         case .state(let store):
-            return json(try await ask([call.request], caller)[0]["states"]?[store] ?? .null)
+            return Self.json(try await ask([call.request], caller)[0]["states"]?[store] ?? .null)
         case .reply:
             let reply: JSONObject
             do throws(Problem) {
@@ -117,7 +117,7 @@ struct APIHandler: Sendable {
                 throw call.isConditional && [.conflict, .exists].contains(error.error.code)
                     ? Problem(error.error, status: .preconditionFailed) : error
             }
-            var response = json(.object(reply))
+            var response = Self.json(.object(reply))
             if call.creates, reply["created"] == true { response.statusCode = .created }
             return response
         }
@@ -137,12 +137,12 @@ struct APIHandler: Sendable {
                 known?.split(separator: ",").contains { $0.filter { $0 != " " } == "\"\(tag.encoded)\"" }
                 ?? false
             var response =
-                isKnown ? HTTPResponse.make(.notModified) : json(replies[1]["states"]?[store] ?? .null)
+                isKnown ? HTTPResponse.make(.notModified) : Self.json(replies[1]["states"]?[store] ?? .null)
             response.headers[.eTag] = "\"\(tag.encoded)\""
             return response
         }
         // It changes without a pause, so a tag would be wrong at once.
-        return json(try await ask([call.request], caller)[0]["states"]?[store] ?? .null)
+        return Self.json(try await ask([call.request], caller)[0]["states"]?[store] ?? .null)
     }
 
     private func events(_ call: APICall, _ caller: Caller) async throws(Problem) -> HTTPResponse {
@@ -172,14 +172,14 @@ struct APIHandler: Sendable {
         return response
     }
 
-    private func json(_ value: JSON) -> HTTPResponse {
+    static func json(_ value: JSON) -> HTTPResponse {
         .make(.ok, Data((value.encoded + "\n").utf8), type: "application/json")
     }
 
     // MARK: - Asking the bus
 
     /// The members of the replies, without those of the wire.
-    private func ask(_ requests: [BusRequest], _ caller: Caller) async throws(Problem) -> [JSONObject] {
+    func ask(_ requests: [BusRequest], _ caller: Caller) async throws(Problem) -> [JSONObject] {
         let result = await withCheckedContinuation {
             (done: CheckedContinuation<Result<[JSONObject], BusError>, Never>) in
             DispatchQueue.global().async { [bus] in
@@ -238,6 +238,11 @@ struct Problem: Error {
         self.status = status ?? Self.status(of: error.code)
         if let seconds { fields.append(("Retry-After", String(seconds))) }
         if error.code == .unauthorized { fields.append(("WWW-Authenticate", "Bearer")) }
+    }
+
+    init(tooManyIn seconds: Int) {
+        self.init(
+            BusError(.limit, "There were too many wrong tokens; try again in \(seconds) s."), after: seconds)
     }
 
     init(methods: String) {

@@ -43,8 +43,10 @@ final class BusAccess: Sendable {
     /// one: otherwise the client's first line is the first.
     func connect(for caller: Caller, until deadline: Deadline) throws(BusError) -> BusConnection {
         let connection = try BusConnection(opening: address, tls: tls, until: deadline)
-        if caller.token != nil || isKnownWithoutToken && caller.address != nil {
-            try connection.hello(token: caller.token, client: Self.name, via: caller.address, until: deadline)
+        if caller.token != nil || isKnownWithoutToken && (caller.address != nil || caller.client != Self.name)
+        {
+            try connection.hello(
+                token: caller.token, client: caller.client, via: caller.address, until: deadline)
         }
         return connection
     }

@@ -8,6 +8,8 @@ struct Caller: Sendable {
     let address: String?
     /// The token of the bus that it brings; nil: it acts as this server, or brings it in a line of its own.
     var token: String?
+    /// What the bus is told that it is.
+    var client = "fluxbus-web"
     /// Whether its session goes on; asked for everything that passes.
     var isSignedIn: @Sendable () -> Bool = { true }
 }

@@ -18,7 +18,7 @@ struct WebCommand: ParsableCommand {
             runs this program. Where the bus is reached over TCP or TLS, the page asks for a token of the bus.
 
             /metrics is for Prometheus, /health has the counters of the last hour, /healthz says whether the bus answers, \
-            /bus is the wire over WebSocket.
+            /bus is the wire over WebSocket, /v1 is the bus over plain HTTP, and /hooks/NAME takes what other programs post.
 
             ENVIRONMENT:
               FLUXBUS_ADDRESS     the bus, as --address
@@ -27,10 +27,11 @@ struct WebCommand: ParsableCommand {
 
             SIGNALS:
               SIGTERM, SIGINT     close all connections, within 2 s; a second one ends at once
-              SIGHUP              read the certificate and key of HTTPS again
+              SIGHUP              read the certificate and key of HTTPS, and the files of hooks, again; what is wrong is \
+            refused, and stays as before
 
             EXIT CODES:
-              0    stopped by a signal, or idle
+              0    stopped by a signal, or idle; with --check: all hooks OK
               64   the command line is wrong
               71   the system refused a socket
               75   an address is in use; try again
@@ -59,7 +60,7 @@ package enum WebProgram {
                 _ = try? passed.turnAwayWaiting()
             }
             guard let failure = error as? WebFailure else { WebCommand.exit(withError: error) }
-            StandardStream.errors.write("fluxbus-web: \(failure)")
+            say(failure)
             WebCommand.exit(withError: ExitCode(failure.code.rawValue))
         }
     }
@@ -74,6 +75,12 @@ package enum WebProgram {
             throw WebFailure(.configuration, error.message)
         }
         let setup = try options.setup(ProcessVariables.all)
+        if options.check {
+            let names = try setup.readHooks().map(\.name)
+            return StandardStream.output.write(
+                "fluxbus-web: \(names.count) hooks OK\(names.isEmpty ? "" : ": " + names.joined(separator: ", "))"
+            )
+        }
         let signals = ServiceSignals()
         let listeners = try WebServer.listen(setup, &descriptors)
         let server = try Waiting.result { () async throws(WebFailure) in
@@ -84,14 +91,28 @@ package enum WebProgram {
         let notifier = Notifier()
         try? notifier.send(.ready, .status("Listening on \(server.addresses.joined(separator: ", "))."))
         signals.wait {
-            do throws(WebFailure) {
-                try server.reload()
-            } catch {
-                StandardStream.errors.write("fluxbus-web: \(error) The old certificate stays in use.")
+            reload("The old certificate stays in use.") { () throws(WebFailure) in
+                try server.reloadCertificate()
             }
+            reload("The hooks stay as they were.") { () throws(WebFailure) in try server.reloadHooks() }
         }
         try? notifier.send(.stopping)
         try Waiting.result { () async throws(WebFailure) in await server.stop() }
+    }
+
+    /// - Parameter otherwise: What it means that it can't be done.
+    private static func reload(_ otherwise: String, _ body: () throws(WebFailure) -> Void) {
+        do throws(WebFailure) {
+            try body()
+        } catch {
+            say(WebFailure(error.code, "\(error)\n\(otherwise)"))
+        }
+    }
+
+    private static func say(_ failure: WebFailure) {
+        for line in failure.description.split(separator: "\n") {
+            StandardStream.errors.write("fluxbus-web: \(line)")
+        }
     }
 
     /// Prints the address to open. What goes to the journal is there for others to read, so no token does.

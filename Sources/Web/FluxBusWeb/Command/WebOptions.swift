@@ -66,6 +66,15 @@ struct WebOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
+            "Make dispatches of other programs' requests at /hooks/NAME, by the files (*.yaml, *.json) in this directory.",
+            valueName: "dir"))
+    var hooks: String?
+
+    @Flag(help: "Check the files of hooks and exit.")
+    var check = false
+
+    @Option(
+        help: ArgumentHelp(
             "Exit after this many minutes without a connection; for a service that its socket starts again.",
             valueName: "minutes"))
     var idleExit: Int?
@@ -106,18 +115,19 @@ struct WebOptions: ParsableArguments {
         setup.busToken = try tokenFile.map { path throws(WebFailure) in try SmallFile.token(path) }
         setup.metricsToken = try metricsTokenFile.map { file throws(WebFailure) in try Self.secret(in: file) }
         setup.apiToken = try apiTokenFile.map { file throws(WebFailure) in try Self.secret(in: file) }
+        setup.hooks = hooks
+        setup.credentials = environment["CREDENTIALS_DIRECTORY"]
         setup.idleExit = idleExit.map { .seconds($0 * 60) }
         return setup
     }
 
-    private static let shortestToken = 16
-
     private static func secret(in file: String) throws(WebFailure) -> [UInt8] {
         let token = Array(try SmallFile.token(file).utf8)
-        guard token.count >= shortestToken else {
+        guard token.count >= SmallFile.shortestSecret else {
             throw WebFailure(
                 .configuration,
-                "The token in \(file) can be guessed; write one of at least \(shortestToken) bytes.")
+                "The token in \(file) can be guessed; write one of at least \(SmallFile.shortestSecret) bytes."
+            )
         }
         return token
     }

@@ -234,7 +234,7 @@ package struct FrontLimits: Sendable {
     package var target = 2048
     /// Bytes of a request's body: the largest is a token.
     package var body = 16 << 10
-    /// The same under `/v1`: as many as a line of the bus has by default.
+    /// The same under `/v1` and `/hooks`: as many as a line of the bus has by default.
     package var apiBody = 1 << 20
     /// Bytes that wait in one direction of a connection.
     package var buffer = 64 << 10

@@ -56,8 +56,9 @@ package struct RequestHead: Equatable {
         guard fields["host"] != nil else {
             throw Refusal(status: 400, reason: "A request must name its host in the field Host.")
         }
-        let isForAPI = request.split(separator: " ")[1].hasPrefix("/v1/")
-        bodyLength = try Self.bodyLength(fields, atMost: isForAPI ? limits.apiBody : limits.body)
+        let target = request.split(separator: " ")[1]
+        let isForBus = target.hasPrefix("/v1/") || target.hasPrefix("/hooks/")
+        bodyLength = try Self.bodyLength(fields, atMost: isForBus ? limits.apiBody : limits.body)
         let options = Self.words(fields["connection"])
         isUpgrade = fields["upgrade"] != nil && options.contains("upgrade")
         isLast = options.contains("close") || (isOld && !options.contains("keep-alive"))

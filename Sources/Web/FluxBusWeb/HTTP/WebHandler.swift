@@ -21,6 +21,7 @@ struct WebHandler: HTTPHandler {
     let now: @Sendable () -> Int
     let isSecure: Bool
     let api: APIHandler
+    let hooks: HookHandler
 
     func handleRequest(_ request: HTTPRequest) async -> HTTPResponse {
         let response = await answer(request)
@@ -41,7 +42,9 @@ struct WebHandler: HTTPHandler {
         case "/health": return isReading(request) ? await remembered(request) : notAllowed("GET, HEAD")
         case "/healthz": return isReading(request) ? await health() : notAllowed("GET, HEAD")
         case "/openapi.json", "/asyncapi.json":
-            return await api.answer(request, isOwnPage: isOwnPage(request))
+            return await api.answer(request, isOwnPage: isOwnPage(request), hooks.all)
+        case let path where path.hasPrefix("/hooks/"):
+            return await hooks.answer(request, String(path.dropFirst("/hooks/".count)))
         case let path where path.hasPrefix("/v1/"):
             return await api.answer(request, isOwnPage: isOwnPage(request))
         case let path where path.hasPrefix("/inspector/"):

@@ -1,3 +1,4 @@
+import BusHooks
 import BusSystem
 import BusTLS
 import Glibc
@@ -31,6 +32,27 @@ enum SmallFile {
             bytes += piece[..<count]
         }
         throw WebFailure(.configuration, "\(path) is too long for such a file; give another one.")
+    }
+
+    /// Shorter secrets can be guessed.
+    static let shortestSecret = 16
+
+    /// The secrets in a file, a line each: while one is renewed there are two.
+    static func secrets(_ path: String) throws(WebFailure) -> [[UInt8]] {
+        let lines = try read(path, isSecret: true).split(whereSeparator: { $0 == 0x0a || $0 == 0x0d }).map(
+            Array.init)
+        guard (1...HookLimits.secrets).contains(lines.count) else {
+            throw WebFailure(
+                .configuration,
+                "\(path) holds \(lines.count) secrets; write one on its first line, and at most \(HookLimits.secrets)."
+            )
+        }
+        guard lines.allSatisfy({ $0.count >= shortestSecret }) else {
+            throw WebFailure(
+                .configuration,
+                "A secret in \(path) can be guessed; write one of at least \(shortestSecret) bytes.")
+        }
+        return lines
     }
 
     /// The first line of a file that holds a secret.

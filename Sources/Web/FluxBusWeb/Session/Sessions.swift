@@ -101,10 +101,10 @@ package enum Secret {
     }
 
     /// HMAC with SHA-256.
-    package static func signature(of text: String, with key: [UInt8]) -> [UInt8] {
+    package static func signature(of bytes: some Collection<UInt8>, with key: [UInt8]) -> [UInt8] {
         var code = [UInt8](repeating: 0, count: 32)
         var length = 0
-        let bytes = Array(text.utf8)
+        let bytes = Array(bytes)
         let result = EVP_Q_mac(
             nil, "HMAC", nil, "SHA256", nil, key, key.count, bytes, bytes.count, &code, code.count, &length)
         precondition(result != nil && length == 32, "OpenSSL has no HMAC.")
@@ -139,7 +139,7 @@ package struct SessionCookie {
     }
 
     private func signature(of text: String) -> String {
-        Secret.hexadecimal(Secret.signature(of: "fluxbus web session 1\n\(text)", with: key))
+        Secret.hexadecimal(Secret.signature(of: "fluxbus web session 1\n\(text)".utf8, with: key))
     }
 
     /// The value in the header field Cookie, which may hold others of the same host.
