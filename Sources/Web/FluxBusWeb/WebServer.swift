@@ -18,6 +18,8 @@ package final class WebServer: Sendable {
         package var certificate: CertificateFiles?
         /// Names by which it is known beside loopback's and those it listens on.
         package var hosts: [String] = []
+        /// Origins of pages of other servers that may use `/v1`, as `Origins.parse` gives them.
+        package var origins: [String] = []
         package var bus: BusAddress
         package var tls = TLSOptions()
         /// By which the bus knows this server, where it asks for a token.
@@ -107,7 +109,7 @@ package final class WebServer: Sendable {
                 listening: listeners.compactMap(\.internet), names: setup.hosts, isSecure: context != nil),
             sessions: sessions, bus: bus, conversations: conversations, metricsToken: setup.metricsToken,
             guesses: guesses, memory: memory, now: setup.now, isSecure: context != nil,
-            api: api, hooks: hooks)
+            api: api, origins: Origins(setup.origins), hooks: hooks)
         http = HTTPServer(
             config: .init(
                 address: ServerAddress(path: socket.path), pool: pool, logger: .disabled),

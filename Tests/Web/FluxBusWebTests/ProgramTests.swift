@@ -74,7 +74,9 @@ struct ProgramTests {
                 (78, ["--metrics-token-file", short], "guessed"),
                 (78, ["--address", "x:"], "is not an address of a bus"),
                 (64, ["--tls-key", "x"], "go together"), (64, ["--idle-exit", "0"], "minutes"),
-                (64, ["--host", "http://x"], "a name alone"), (64, ["--nonsense"], "nonsense"),
+                (64, ["--host", "http://x"], "a name alone"),
+                (64, ["--origin", "app.example.org"], "is not the origin of a page"),
+                (64, ["--nonsense"], "nonsense"),
             ]
             for (status, arguments, text) in cases {
                 let outcome = try RunningProgram.run(
@@ -98,7 +100,7 @@ struct ProgramTests {
         for option in [
             "--listen", "--address", "--ca", "--certificate", "--certificate-key", "--token-file",
             "--tls-certificate",
-            "--tls-key", "--host", "--metrics-token-file", "--hooks", "--idle-exit",
+            "--tls-key", "--host", "--origin", "--metrics-token-file", "--hooks", "--idle-exit",
         ] { #expect(outcome.output.contains("  \(option) <")) }
     }
 

@@ -50,7 +50,7 @@ struct APIHandler: Sendable {
     // MARK: - Answers
 
     /// - Parameter hooks: Those that the description names.
-    func answer(_ request: HTTPRequest, isOwnPage: Bool, _ hooks: [Hook] = []) async -> HTTPResponse {
+    func answer(_ request: HTTPRequest, isOwnPage: Bool, _ hooks: [Hook]) async -> HTTPResponse {
         var token: String?
         do throws(Problem) {
             let caller = try caller(request, isOwnPage: isOwnPage)

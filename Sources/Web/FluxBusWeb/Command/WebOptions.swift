@@ -54,6 +54,12 @@ struct WebOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
+            "The origin of another server's page that may use /v1 from a browser, with a token: https://app.example.org. May be repeated.",
+            valueName: "url"))
+    var origin: [String] = []
+
+    @Option(
+        help: ArgumentHelp(
             "A file whose first line lets a scraper read /metrics, as a bearer token, where the bus is reached over its Unix socket.",
             valueName: "file"))
     var metricsTokenFile: String?
@@ -86,6 +92,11 @@ struct WebOptions: ParsableArguments {
         if (tlsCertificate == nil) != (tlsKey == nil) {
             throw ValidationError("--tls-certificate and --tls-key go together.")
         }
+        for text in origin where Origins.parse(text) == nil {
+            throw ValidationError(
+                "`\(text)` is not the origin of a page; write scheme and name alone, as in --origin https://app.example.org."
+            )
+        }
         for name in host where name.isEmpty || name.contains(where: { "/:@#? ".contains($0) }) {
             throw ValidationError("--host takes a name alone, such as bus.example.org.")
         }
@@ -107,6 +118,7 @@ struct WebOptions: ParsableArguments {
             setup.listen.append(try WebAddress(parsing: isPort ? "127.0.0.1" + text : text))
         }
         setup.hosts = host
+        setup.origins = origin.compactMap(Origins.parse)
         setup.tls = TLSOptions(ca: ca, certificate: certificate, key: certificateKey)
             .filled(from: environment)
         if let tlsCertificate, let tlsKey {

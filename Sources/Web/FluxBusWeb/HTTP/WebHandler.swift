@@ -21,6 +21,7 @@ struct WebHandler: HTTPHandler {
     let now: @Sendable () -> Int
     let isSecure: Bool
     let api: APIHandler
+    let origins: Origins
     let hooks: HookHandler
 
     func handleRequest(_ request: HTTPRequest) async -> HTTPResponse {
@@ -41,12 +42,10 @@ struct WebHandler: HTTPHandler {
         case "/metrics": return isReading(request) ? await metrics(request) : notAllowed("GET, HEAD")
         case "/health": return isReading(request) ? await remembered(request) : notAllowed("GET, HEAD")
         case "/healthz": return isReading(request) ? await health() : notAllowed("GET, HEAD")
-        case "/openapi.json", "/asyncapi.json":
-            return await api.answer(request, isOwnPage: isOwnPage(request), hooks.all)
+        case "/openapi.json", "/asyncapi.json": return await bus(request)
         case let path where path.hasPrefix("/hooks/"):
             return await hooks.answer(request, String(path.dropFirst("/hooks/".count)))
-        case let path where path.hasPrefix("/v1/"):
-            return await api.answer(request, isOwnPage: isOwnPage(request))
+        case let path where path.hasPrefix("/v1/"): return await bus(request)
         case let path where path.hasPrefix("/inspector/"):
             return file(String(path.dropFirst("/inspector/".count)), request)
         default: return notFound
@@ -197,6 +196,10 @@ struct WebHandler: HTTPHandler {
         }
         for field in SecurityFields.data { response.headers[HTTPHeader(field.name)] = field.value }
         return response
+    }
+
+    private func bus(_ request: HTTPRequest) async -> HTTPResponse {
+        await origins.answer(request) { await api.answer($0, isOwnPage: isOwnPage($0), hooks.all) }
     }
 
     private func health() async -> HTTPResponse {
