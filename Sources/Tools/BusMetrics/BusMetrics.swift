@@ -18,9 +18,30 @@ public enum BusMetrics {
         }
     }
 
+    /// The member `stats` of the bus's reply, with all that there are metrics of beside it: as `cluster` the members of a shared
+    /// bus, as `effects` the states of `effect/*`. Who may not see these has the other metrics all the same.
+    ///
+    /// - Parameter ask: The reply to a request of this `op` with these members.
+    public static func statistics<Failure: Error>(
+        asking ask: (_ op: String, _ members: JSONObject) throws(Failure) -> JSONObject
+    ) throws(Failure) -> JSONObject {
+        guard var stats = try ask("stats", [:])["stats"]?.object else { return [:] }
+        if stats["cluster"] != nil, let cluster = (try? ask("cluster", [:]))?["cluster"] {
+            stats["cluster"] = cluster
+        }
+        // By a pattern, for which a bus without effects has no error.
+        stats["effects"] = (try? ask("get", ["match": "effect/*", "select": effectMembers]))?["states"]
+        return stats
+    }
+
+    private static let effectMembers: JSON = .array(
+        ["owner", "paused", "running", "waiting", "done", "succeeded", "retried", "failures", "skipped"].map {
+            .string("/" + $0)
+        })
+
     /// All metrics that a reply to `stats` has values for. Who does not manage the bus gets few.
     ///
-    /// - Parameter stats: The member `stats` of the reply.
+    /// - Parameter stats: As `statistics` gives it.
     public static func text(of stats: JSONObject, as form: Form = .openMetrics) -> String {
         var text = MetricText(form)
         for family in MetricFamily.all { text.append(family, family.samples(stats)) }

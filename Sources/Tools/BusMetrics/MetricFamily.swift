@@ -25,7 +25,7 @@ package struct MetricFamily: Sendable {
     }
 
     /// One number, found by its path.
-    fileprivate static func number(
+    static func number(
         _ name: String, _ kind: Kind = .gauge, unit: String? = nil, of path: String, scale: Double = 1,
         _ help: String
     ) -> MetricFamily {
@@ -35,7 +35,7 @@ package struct MetricFamily: Sendable {
     }
 
     /// One number for each member of an object, found by its path.
-    fileprivate static func numbers(
+    static func numbers(
         _ name: String, _ kind: Kind, unit: String? = nil, of path: String, label: String, _ help: String
     ) -> MetricFamily {
         MetricFamily(name, kind, unit: unit, help) { stats in
@@ -45,7 +45,7 @@ package struct MetricFamily: Sendable {
         }
     }
 
-    fileprivate static func histogram(
+    static func histogram(
         _ name: String, unit: String? = nil, of member: String, _ help: String
     ) -> MetricFamily {
         MetricFamily(name, .histogram, unit: unit, help) { stats in
@@ -55,7 +55,7 @@ package struct MetricFamily: Sendable {
     }
 
     /// One number for each user who has anything.
-    fileprivate static func ofUsers(
+    static func ofUsers(
         _ name: String, _ kind: Kind = .gauge, unit: String? = nil, of member: String, scale: Double = 1,
         _ help: String
     ) -> MetricFamily {
@@ -77,14 +77,14 @@ package struct MetricFamily: Sendable {
     }
 
     /// The value at a path of names with dots between them.
-    fileprivate static func value(at path: String, in stats: JSONObject) -> JSON? {
+    static func value(at path: String, in stats: JSONObject) -> JSON? {
         path.split(separator: ".").reduce(.object(stats)) { $0?[String($1)] }
     }
 }
 
 extension MetricFamily {
     /// All there are, in the order in which they are written.
-    package static let all: [MetricFamily] = bus + memory + log + totals + times + users
+    package static let all: [MetricFamily] = bus + memory + log + totals + times + users + cluster + effects
 
     private static let bus: [MetricFamily] = [
         MetricFamily("build", .info, "The version of fluxbusd.") { stats in
@@ -97,26 +97,23 @@ extension MetricFamily {
         number("revision", of: "revision", "The revision of the newest commit."),
         number("types", of: "types", "State types that the bus knows."),
         number("stores", of: "stores", "Stores that exist."),
+        number("stores_limit", of: "limits.stores", "How many stores there can be."),
         number("connections", of: "connections", "Clients that are connected."),
+        number("connections_limit", of: "limits.connections", "How many clients can be connected."),
         number("subscriptions", of: "subscriptions", "Subscriptions of all clients."),
+        number(
+            "subscriptions_limit", of: "limits.subscriptions", "How many subscriptions all clients can have."),
         number("subscription_shapes", of: "shapes", "Different subscriptions: alike ones share their work."),
+        number(
+            "subscription_shapes_limit", of: "limits.shapes", "How many different subscriptions there can be."
+        ),
         number("timers", of: "timers", "Dispatches that wait for their time."),
+        number("timers_limit", of: "limits.timers", "How many dispatches can wait for their time."),
         number("leases", of: "leases", "Stores that are dropped unless they are dispatched to in time."),
         number("remembered_keys", of: "rememberedKeys", "Keys of requests that would be recognised again."),
         number(
             "next_timer_timestamp", unit: "seconds", of: "nextDue",
             "When the next timer is due, in seconds since 1970; absent while there is none."),
-        MetricFamily(
-            "cluster_attached", .gauge, "Whether this member reaches the log that the members share: 1 or 0."
-        ) { stats in
-            guard let cluster = stats["cluster"]?.object, let isAttached = cluster["attached"]?.bool else {
-                return []
-            }
-            let labels = [
-                ("bus", cluster["bus"]?.string ?? ""), ("member", cluster["member"]?.string ?? ""),
-            ]
-            return [MetricSample(labels: labels, value: isAttached ? 1 : 0)]
-        },
     ]
 
     private static let memory: [MetricFamily] = [
@@ -126,11 +123,17 @@ extension MetricFamily {
         number(
             "accounted_memory", unit: "bytes", of: "accountedMemory",
             "What the bus holds for its clients and counts against its memory limit."),
+        number(
+            "accounted_memory_limit", unit: "bytes", of: "limits.memory",
+            "The memory limit: beyond it whatever would grow is refused."),
         numbers(
             "memory", .gauge, unit: "bytes", of: "memory", label: "part",
             "What of the accounted memory is for what."),
         number("states", unit: "bytes", of: "stateBytes", "All states, as JSON."),
         number("outboxes", unit: "bytes", of: "outboxBytes", "Output that clients have not taken yet."),
+        number(
+            "outboxes_limit", unit: "bytes", of: "limits.outboxes", "How much output clients can leave there."
+        ),
     ]
 
     private static let log: [MetricFamily] = [

@@ -32,7 +32,17 @@ import Testing
         stats["log"] = ["bytes": 100, "durable": 8, "snapshot": 0, "sync": "always"]
         stats["denials"] = [hostile: 2]
         stats["nextDue"] = 1_795_000_000.25
-        stats["cluster"] = ["bus": "home", "member": "kitchen", "attached": true]
+        stats["cluster"] = [
+            "bus": "home", "member": "kitchen", "attached": true, "logBytes": 123_456,
+            "members": [["name": "hall", "behind": 12, "agrees": false], ["name": "kitchen"]],
+        ]
+        stats["effects"] = [
+            "effect/bell": [
+                "owner": "", "paused": .null, "running": 1, "waiting": 2, "done": 7, "succeeded": 5,
+                "retried": 4,
+                "failures": 3, "skipped": 0,
+            ], "effect/other": ["count": 1],
+        ]
         return stats
     }
 
@@ -54,10 +64,19 @@ import Testing
             "fluxbus_log_bytes 100", "fluxbus_log_info{sync=\"always\"} 1",
             "fluxbus_user_connections{user=\"uid:1000\"} 1",
             "fluxbus_cluster_attached{bus=\"home\",member=\"kitchen\"} 1",
-            "fluxbus_memory_bytes{part=\"connections\"} 1024",
+            "fluxbus_memory_bytes{part=\"connections\"} 1024", "fluxbus_stores_limit 1000000",
+            "fluxbus_connections_limit 4096", "fluxbus_accounted_memory_limit_bytes 2147483648",
+            "fluxbus_cluster_members 2", "fluxbus_cluster_log_bytes{bus=\"home\"} 123456",
+            "fluxbus_cluster_member_behind{member=\"hall\"} 12",
+            "fluxbus_cluster_member_agrees{member=\"hall\"} 0", "fluxbus_effect_owned{effect=\"bell\"} 0",
+            "fluxbus_effect_paused{effect=\"bell\"} 0", "fluxbus_effect_handled_total{effect=\"bell\"} 5",
+            "fluxbus_effect_failures_total{effect=\"bell\"} 3",
         ] {
             #expect(lines.contains(line), "\(line)")
         }
+        #expect(
+            lines.filter { $0.contains("kitchen") }.count == 1
+                && !lines.contains { $0.contains("effect=\"other\"") })
         #expect(lines.last == "# EOF")
     }
 
@@ -173,8 +192,34 @@ import Testing
         }
         let output = try Self.run(
             "/usr/bin/promtool", ["check", "config", "\(directory.path)/prometheus.yml"], input: "\n")
-        #expect(output.contains("SUCCESS: 4 rules found"))
+        #expect(output.contains("SUCCESS: 13 rules found"))
         #expect(!output.contains("FAILED") && !output.contains("status"), "\(output)")
+    }
+
+    /// What else there are metrics of is asked for where there may be some, and its refusal costs nothing.
+    @Test(.aloneOnly(because: "It makes no bus."))
+    func membersAndEffectsAreAskedFor() throws {
+        struct Refused: Error {}
+        func asked(_ stats: JSONObject, refusing refused: [String]) throws -> ([String], JSONObject) {
+            var ops: [String] = []
+            let told = try BusMetrics.statistics { (op, members) throws in
+                ops.append(op)
+                if refused.contains(op) { throw Refused() }
+                switch op {
+                case "stats": return ["stats": .object(stats)]
+                case "cluster": return ["cluster": ["members": []]]
+                default: return ["states": ["effect/a": ["running": 1]]]
+                }
+            }
+            return (ops, told)
+        }
+        let alone = try asked(["revision": 1], refusing: [])
+        #expect(alone.0 == ["stats", "get"] && alone.1["effects"]?["effect/a"]?["running"] == 1)
+        let shared = try asked(["cluster": ["attached": true]], refusing: [])
+        #expect(shared.0 == ["stats", "cluster", "get"] && shared.1["cluster"]?["members"] == [])
+        let guest = try asked(["cluster": ["attached": true]], refusing: ["cluster", "get"])
+        #expect(guest.1 == ["cluster": ["attached": true]])
+        #expect(throws: Refused.self) { try asked([:], refusing: ["stats"]) }
     }
 
     /// What a program writes, and how it ended where that was badly.

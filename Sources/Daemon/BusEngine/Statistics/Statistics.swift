@@ -84,6 +84,7 @@ package final class Statistics {
             ]),
             "errors": .object(errors.reduce(into: JSONObject()) { $0[$1.key] = .int($1.value) }),
         ]
+        counters["limits"] = .object(limits)
         if machine.access != nil {
             counters["denials"] = .object(
                 access.denials.reduce(into: JSONObject()) { $0[$1.key] = .int($1.value) })
@@ -98,6 +99,17 @@ package final class Statistics {
         counters["actions"] = .object(
             committedActions(room: connections.limits.line / 2 - JSON.object(counters).encodedSize))
         writer.append(",\"stats\":", jsonObject: counters)
+    }
+
+    /// How much there can be at most, by the names of what is counted.
+    private var limits: JSONObject {
+        let daemon = connections.limits
+        return [
+            "stores": .int(machine.limits.stores), "timers": .int(machine.limits.timers),
+            "connections": .int(daemon.connections), "subscriptions": .int(DaemonLimits.allSubscriptions),
+            "shapes": .int(DaemonLimits.allShapes), "memory": .int(daemon.memory),
+            "outboxes": .int(daemon.memory / DaemonLimits.waitingPart),
+        ]
     }
 
     /// How often each action of each type was committed, those most often that were, as far as there is room.

@@ -38,7 +38,11 @@ package struct StatsCommand: BusCommand {
         let stats = reply["stats"]?.object ?? reply
         let console = session.console
         if openMetrics {
-            try console.output.write(BusMetrics.text(of: stats))
+            try console.output.write(
+                BusMetrics.text(
+                    of: BusMetrics.statistics { (op, members) throws in
+                        try session.ask(BusRequest(op, object: members))
+                    }))
         } else if console.form == .lines {
             try console.line(.object(stats))
         } else {

@@ -22,7 +22,7 @@ struct StatisticsText {
         let all = [
             bus, traffic, latencies, memory, log, actions, perUser,
             section("Errors", stats["errors"]?.object), section("Denials", stats["denials"]?.object),
-            section("Cluster", stats["cluster"]?.object), others,
+            section("Cluster", stats["cluster"]?.object), limits, others,
         ]
         return all.filter { !$0.table.isEmpty }
     }
@@ -70,6 +70,17 @@ struct StatisticsText {
         return section
     }
 
+    private var limits: Section {
+        var section = Section(title: "Limits", table: Table())
+        for member in stats["limits"]?.object ?? [:] {
+            let isSize = ["memory", "outboxes"].contains(member.key)
+            add(
+                Self.words(member.key), isSize ? Self.bytes(member.value) : member.value.encoded,
+                to: &section)
+        }
+        return section
+    }
+
     private var log: Section {
         var section = Section(title: "Log", table: Table())
         for member in stats["log"]?.object ?? [:] {
@@ -96,7 +107,7 @@ struct StatisticsText {
             "version", "uptime", "epoch", "revision", "types", "stores", "timers", "leases", "connections",
             "subscriptions", "shapes", "rememberedKeys", "nextDue", "totals", "residentMemory",
             "accountedMemory", "memory", "stateBytes", "outboxBytes", "log", "errors", "denials", "cluster",
-            "histograms", "actions", "users",
+            "histograms", "actions", "users", "limits",
         ]
         var section = Section(title: "Further", table: Table())
         func flatten(_ value: JSON, _ name: String) {

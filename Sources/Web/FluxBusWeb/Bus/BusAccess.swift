@@ -1,4 +1,5 @@
 import BusJSON
+import BusMetrics
 import Dispatch
 import FluxBus
 import Synchronization
@@ -84,7 +85,7 @@ final class BusAccess: Sendable {
     /// The counters, as this server itself.
     func ownStats() async throws(BusError) -> JSONObject { try await stats(token: token) }
 
-    /// The member `stats` of the bus's reply, asked for with this token; nil: as this server itself.
+    /// What there are metrics of, asked for with this token; nil: as this server itself.
     func stats(token: String?) async throws(BusError) -> JSONObject {
         try await ask { () throws(BusError) in
             if self.kept.connection != nil, self.kept.isFor(token) {
@@ -106,8 +107,10 @@ final class BusAccess: Sendable {
     private func keptStats() throws(BusError) -> JSONObject {
         guard let connection = kept.connection else { return JSONObject() }
         do throws(BusError) {
-            let reply = try connection.request(BusRequest("stats"), until: Deadline(after: patience))
-            return reply["stats"]?.object ?? JSONObject()
+            let deadline = Deadline(after: patience)
+            return try BusMetrics.statistics { (op, members) throws(BusError) in
+                try connection.request(BusRequest(op, object: members), until: deadline)
+            }
         } catch {
             kept.connection = nil
             throw error
