@@ -31,7 +31,7 @@ final class MemoryMeter {
 
     deinit { SystemCall.close(descriptor) }
 
-    /// Gives back what only the start has needed: two thirds of an idle daemon's memory would be code that runs once.
+    /// Gives back what only the start has needed: nearly half of an idle daemon's memory would be code that ran once.
     static func releaseStart() {
         linux_heap_trim()
         linux_code_release()
