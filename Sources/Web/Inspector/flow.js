@@ -73,7 +73,7 @@ export class FlowView {
 		this.show("", new URLSearchParams(this.#selected));
 	}
 
-	/** Who watches is asked for; the picture is drawn anew each second. */
+	/** Who watches is asked for; the picture is drawn again each second. */
 	async #poll(generation, turn = 0) {
 		clearTimeout(this.#timer);
 		if (!document.hidden && turn % (rhythm / 1000) === 0) await this.#readClients();

@@ -69,7 +69,7 @@ export const values = (samples, take) => samples.map(({stats}) => {
 	return value === undefined || value === null ? null : Number(value);
 });
 
-/** The growth of a number, per second; null where the daemon began to count anew, and while nothing was known. */
+/** The growth of a number, per second; null where the daemon began to count at zero, and while nothing was known. */
 export function rates(samples, take) {
 	const numbers = values(samples, take);
 	return samples.map((sample, i) => {
@@ -82,7 +82,7 @@ export function rates(samples, take) {
 const begin = ({time, stats}) => time - Number(stats.uptime);
 const isRestart = (before, after) => Number(after.stats.uptime) < Number(before.stats.uptime) || begin(after) - begin(before) > tolerance;
 
-/** When the daemon was started anew, in seconds since 1970. */
+/** When the daemon was restarted, in seconds since 1970. */
 export function restarts(samples) {
 	const known = samples.filter(one => one.stats);
 	return known.slice(1).filter((one, i) => isRestart(known[i], one)).map(begin);

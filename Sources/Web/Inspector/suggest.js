@@ -44,7 +44,7 @@ export function authors(commits) {
 	return [...seen].sort((a, b) => b[1] - a[1]).slice(0, most).map(([name]) => name);
 }
 
-/** Gives an input a list of suggestions, made anew by `find(text)` whenever somebody comes to it or types. */
+/** Gives an input a list of suggestions, made again by `find(text)` whenever somebody comes to it or types. */
 export function suggests(input, find) {
 	const list = h("datalist", {id: `${input.id}-choices`});
 	const renew = () => replace(list, find(input.value.trim()).slice(0, most).map(value => h("option", {value})));

@@ -80,7 +80,7 @@ package final class HealthMemory: Sendable {
 
     private typealias Bucket = (bound: Double, count: Int)
 
-    /// What was measured since an earlier histogram; all of it where the daemon has begun to count anew.
+    /// What was measured since an earlier histogram; all of it where the daemon has begun to count at zero.
     private static func growth(of histogram: JSON, since earlier: JSON?) -> [Bucket] {
         let (now, before) = (buckets(histogram), earlier.map(buckets) ?? [])
         let known = Dictionary(before.map { ($0.bound, $0.count) }) { $1 }

@@ -123,7 +123,7 @@ final class HookHandler: Sendable {
         throw Problem(
             BusError(
                 .unauthorized,
-                "This signature was made at \(time), and is good for \(signature.tolerance.components.seconds) s; send the request anew, or set the clocks."
+                "This signature was made at \(time), and is good for \(signature.tolerance.components.seconds) s; send the request again, or set the clocks."
             ))
     }
 
