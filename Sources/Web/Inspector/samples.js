@@ -80,7 +80,10 @@ export function rates(samples, take) {
 }
 
 const begin = ({time, stats}) => time - Number(stats.uptime);
-const isRestart = (before, after) => Number(after.stats.uptime) < Number(before.stats.uptime) || begin(after) - begin(before) > tolerance;
+// Also of a daemon that had run for so short a time that its uptime does not tell: what it counts, it counts from zero.
+const counted = ({stats}, name) => Number(stats.totals?.[name] ?? 0);
+const isRestart = (before, after) => Number(after.stats.uptime) < Number(before.stats.uptime) || begin(after) - begin(before) > tolerance ||
+	Object.keys(before.stats.totals ?? {}).some(name => counted(after, name) < counted(before, name));
 
 /** When the daemon was restarted, in seconds since 1970. */
 export function restarts(samples) {
