@@ -31,6 +31,10 @@ package enum Names {
         text.utf8Span.span.withUnsafeBytes { isStoreName($0) }
     }
 
+    /// What a name of a type or an action, and of whatever is called like them, is made of, as advice.
+    package static let typeNameRule =
+        "start with a lower-case letter and continue with letters, digits, _ or -"
+
     package static let longestTimer = 64
     package static let timerNameRule =
         "begin with a letter or digit, go on with letters, digits, _ : @ or -, and use at most 64 bytes"

@@ -1,7 +1,6 @@
 import BusEffects
 import BusJSON
 import BusLogic
-import BusProtocol
 import BusSource
 
 /// Compiles the file of a hook, and finds everything that is wrong with it.
@@ -25,7 +24,7 @@ package struct HookLoader {
                     FileWords.unknownKey(stranger.key, in: "a hook", among: Self.keys), at: stranger.place))
         }
         let name = errors.collect { () throws(SourceError) in
-            try Self.name(root.required("hook", of: "A hook"))
+            try root.required("hook", of: "A hook").name("hook", of: "A hook", atMost: HookLimits.name)
         }
         let summary = errors.collect { () throws(SourceError) in
             try root["summary"].map { source throws(SourceError) in try source.string("summary") }
@@ -51,16 +50,6 @@ package struct HookLoader {
         return Hook(
             name: name, summary: summary ?? nil, check: check, tokenFile: tokenFile ?? nil, headers: headers,
             condition: condition ?? nil, template: dispatch.template, key: dispatch.key, place: source.place)
-    }
-
-    private static func name(_ source: LocatedValue) throws(SourceError) -> String {
-        let name = try source.string("hook")
-        guard Names.isTypeName(name), name.utf8.count <= HookLimits.name else {
-            throw source.failure(
-                "A hook can't be called `\(name)`; start with a lower-case letter and continue with letters, digits, _ or -, at most \(HookLimits.name)."
-            )
-        }
-        return name
     }
 
     private static func check(_ object: LocatedObject) throws(SourceError) -> Hook.Check {

@@ -237,10 +237,14 @@ import Testing
         let mallory = bus.mallory
         _ = try mallory.ask(#"{"op":"subscribe","type":"lamp","actions":true}"#)
         #expect(try mallory.code(#"{"op":"subscribe","match":"t*/*","actions":true}"#) == "forbidden")
-        _ = try bus.root.ask(#"{"op":"dispatch","type":"lamp","action":"switch","payload":{"on":true}}"#)
-        #expect(try mallory.events("action").map { $0["action"] } == ["switch"])
-        #expect(
-            try mallory.answer(#"{"op":"history","since":4}"#)["commits"]?.array?.count == 1)
+        let trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+        _ = try bus.root.ask(
+            #"{"op":"dispatch","type":"lamp","action":"switch","payload":{"on":true},"traceparent":"\#(trace)"}"#
+        )
+        let told = try mallory.events("action")
+        #expect(told.map { $0["action"] } == ["switch"] && told.map { $0["traceparent"]?.string } == [trace])
+        let commits = try mallory.answer(#"{"op":"history","since":4}"#)["commits"]?.array ?? []
+        #expect(commits.map { $0["traceparent"]?.string } == [trace])
         #expect(try mallory.code(#"{"op":"history","store":"lamp/hall"}"#) == "ok")
         #expect(try mallory.code(#"{"op":"history","store":"thermostat/hall"}"#) == "forbidden")
         let past = try mallory.answer(#"{"op":"get","match":"*/*","revision":4}"#)["states"]

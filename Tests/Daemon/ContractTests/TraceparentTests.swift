@@ -67,6 +67,18 @@ import Testing
         #expect(told == Array(repeating: Self.trace, count: 4) + [nil])
     }
 
+    /// Also of a commit of which the log keeps a part.
+    @Test func itIsKeptWithWhatIsKept() throws {
+        let bus = try LogPolicyTests.bus()
+        let client = bus.connect()
+        let all = #"{"op":"dispatch","type":"*","action":"increment","traceparent":"\#(Self.trace)"}"#
+        for key in ["", #","key":"k""#] {
+            let revision = try client.revision(after: all.dropLast() + key + "}")
+            let commits = try client.reply(to: #"{"op":"history","since":\#(revision - 1)}"#)["commits"]
+            #expect(commits?[0]?["traceparent"]?.string == Self.trace)
+        }
+    }
+
     /// Whoever sends a request again may do so in another span.
     @Test func itIsNoPartOfWhatAKeyMeans() throws {
         let client = try bus().connect()

@@ -21,14 +21,14 @@ final class AutomationBus {
     /// Starts a program of the command line.
     func start(_ words: String...) throws -> RunningProgram { try start(words) }
 
-    func start(_ words: [String]) throws -> RunningProgram {
+    func start(_ words: [String], _ variables: [String: String] = [:]) throws -> RunningProgram {
         try RunningProgram(
             [RunningProgram.path(of: "fluxbus")] + words,
             environment: [
                 "FLUXBUS_ADDRESS": bus.address, "HOME": bus.directory.path, "FLUXBUS_USER": "inherited",
                 "TRACEPARENT": "inherited",
                 "PATH": Repository.programs.path + ":/usr/bin:/bin",
-            ],
+            ].merging(variables) { $1 },
             directory: bus.directory.path)
     }
 

@@ -30,6 +30,18 @@ struct OnCommandTests {
         #expect(try abs(#require(Double(lines[2])) - Date().timeIntervalSince1970) < 100)
     }
 
+    /// The environment says it, too; what is not valid there, and what it says of a dispatch that comes later, does not count.
+    @Test func aTraceIsTakenFromTheEnvironment() throws {
+        let bus = try AutomationBus()
+        let trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+        for (more, variable) in [([], trace), ([], trace.uppercased()), (["--in", "1h"], trace)] {
+            let words = ["dispatch", "counter/a", "ring"] + more
+            #expect(try bus.start(words, ["TRACEPARENT": variable]).wait().status == 0)
+        }
+        let commits = try bus.ask(["op": "history", "store": "counter/a"])["commits"]?.array ?? []
+        #expect(commits.suffix(3).map { $0["traceparent"]?.string } == [trace, nil, nil])
+    }
+
     /// Who asks for one store hears of what went to all as of that one.
     @Test func anActionToAllStoresIsOneToThatWhichIsMeant() throws {
         let bus = try AutomationBus()

@@ -64,6 +64,26 @@ import Testing
         #expect(try line(call(method, target, body)) == expected)
     }
 
+    /// One that is not valid is ignored, and so it is where nothing is dispatched, or only later.
+    @Test func aDispatchHasItsPlaceInATrace() throws {
+        let trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+        let told = #" "traceparent":"\#(trace)""#
+        for target in ["dispatch/a/b/x", "dispatch/a/x"] {
+            #expect(try line(call("POST", target, "", ["traceparent": trace])).hasSuffix(told))
+        }
+        #expect(
+            try line(call("POST", "dispatch", #"{"type":"a"}"#, ["traceparent": trace]))
+                == #"dispatch "type":"a""# + told)
+        for (target, body, field) in [
+            ("dispatch/a/x", "", trace.uppercased()), ("dispatch/a/x", "", "01" + trace.dropFirst(2)),
+            ("dispatch/a/x?in=5s", "", trace), ("dispatch", #"{"type":"a","at":"23:30"}"#, trace),
+            ("stores/a/b", "", trace),
+        ] {
+            let method = target.hasPrefix("stores") ? "PUT" : "POST"
+            #expect(!(try line(call(method, target, body, ["traceparent": field]))).contains("traceparent"))
+        }
+    }
+
     @Test func headerFieldsAreMembers() throws {
         let fields = ["if-match": "\"17\"", "idempotency-key": "k"]
         #expect(

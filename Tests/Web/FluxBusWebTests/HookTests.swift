@@ -295,9 +295,13 @@ struct HookTests {
             setup.hooks = "\(directory.path)/hooks"
             setup.credentials = "\(directory.path)/secrets"
         } _: { (web) throws in
-            #expect(try web.ask("POST", "/hooks/plain", ["X-S": Self.hmac("")]).status == 200)
+            let trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+            let fields = ["X-S": try Self.hmac(""), "traceparent": trace]
+            #expect(try web.ask("POST", "/hooks/plain", fields).status == 200)
             let history = try web.bus.client().ask(#"{"op":"history","order":"newest","limit":1}"#)
-            let by = try JSON(parsing: history)["commits"]?[0]?["by"]
+            let commit = try JSON(parsing: history)["commits"]?[0]
+            let by = commit?["by"]
+            #expect(commit?["traceparent"]?.string == trace)
             #expect(by?["client"] == "hook/plain" && by?["via"]?.string?.hasPrefix("127.0.0.1") == true)
         }
     }

@@ -54,8 +54,10 @@ struct OriginTests {
                 #expect(preflight.status == 204 && preflight.body.isEmpty)
                 #expect(preflight.fields["access-control-allow-origin"] == Self.named)
                 #expect(preflight.fields["access-control-allow-methods"]?.contains("POST") == true)
-                for name in ["Authorization", "Content-Type", "Idempotency-Key", "If-Match", "Last-Event-ID"]
-                {
+                for name in [
+                    "Authorization", "Content-Type", "Idempotency-Key", "If-Match", "Last-Event-ID",
+                    "traceparent",
+                ] {
                     #expect(preflight.fields["access-control-allow-headers"]?.contains(name) == true)
                 }
             }

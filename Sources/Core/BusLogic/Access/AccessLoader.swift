@@ -59,7 +59,7 @@ struct AccessLoader {
     private func role(_ member: LocatedObject.Member) throws(SourceError) -> AccessRole {
         guard Names.isTypeName(member.key) else {
             throw SourceError(
-                "A role can't be called \(member.key); start with a lower-case letter and continue with letters, digits, _ or -.",
+                "A role can't be called \(member.key); \(Names.typeNameRule).",
                 at: member.place)
         }
         let elements = try member.value.array("the role \(member.key)")

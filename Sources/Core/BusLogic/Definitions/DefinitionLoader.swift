@@ -184,7 +184,7 @@ struct DefinitionLoader {
             }
         guard isGood else {
             throw SourceError(
-                "\(owner) can't be called \(name); start with a lower-case letter and continue with letters, digits, _ or -.",
+                "\(owner) can't be called \(name); \(Names.typeNameRule).",
                 at: place)
         }
         guard bytes.count <= longestName else {

@@ -27,7 +27,8 @@ package struct EffectLoader {
             )
         }
         let name = errors.collect { () throws(SourceError) in
-            try Self.name(root.required("effect", of: "An effect"))
+            try root.required("effect", of: "An effect").name(
+                "effect", of: "An effect", atMost: EffectLimits.name)
         }
         if let summary = root["summary"] {
             errors.collect { () throws(SourceError) in _ = try summary.string("summary") }
@@ -62,16 +63,6 @@ package struct EffectLoader {
     }
 
     // MARK: Keys
-
-    private static func name(_ source: LocatedValue) throws(SourceError) -> String {
-        let name = try source.string("effect")
-        guard Names.isTypeName(name), name.utf8.count <= EffectLimits.name else {
-            throw source.failure(
-                "An effect can't be called `\(name)`; start with a lower-case letter and continue with letters, digits, _ or -, at most \(EffectLimits.name)."
-            )
-        }
-        return name
-    }
 
     private typealias Trigger = (pattern: AddressPattern, actions: [String], becoming: Effect.Becoming?)
 

@@ -1,4 +1,5 @@
 import BusJSON
+import BusProtocol
 import FluxBus
 import FoundationEssentials
 
@@ -163,7 +164,7 @@ package struct APICall: Sendable {
             request.set(member.key, member.value)
         }
         addKey(source, to: &request)
-        addTrace(source, to: &request)
+        addTrace(source.fields["traceparent"], to: &request)
         return request
     }
 
@@ -182,7 +183,7 @@ package struct APICall: Sendable {
         request.set("payload", try object(source).map(JSON.object))
         if let match = source.fields["if-match"] { request.set("ifRevision", .int(try revision(match))) }
         addKey(source, to: &request)
-        addTrace(source, to: &request)
+        addTrace(source.fields["traceparent"], to: &request)
         return request
     }
 
@@ -210,13 +211,13 @@ package struct APICall: Sendable {
         return request
     }
 
-    /// What comes later is part of no trace, and a form that is not known is none, as W3C's Trace Context wants it.
-    private static func addTrace(_ source: Source, to request: inout BusRequest) {
-        guard request["traceparent"] == nil, request["in"] == nil, request["at"] == nil,
-            let text = source.fields["traceparent"], text.utf8.count == 55, text.hasPrefix("00-"),
-            text.allSatisfy("0123456789abcdef-".contains)
+    /// Has a dispatch say its place in a trace, from the header field `traceparent`. What comes later belongs to no trace, and what
+    /// is not valid is ignored, as W3C's Trace Context requires.
+    static func addTrace(_ field: String?, to request: inout BusRequest) {
+        guard request["traceparent"] == nil, request["in"] == nil, request["at"] == nil, let field,
+            Traceparent.isValid(field)
         else { return }
-        request.set("traceparent", .string(text))
+        request.set("traceparent", .string(field))
     }
 
     private static func addKey(_ source: Source, to request: inout BusRequest) {

@@ -54,7 +54,7 @@ package struct Origins: Sendable {
         ("Access-Control-Allow-Methods", "GET, HEAD, POST, PUT, DELETE"),
         (
             "Access-Control-Allow-Headers",
-            "Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, Last-Event-ID"
+            "Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, Last-Event-ID, traceparent"
         ), ("Access-Control-Max-Age", "600"),
     ]
 }

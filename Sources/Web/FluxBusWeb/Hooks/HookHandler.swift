@@ -57,7 +57,8 @@ final class HookHandler: Sendable {
                 throw Problem(
                     BusError(.invalidRequest, "The hook makes no dispatch of this request: \(error.reason)."))
             }
-            let dispatch = BusRequest("dispatch", object: members)
+            var dispatch = BusRequest("dispatch", object: members)
+            APICall.addTrace(request.headers[HTTPHeader("traceparent")], to: &dispatch)
             let caller = Caller(
                 address: request.headers[HTTPHeader(RequestHead.addressField)], token: try token(of: hook),
                 client: "hook/\(name)")

@@ -4,6 +4,15 @@ import BusProtocol
 import BusSource
 
 extension LocatedValue {
+    /// The name of what a file declares, such as `An effect`, in the member `key`; of at most so many bytes.
+    package func name(_ key: String, of what: String, atMost longest: Int) throws(SourceError) -> String {
+        let name = try string(key)
+        guard Names.isTypeName(name), name.utf8.count <= longest else {
+            throw failure("\(what) can't be called `\(name)`; \(Names.typeNameRule), at most \(longest).")
+        }
+        return name
+    }
+
     /// A length of time within a range. `name` is what the value is called in the message: "timeout".
     package func duration(_ name: String, in range: ClosedRange<Duration>) throws(SourceError) -> Duration {
         let text: String? =
