@@ -1,4 +1,5 @@
 import BusJSON
+import BusProtocol
 import BusSource
 
 /// Compiles one state type from what its file says. Nothing is overlooked: a member that means nothing here,
