@@ -56,7 +56,7 @@ struct WriteAheadLog {
         return size(frames: Int(frames), page: Int(page))
     }
 
-    /// Bytes that so many frames take, with what stands before the first.
+    /// The size in bytes of a write-ahead log with this many frames, header included.
     static func size(frames: Int, page: Int = 4096) -> Int { headerSize + frames * (frameHeaderSize + page) }
 
     /// Whether it begins as one does, and not with a hole.

@@ -1,31 +1,29 @@
 import CSQLite
 
-/// Zeros behind the end of the write-ahead log, which small groups are then written over. A group that makes the file longer
-/// has the file system write its new length with each sync; one that is written over bytes the file has already costs about
-/// half the CPU, and less of the disk.
+/// Zeros behind the end of the write-ahead log. Small groups overwrite them, so that the file keeps its length: when a sync has to
+/// write a new length as well, it costs about twice the CPU, and more of the disk.
 ///
 /// SQLite reads a write-ahead log up to the first frame that does not follow from the one before. Zeros never do.
 struct WriteAheadRoom {
-    /// Bytes added at once: so many that the new length costs little, so few that the sync that writes them takes no time that
-    /// anybody notices.
+    /// Bytes added at once: enough that a new length is rare, few enough that their sync delays nobody noticeably.
     private static let step = 4 * piece
-    /// Bytes of one call, which SQLite limits to less than 128 KiB.
+    /// Bytes written by one call. SQLite allows less than 128 KiB.
     private static let piece = 64 << 10
-    /// Bytes that one small group may take in it: its entries, the pages around them, and now and then one of a table's tree.
+    /// Bytes that one small group may need: its entries, the rest of their pages, and sometimes an inner page of a table's tree.
     private static let reserve = 24 << 10
-    /// Bytes of the entries of a group that is small enough: of a large one, the zeros would cost more than the length does.
+    /// The most bytes of entries for which there is room: above that, zeros would cost more than the new length.
     static let mostEntries = 16 << 10
     private static let zeros = [UInt8](repeating: 0, count: piece)
 
-    /// The file is at least so long.
+    /// The file has at least this many bytes.
     private var size = 0
     private var frames = 0
 
-    /// Makes room for the next group, if there may be too little. Where that fails, the group itself makes the file longer.
+    /// Adds zeros if there may be too few for the next group. If that fails, the group itself makes the file longer.
     ///
-    /// - Parameter frames: In the write-ahead log after the last transaction; fewer than before when it has begun again.
+    /// - Parameter frames: Frames in the write-ahead log after the last transaction; fewer than before if it was restarted.
     mutating func make(behind frames: Int, in database: Database) {
-        // A checkpoint may have cut it meanwhile.
+        // A checkpoint may have truncated it meanwhile.
         if frames < self.frames { size = 0 }
         self.frames = frames
         guard WriteAheadLog.size(frames: frames) + Self.reserve > size else { return }

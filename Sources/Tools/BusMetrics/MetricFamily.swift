@@ -125,7 +125,7 @@ extension MetricFamily {
             "What the bus holds for its clients and counts against its memory limit."),
         number(
             "accounted_memory_limit", unit: "bytes", of: "limits.memory",
-            "The memory limit: beyond it whatever would grow is refused."),
+            "The memory limit. Above it, requests that need more memory are refused."),
         numbers(
             "memory", .gauge, unit: "bytes", of: "memory", label: "part",
             "What of the accounted memory is for what."),

@@ -9,7 +9,7 @@ package struct Hook: Sendable {
     /// What a request has to show.
     package enum Check: Sendable {
         case signature(HookSignature)
-        /// A secret as it is, behind its prefix in a header; nil: as a bearer token.
+        /// The request shows the secret itself: in `header`, after a prefix, or as a bearer token if that is nil.
         case token(header: String?, EffectFile)
 
         /// The file with the secret: up to `HookLimits.secrets` of them, a line each.
@@ -85,6 +85,6 @@ package enum HookLimits {
     package static let signatures = 8
     /// How old a signature with a time may be, or how far ahead, where its file does not say.
     package static let tolerance = Duration.seconds(300)
-    /// The longest tolerance: within it whoever has read a request can send it again.
+    /// The longest tolerance. Until it is over, somebody who has read a request can send it again.
     package static let longestTolerance = Duration.seconds(86_400)
 }

@@ -59,7 +59,7 @@ enum HookSchema {
         ], required: ["header", "file"])
 
     private static let token = Part.object(
-        "A secret as it is: as a bearer token, or in a header of its own.",
+        "A secret that the request shows in full: as a bearer token, or in the header named here.",
         [
             "header": header, "file": secret,
             "prefix": Part.text("What stands before the secret in the header."),
