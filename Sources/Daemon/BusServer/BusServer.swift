@@ -107,7 +107,9 @@ package final class BusServer: @unchecked Sendable {
     /// `waitUntilStopped` returns when that is done.
     package func stop() {
         ending.begin()
+        LastResort.arm()
         enter { [self] in
+            LastResort.disarm()
             if isToStop { return }
             isToStop = true
             guard let loop else { return }

@@ -43,7 +43,7 @@ struct DaemonCommand: ParsableCommand {
               65   with --verify: the log is damaged; with --restore or --import: the file is
               69   this member of a bus has to begin with another copy of it, or with a new history of it: start it again
               70   the states of this member differ from those of the others
-              71   the system refused a socket
+              71   the system refused a socket or a thread
               74   the action log can't be read or written
               75   an address or the log is in use, by a daemon that answers, or the member's name is taken, or it is too
                    old for the bus
@@ -220,6 +220,7 @@ struct DaemonCommand: ParsableCommand {
         _ setup: ServerSetup, _ service: Service, _ logger: Logger
     ) throws(StartFailure) {
         try DescriptorLimit.raise(for: setup, logger)
+        try ThreadLimit.check()
         do throws(StartFailure) {
             try setup.checkPlaces()
         } catch {

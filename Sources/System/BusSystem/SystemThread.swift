@@ -49,15 +49,19 @@ package enum SystemThread {
     }
 
     /// Starts one without which a service can't be; later none of these is started. Where the system has no room for it, the
-    /// process ends and says so.
+    /// process says so on standard error and exits with status 71 (`EX_OSERR`).
     package static func startNecessary(
         named name: String, niceness: Int32 = 0, _ body: @escaping @Sendable () -> Void
     ) {
         do throws(SystemError) {
             try start(named: name, niceness: niceness, body)
         } catch {
-            preconditionFailure(
-                "The system has no room for a thread; allow the service more of them (TasksMax=, ulimit -u).")
+            let program = CommandLine.arguments.first?.split(separator: "/").last ?? "fluxbus"
+            let message =
+                "\(program): The system has no room for a thread; allow the service more of them (TasksMax=, ulimit -u).\n"
+            _ = message.withCString { write(STDERR_FILENO, $0, strlen($0)) }
+            // Other threads may be at work: nothing is cleaned up, as after a kill.
+            _exit(EX_OSERR)
         }
     }
 }

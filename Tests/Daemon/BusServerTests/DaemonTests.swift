@@ -173,6 +173,31 @@ struct DaemonTests {
         #expect(try daemon.wait().status == 0)
     }
 
+    /// Accepting has its share of every turn, and no more: those who are there are answered in between, and newcomers are taken
+    /// in between their requests.
+    @Test func acceptingAndAnsweringTakeTurns() throws {
+        let daemon = try bus.start(["--limit", "connections=100000", "--log-level", "critical"])
+        let client = try bus.client()
+        _ = try client.ask(#"{"op":"ping"}"#)
+        let (newcomers, requests) = (1000, 1000)
+        // All of it waits for the daemon at once.
+        daemon.signal(SIGSTOP)
+        let others = try (0..<newcomers).map { _ in try LineClient(address) }
+        try client.send(bytes: String(repeating: #"{"op":"stats"}"# + "\n", count: requests))
+        daemon.signal(SIGCONT)
+        let counts = try (0..<requests).map { _ in
+            let line = try #require(try client.line())
+            return try #require(LineClient.integer("connections", in: line))
+        }
+        #expect(counts == counts.sorted())
+        // All at once, or all before or after the requests, would be two numbers at most.
+        #expect(Set(counts).count > 4, "\(Set(counts).sorted())")
+        #expect(counts.last.map { $0 > counts[0] } == true)
+        for other in others { other.close() }
+        daemon.signal(SIGTERM)
+        #expect(try daemon.wait().status == 0)
+    }
+
     @Test func clientsThatVanishLeakNothing() throws {
         let daemon = try bus.start(["--limit", "connections=100000", "--log-level", "critical"])
         let observer = try bus.client()

@@ -56,6 +56,17 @@ import Testing
         #expect(try bus.run(["--check"], through: through).status == 0)
     }
 
+    /// With stacks larger than all memory that it may have, nobody gets a thread, whoever runs this.
+    @Test func tooFewThreadsAreTold() throws {
+        let through = ["/usr/bin/prlimit", "--stack=\(1 << 36):", "--as=\(1 << 35):"]
+        let refused = try bus.run(through: through)
+        #expect(refused.status == 71)
+        #expect(
+            refused.errors.contains("The system has room for 0 more threads, and the daemon needs 24;"),
+            "\(refused.errors)")
+        #expect(try bus.run(["--check"], through: through).status == 0)
+    }
+
     @Test func aPromiseOfManyDescriptorsIsNotWaitedFor() throws {
         // The shell becomes the daemon, so its number is the daemon's.
         let promise = ["/bin/sh", "-c", "LISTEN_PID=$$ LISTEN_FDS=999999999 exec \"$0\" \"$@\""]

@@ -33,7 +33,7 @@ struct WebCommand: ParsableCommand {
             EXIT CODES:
               0    stopped by a signal, or idle; with --check: all hooks OK
               64   the command line is wrong
-              71   the system refused a socket
+              71   the system refused a socket or a thread
               75   an address is in use; try again
               78   an address, a certificate or a file is wrong
             """,

@@ -38,12 +38,13 @@ struct ClusterStorm {
         case linksLost = "all links lost"
         case serverKilled = "server killed"
         case serverStopped = "server stopped"
+        case compacted = "compaction by hand"
     }
 
     private static let combinations: [[Fault]] = [
         [.memberKilled, .serverKilled], [.memberCut, .serverStopped], [.memberStopped, .serverKilled],
         [.memberDeaf, .linksLost, .serverStopped],
-        [.memberMute, .linksLost, .serverKilled],
+        [.memberMute, .linksLost, .serverKilled], [.memberCut, .compacted], [.compacted, .linksLost],
     ]
 
     /// Lets things happen for so many seconds; then everything is as it should be.
@@ -104,6 +105,9 @@ struct ClusterStorm {
         case .linksLost: for member in cluster.members { member.reset() }
         case .serverKilled: cluster.etcd.kill(server)
         case .serverStopped: cluster.etcd.signal(server, SIGSTOP)
+        // All that is there: whoever was cut off meanwhile has to be given a copy.
+        case .compacted:
+            if let place = try? cluster.etcd.revision { _ = try? cluster.etcd.control("compact \(place)") }
         }
     }
 
@@ -114,7 +118,7 @@ struct ClusterStorm {
         case .memberStopped: member.daemon.signal(SIGCONT)
         case .memberCut, .memberStalled, .memberBlind, .memberDeaf, .memberMute: member.mend()
         case .memberSlow: member.delay(milliseconds: 0)
-        case .linksLost: break
+        case .linksLost, .compacted: break
         case .serverKilled: try cluster.etcd.start(server)
         case .serverStopped: cluster.etcd.signal(server, SIGCONT)
         }

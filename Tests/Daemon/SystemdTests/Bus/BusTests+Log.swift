@@ -94,6 +94,44 @@ extension BusTests {
         #expect(try host.property("MainPID") == process)
     }
 
+    /// Threads of Dispatch end when they are idle, and later the system has no room for others: what was asked waits until it
+    /// has, and a stop is carried out all the same.
+    @Test func aLackOfThreadsIsSurvived() throws {
+        let client = try host.connect()
+        let process = try host.property("MainPID")
+        let limits = try host.harness.check("cat", "/proc/\(process)/limits")
+        let line = try #require(limits.split(separator: "\n").first { $0.hasPrefix("Max processes") })
+        let all = String(try #require(line.split(separator: " ").dropFirst(3).first))
+        /// As the daemon's own user: for root there is always room.
+        func limitThreads(to count: String) throws {
+            try host.harness.check(
+                "setpriv", "--reuid", "fluxbus", "--regid", "fluxbus", "--clear-groups", "prlimit", "--pid",
+                process, "--nproc=\(count):")
+        }
+        /// One of them waits for events, always.
+        func waitUntilIdle() throws {
+            let count = ["sh", "-c", "cat /proc/\(process)/task/*/comm | grep -c qos"]
+            #expect(try host.comesTrue { try host.harness.run(count).output == "1\n" })
+        }
+        try waitUntilIdle()
+        try limitThreads(to: "1")
+        try client.send(#"{"op":"ping"}"#)
+        try limitThreads(to: all)
+        #expect(try client.line() == #"{"ok":true}"#)
+        try waitUntilIdle()
+        try limitThreads(to: "1")
+        try host.harness.check("systemctl", "stop", BusHost.service)
+        #expect(try host.property("ExecMainCode") == "1")
+        #expect(try host.property("ExecMainStatus") == "71")
+        let messages = try host.harness.check(
+            "journalctl", "-o", "cat", "-u", BusHost.service, "_PID=\(process)")
+        #expect(
+            messages.contains("Nothing has heard for 10 seconds that the daemon is to stop"), "\(messages)")
+        try host.harness.check("systemctl", "reset-failed", BusHost.service)
+        try host.harness.check("systemctl", "start", BusHost.service)
+        #expect(try host.connect().ask(#"{"op":"ping"}"#) == #"{"ok":true}"#)
+    }
+
     @Test func aLogThatIsConfiguredLaterIsBegunByARestart() throws {
         try host.harness.write("/run/late.yaml", "types: /etc/fluxbus/types\n")
         try host.harness.write(
