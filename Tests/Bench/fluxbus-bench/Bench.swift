@@ -37,7 +37,10 @@ final class Bench {
     }
 
     func run() throws -> BenchResult {
-        let name = "bench-\(BenchEnvironment.processNumber)-\(UInt16.random(in: 0 ... .max))"
+        // Accounts are alone on a bus.
+        let name =
+            load.transfers == nil
+            ? "bench-\(BenchEnvironment.processNumber)-\(UInt16.random(in: 0 ... .max))" : "t"
         try makeStores(named: name)
         let subscribers = try connect(load.subscribers)
         let dispatchers = try connect(load.connections)
@@ -46,7 +49,8 @@ final class Bench {
                 BusRequest("subscribe", ["match": .string(pattern(name)), "initial": false]), on: subscriber)
         }
         let request = request(store: name)
-        let calibration = try calibrate(request, subscribers)
+        let calibration =
+            load.transfers == nil ? try calibrate(request, subscribers) : Calibration(changed: 2)
         let blocks = blocks(request, name)
 
         let library =
@@ -80,6 +84,10 @@ final class Bench {
             if commits < tally.commits {
                 result.shortfall = "\(tally.commits - commits) dispatches were answered but not committed"
             }
+            if let transfers = load.transfers {
+                let (found, all) = (try balances(named: name), transfers.accounts * Transfers.balance)
+                if found != all { result.shortfall = "the balances add up to \(found), which were \(all)" }
+            }
         }
         return result
     }
@@ -102,9 +110,11 @@ final class Bench {
     }
 
     /// The types of the stores that requests go to.
-    private var types: [String] { load.kind?.types ?? [command.type] }
+    private var types: [String] {
+        load.transfers == nil ? load.kind?.types ?? [command.type] : [Transfers.type]
+    }
 
-    private func pattern(_ name: String) -> String { "\(load.kind == nil ? command.type : "*")/\(name)-*" }
+    private func pattern(_ name: String) -> String { "\(load.kind == nil ? types[0] : "*")/\(name)-*" }
 
     private func connect(_ count: Int) throws -> [BusConnection] {
         try (0..<count).map { _ in
@@ -125,8 +135,28 @@ final class Bench {
             ])
     }
 
+    /// The sum of all accounts.
+    private func balances(named name: String) throws -> Int {
+        var (sum, next): (Int, JSON?) = (0, nil)
+        repeat {
+            let page = try ask(
+                BusRequest("get", ["match": .string("\(Transfers.type)/\(name)-*"), "after": next]),
+                on: control)
+            for state in page["states"]?.object?.members ?? [] { sum += state.value["balance"]?.int ?? 0 }
+            next = page["next"]
+        } while next != nil
+        return sum
+    }
+
     /// What each dispatcher sends: the request again and again, or many of a kind.
     private func blocks(_ request: BusRequest, _ name: String) -> [LineBlock] {
+        if let transfers = load.transfers {
+            return (0..<load.connections).map { _ in
+                let lines = transfers.lines(Self.linesOfKinds, prefix: name + "-")
+                return LineBlock(
+                    lines.map { LineBlock.Line(bytes: Array(($0 + "\n").utf8)) }, pipeline: load.pipeline)
+            }
+        }
         guard let kind = load.kind else {
             let writer = ByteWriter()
             request.write(to: writer)

@@ -25,6 +25,8 @@ struct BenchCommand: ParsableCommand {
               stores     one action over 1000 stores, and over 100 000, with a subscriber
               durable    dispatches to a bus with a log, synced always and at an interval; 50 connections, with and \
             without pipelining
+              transfer   one of 100 000 accounts pays another, drawn alike and by Zipf's law; 64 connections, 40 on their way \
+            each; without a log and synced always; deploy/compare-transfer measures PostgreSQL and Redis beside it
               memory     bytes per idle subscriber, of 10 000, and per store, of 1 000 000
               start      milliseconds to start on a log of 1 000 000 commits, from a snapshot and by replaying them
               engine     the parts of the daemon inside this process, without a bus: nanoseconds of CPU each
@@ -37,7 +39,7 @@ struct BenchCommand: ParsableCommand {
               hostile    what an innocent client at 1000 dispatches a second sees beside attacks, each with one hostile \
             connection and with many, and what they cost the daemon; not part of all
 
-            The scenarios kinds, durable, memory, start and hostile have daemons of their own, which --daemon names; so have \
+            The scenarios kinds, durable, transfer, memory, start and hostile have daemons of their own, which --daemon names; so have \
             all others with --daemon or --scenario all, unless --address names a bus. At its end, a table shows all \
             results.
 
@@ -78,7 +80,7 @@ struct BenchCommand: ParsableCommand {
 
     @Option(
         help:
-            "A set of runs: dispatch, kinds, fanout, latency, stores, durable, client, flux, memory, start, engine, values, growth, hostile or all."
+            "A set of runs: dispatch, kinds, fanout, latency, stores, durable, transfer, client, flux, memory, start, engine, values, growth, hostile or all."
     )
     var scenario: Scenario?
 
@@ -176,6 +178,9 @@ struct BenchCommand: ParsableCommand {
             guard type == "counter", action == "increment" else {
                 throw ValidationError("The daemon of this scenario knows only counter and increment.")
             }
+        }
+        guard scenario != .transfer || stores == nil else {
+            throw ValidationError("--scenario transfer has 100000 accounts; leave --stores out.")
         }
         guard scenario == .hostile || (attack.isEmpty && !list) else {
             throw ValidationError("--attack and --list go with --scenario hostile.")

@@ -93,6 +93,7 @@ struct BenchResult {
             "benchCPUSeconds": Self.number(ownSeconds),
         ]
         object["kind"] = load.kind.map { .string($0.rawValue) }
+        object["zipf"] = load.transfers.map { Self.number($0.exponent) }
         object["sync"] = load.sync.map { .string($0.rawValue) }
         object["error"] = shortfall.map(JSON.string)
         object["serverCPUSeconds"] = serverSeconds.map(Self.number) ?? .null

@@ -18,7 +18,9 @@ final class BenchRun {
     init(_ command: BenchCommand) throws {
         self.command = command
         let environment = BenchEnvironment.variables()
-        let hasOwn = command.address == nil && (command.scenario == .all || command.daemon != nil)
+        let hasOwn =
+            command.address == nil
+            && (command.scenario == .all || command.daemon != nil || command.scenario?.needsOwnDaemon == true)
         address = hasOwn ? nil : try BusAddress.resolve(command.address, environment: environment)
         token = try command.tokenFile.map(BenchEnvironment.token) ?? environment["FLUXBUS_TOKEN"]
     }

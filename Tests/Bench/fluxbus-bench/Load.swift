@@ -16,6 +16,8 @@ struct Load: Equatable {
     var sender = Sender.raw
     /// The kind of its requests, to stores of two types; nil: the one request that the options describe.
     var kind: RequestKind?
+    /// Requests are transfers, and its stores accounts; nil: something else.
+    var transfers: Transfers?
     /// When the bus syncs its log. Such a run has a bus of its own, with a log; nil: any bus, as it is.
     var sync: OwnDaemon.Sync?
 
@@ -32,7 +34,7 @@ struct Load: Equatable {
     var title: String {
         func count(_ number: Int, _ noun: String) -> String { "\(number) \(noun)\(number == 1 ? "" : "s")" }
         return
-            "\(name)\(kind.map { ", \($0.rawValue)" } ?? ""): \(count(connections, "connection")), pipeline \(pipeline), "
+            "\(name)\(kind.map { ", \($0.rawValue)" } ?? "")\(transfers.map { ", Zipf \($0.exponent)" } ?? ""): \(count(connections, "connection")), pipeline \(pipeline), "
             + "\(count(subscribers, "subscriber")), \(count(stores, "store"))"
             + (isLockStep ? ", one action at a time" : "")
             + (sync.map { ", log synced: \($0.rawValue)" } ?? "")
@@ -41,7 +43,8 @@ struct Load: Equatable {
 
 /// Named sets of runs.
 enum Scenario: String, ExpressibleByArgument, CaseIterable {
-    case dispatch, kinds, fanout, latency, stores, durable, client, flux, memory, start, engine, values,
+    case dispatch, kinds, fanout, latency, stores, durable, transfer, client, flux, memory, start, engine,
+        values,
         growth,
         hostile, all
 
@@ -93,6 +96,15 @@ enum Scenario: String, ExpressibleByArgument, CaseIterable {
                     Load(name: "durable", connections: 50, pipeline: 64, sync: sync),
                 ]
             }
+        case .transfer:
+            [nil, OwnDaemon.Sync.always].flatMap { sync in
+                [0, 1.5].map { exponent in
+                    let transfers = Transfers(exponent: exponent, accounts: 100_000)
+                    return Load(
+                        name: "transfer", connections: 64, pipeline: 40, stores: transfers.accounts,
+                        transfers: transfers, sync: sync)
+                }
+            }
         case .client:
             [
                 Load(name: "client, raw", connections: 1, pipeline: 256),
@@ -106,5 +118,5 @@ enum Scenario: String, ExpressibleByArgument, CaseIterable {
     }
 
     /// Whether all of it needs daemons that this program starts.
-    var needsOwnDaemon: Bool { [.kinds, .durable, .memory, .start, .hostile].contains(self) }
+    var needsOwnDaemon: Bool { [.kinds, .durable, .transfer, .memory, .start, .hostile].contains(self) }
 }

@@ -57,6 +57,14 @@ import Testing
         #expect(lines.allSatisfy { $0["serverCPUSeconds"] is Double })
     }
 
+    /// Every transfer is committed, and what all accounts have is what they had.
+    @Test func transfersMoveWhatThereIs() throws {
+        let lines = try run(["--scenario", "transfer", "--requests", "3000"])
+        #expect(lines.map { $0["zipf"] as? Double } == [0, 1.5, 0, 1.5])
+        #expect(lines.map { $0["sync"] as? String } == [nil, nil, "always", "always"])
+        #expect(lines.allSatisfy { $0["ok"] as? Bool == true && $0["replies"] as? Int == 3000 }, "\(lines)")
+    }
+
     /// 30,000 changes make more than one line.
     @Test func eventsInSeveralLinesAreCountedToo() throws {
         let lines = try run([

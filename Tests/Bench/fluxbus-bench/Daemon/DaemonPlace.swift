@@ -42,6 +42,7 @@ final class DaemonPlace {
         for (name, definition) in zip(["counter", "gauge", "dial"], RequestKind.definitions) {
             try add(type: name + ".yaml", definition)
         }
+        try add(type: Transfers.type + ".yaml", Transfers.definition)
     }
 
     deinit {
