@@ -17,6 +17,14 @@ package final class RequestBatch {
         var payloadText = RequestReader.Text(start: nil, count: 0)
         /// What its names stood for in a batch like this one.
         package var resolved: UnsafeMutablePointer<ResolvedDispatch>?
+
+        /// Passes the payload on, while the batch is executed; whoever took it puts it back.
+        @inline(__always)
+        package mutating func takePayload() -> JSONObject {
+            var taken = JSONObject()
+            swap(&taken, &payload)
+            return taken
+        }
     }
 
     /// Storage for so many actions is kept; what larger batches take is given back.
@@ -55,9 +63,9 @@ package final class RequestBatch {
     /// All of it as it stands in the line; without an address where there is none.
     var text: RequestReader.Text { contents.pointee.text }
 
-    package func element(_ place: Int) -> UnsafeMutablePointer<Element> {
-        precondition(place >= 0 && place < count, "There is no such action.")
-        return contents.pointee.elements + place
+    /// The actions in place; valid until the next line is read.
+    package var elements: UnsafeMutableBufferPointer<Element> {
+        UnsafeMutableBufferPointer(start: contents.pointee.elements, count: count)
     }
 
     /// Forgets the batch before.

@@ -155,7 +155,7 @@ struct RequestTemplate {
         if names.present.contains(.store) { keep(store: names.store) }
         actionCount = batch.count
         for number in 0..<batch.count {
-            let element = batch.element(number)
+            let element = batch.elements.baseAddress! + number
             let (isStore, target) = (element.pointee.isStore, element.pointee.target)
             (actions + number).initialize(
                 to: Action(
@@ -201,7 +201,7 @@ struct RequestTemplate {
             add(Place(kind: .batch, action: 0, lower: lower, upper: lower))
             add(Place(kind: .batchEnd, action: 0, lower: upper, upper: upper))
             for number in 0..<batch.count {
-                let element = batch.element(number)
+                let element = batch.elements.baseAddress! + number
                 if element.pointee.isStore {
                     add(.target, element.pointee.target, margin: 1, action: number)
                 }

@@ -47,7 +47,7 @@ import Testing
             }
         }
         for place in 0..<reader.batch.count {
-            let element = reader.batch.element(place).pointee
+            let element = reader.batch.elements[place]
             request.actions.append(
                 "\(element.isStore) \(text(element.target)) \(text(element.action)) \(element.payload.encoded)"
             )

@@ -54,7 +54,7 @@ import Testing
                 }
                 if reader.present.contains(.payload) { outcome.payload = reader.payload }
                 for place in 0..<reader.batch.count {
-                    let element = reader.batch.element(place).pointee
+                    let element = reader.batch.elements[place]
                     outcome.actions.append(
                         Action(
                             isStore: element.isStore, target: Array(element.target),

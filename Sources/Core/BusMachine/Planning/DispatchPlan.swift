@@ -71,6 +71,9 @@ public final class DispatchPlan {
     /// Steps are not applied one after the other without a look at the stores.
     @exclusivity(unchecked) @usableFromInline private(set) var needsCare = false
 
+    /// The same for other modules: inlined there, reading the property would be checked for overlap each time.
+    package var isCareful: Bool { @inline(never) get { needsCare } }
+
     private func noteCare() {
         needsCare = !conditions.isEmpty || guardBytes > 0 || !storeSteps.isEmpty
     }
@@ -160,7 +163,7 @@ public final class DispatchPlan {
     @inlinable @inline(__always)
     public func clear() {
         if actions.isEmpty && steps.isEmpty && !needsCare { return }
-        actions.clear()
+        actions.clear { $0.pointee.payloadForEveryType != nil }
         steps.clear()
         if hasReturned { forgetReturned() }
         if needsCare { dropCare() }

@@ -26,10 +26,12 @@ extension StateMachine {
 
     /// Gives the payloads of a batch back to it, and clears the plan.
     func end(_ batch: RequestBatch) {
-        if plan.steps.count == batch.count {
-            for place in (0..<batch.count).reversed() {
-                guard let step = plan.steps.popLast() else { break }
-                batch.element(place).pointee.payload = step.payload
+        let elements = batch.elements
+        if plan.steps.count == elements.count {
+            var place = elements.count
+            while place > 0, let step = plan.steps.popLast() {
+                place &-= 1
+                elements[place].payload = step.payload
             }
         }
         plan.clear()
@@ -76,10 +78,9 @@ extension StateMachine {
         _ request: RequestReader, where wanted: Precondition = Precondition(), seenBy grants: Grants? = nil
     ) throws(RequestError) {
         guard request.present.contains(.actions) else { return try planOne(request, wanted, grants) }
-        let isPlain = !request.batch.isEmpty
-        let actions = isPlain ? [] : try request.array(.actions) ?? []
-        try requireBatch(of: isPlain ? request.batch.count : actions.count, in: request)
-        if isPlain { return try plan(request.batch) }
+        if request.hasBatch { return try planBatch(request) }
+        let actions = try request.array(.actions) ?? []
+        try requireBatch(of: actions.count, in: request)
         for (index, element) in actions.enumerated() {
             do throws(RequestError) {
                 let element = try BatchElement(
@@ -121,10 +122,18 @@ extension StateMachine {
         }
     }
 
+    /// Plans the batch of a request that has one.
+    package func planBatch(_ request: RequestReader) throws(RequestError) {
+        try requireBatch(of: request.batch.count, in: request)
+        try plan(request.batch)
+    }
+
     /// Plans a batch as it stands in the line.
+    @inline(__always)
     func plan(_ batch: RequestBatch) throws(RequestError) {
-        for place in 0..<batch.count {
-            let element = batch.element(place)
+        let elements = batch.elements
+        for place in 0..<elements.count {
+            let element = elements.baseAddress! + place
             if element.pointee.isStore, let found = locate(element.pointee.target),
                 plan(element, place, at: found)
             {
@@ -148,15 +157,15 @@ extension StateMachine {
     ) -> Bool {
         // The machine holds its types, and nothing here changes them.
         Unmanaged.passUnretained(types[Int(found.type)])._withUnsafeGuaranteedRef { entry in
-            guard let action = number(of: element, in: entry),
-                entry.takes(element.pointee.payload, for: action)
-            else { return false }
+            guard let action = number(of: element, in: entry) else { return false }
+            let payload = element.pointee.takePayload()
+            guard entry.takes(payload, for: action) else {
+                element.pointee.payload = payload
+                return false
+            }
             let step = plan.steps.count
-            var moved = JSONObject()
-            swap(&moved, &element.pointee.payload)
             plan.actions.append(.init(steps: step..<step &+ 1, index: index))
-            plan.steps.append(
-                .init(type: entry, action: action, payload: consume moved, store: found.store))
+            plan.steps.append(.init(type: entry, action: action, payload: payload, store: found.store))
             return true
         }
     }

@@ -113,7 +113,7 @@ extension Engine {
     private func planBatch(isLong: Bool) throws(RequestError) {
         // What was planned before a refusal costs work, too.
         defer { clock.work += Work.batchAction * machine.plan.actions.count }
-        try machine.planDispatch(request)
+        try machine.planBatch(request)
         if isLong { try admission.requireEventRoom() }
     }
 }

@@ -23,10 +23,7 @@ final class LongRequests {
 
     /// What the planned dispatch will cost, about.
     func plannedWork(isTold: Bool = false) -> Int {
-        var work =
-            Work.operation &* BusLimits.operationsPerConditionByte &* machine.plan.guardBytes
-            &+ Work.create &* machine.plan.storeSteps.count
-            &+ Work.commitStore &* machine.plan.choosable
+        var work = machine.plan.isCareful ? workOfCare : 0
         // In place: a copy of a step would count references.
         let steps = machine.plan.steps.elements
         for index in steps.indices {
@@ -42,6 +39,13 @@ final class LongRequests {
             }
         }
         return work
+    }
+
+    /// What conditions of clients cost, and the stores that are created and dropped.
+    private var workOfCare: Int {
+        Work.operation &* BusLimits.operationsPerConditionByte &* machine.plan.guardBytes
+            &+ Work.create &* machine.plan.storeSteps.count
+            &+ Work.commitStore &* machine.plan.choosable
     }
 
     /// A commit was made, or tried, with this many operations: records what its actions cost.

@@ -178,10 +178,11 @@ extension SubscriptionHub {
     func appendEvent(
         _ content: GroupContent, _ cause: ByteWriter?, number: Int, from: Int, to writer: ByteWriter
     ) {
-        if content.isCut || content.size + (cause?.count ?? 0) > partLimit {
+        let size = content.size &+ (cause?.count ?? 0)
+        if content.isCut || size > partLimit {
             return appendParts(content, cause, number: number, from: from, to: writer)
         }
-        writer.reserve(DaemonLimits.eventOverhead + content.size + (cause?.count ?? 0))
+        writer.reserve(DaemonLimits.eventOverhead + size)
         appendHead(number, from: from, to: writer)
         if !content.changes.isEmpty { writer.append(.changes, content.changes.whole) }
         if !content.states.isEmpty { writer.append(.states, content.states.whole) }
