@@ -27,7 +27,7 @@ extension StateMachine {
                     }
                 }
             }
-            for group in index.takeDirty() {
+            index.takeDirty { group in
                 let (address, state) = ("\(view.type.name)/\(group.name)", index.state(of: group))
                 sources.add(view.type.name, group.name, state)
                 if find(address).map({ stores.pointer($0).pointee.state }) != state {

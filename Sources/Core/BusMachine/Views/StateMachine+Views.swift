@@ -27,8 +27,8 @@ extension StateMachine {
             if made.contains(where: { $0 === reader }) { fill(reader) }
             refresh(reader, at: place, table)
         }
-        table.changes.removeAll(keepingCapacity: true)
-        table.masks.removeAll(keepingCapacity: true)
+        table.changes.clear()
+        table.masks.clear()
         return !table.created.isEmpty || !table.dropped.isEmpty
     }
 
@@ -111,7 +111,7 @@ extension StateMachine {
                 if masks.allSatisfy({ $0 == 0 }) {
                     noteUnread(record, of: type, table)
                 } else if table.masks.count == start {
-                    table.masks.append(contentsOf: masks)
+                    for mask in masks { table.masks.append(mask) }
                 } else {
                     for index in 0..<masks.count { table.masks[start + index] |= masks[index] }
                 }
@@ -124,7 +124,8 @@ extension StateMachine {
     // MARK: Views
 
     private func refresh(_ reader: SourceReader, at place: Int, _ table: ViewTable) {
-        for change in table.changes {
+        for index in table.changes.indices {
+            let change = table.changes[index]
             guard let column = types[Int(change.type)].viewReaders!.places.firstIndex(of: place)
             else { continue }
             let state = stores.pointer(change.store).pointer(to: \.state)!
@@ -139,7 +140,7 @@ extension StateMachine {
             }
         }
         guard let view = reader as? ViewIndex else { return }
-        for group in view.takeDirty() { settle(group, of: view, table) }
+        view.takeDirty { settle($0, of: view, table) }
     }
 
     /// Brings one store of a view up to date: it is made, written or dropped.

@@ -188,17 +188,18 @@ final class ViewIndex: SourceReader {
 
     // MARK: Its own stores
 
-    /// The stores of the view that may have changed, in the order of their names; they are up to date from now on.
-    func takeDirty() -> [ViewGroup] {
-        if dirty.isEmpty { return [] }
+    /// Calls with the stores of the view that may have changed, in the order of their names; they are up to date from now on.
+    @inline(__always)
+    func takeDirty(_ body: (ViewGroup) -> Void) {
+        if dirty.isEmpty { return }
         if dirty.count > 1 { dirty.sort { UTF8Order.precedes($0.name, $1.name) } }
-        let taken = dirty
-        dirty = []
-        for group in taken {
+        for place in 0..<dirty.count {
+            let group = dirty[place]
             group.isDirty = false
             if group.count == 0 { groups[group.name] = nil }
         }
-        return taken
+        for place in 0..<dirty.count { body(dirty[place]) }
+        dirty.removeAll(keepingCapacity: dirty.count <= BusLimits.usualWrites)
     }
 
     /// The whole state of a store.

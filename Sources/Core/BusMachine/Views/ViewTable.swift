@@ -13,9 +13,9 @@ final class ViewTable {
     @exclusivity(unchecked) var created: [Int32] = []
     @exclusivity(unchecked) var dropped: [Int32] = []
     /// What the commit has done to sources, in order.
-    @exclusivity(unchecked) var changes: [SourceChange] = []
+    let changes = Stack<SourceChange>()
     /// For each written source what it means to each reader of its type.
-    @exclusivity(unchecked) var masks: ContiguousArray<UInt64> = []
+    let masks = Stack<UInt64>()
 
     /// Whether a member is read beside views and indexes, by the index of its type; nil: none is.
     @exclusivity(unchecked) var isReadElsewhere: ((_ type: Int32, _ member: String) -> Bool)?
