@@ -27,6 +27,20 @@ import Testing
         #expect(try watcher.next()?["changes"] == ["counter/a": ["count": 2]])
     }
 
+    /// A payload that the action does not take as it stands is held against its schema as it was sent, not as if it were absent.
+    @Test func batchRefusesAPayloadThatDoesNotFit() throws {
+        let bus = try MemoryBus.with("counter/a")
+        let client = bus.connect()
+        let error = try client.reply(
+            to: """
+                {"op":"dispatch","actions":[{"store":"counter/a","action":"increment","payload":{"by":2}},\
+                {"store":"counter/a","action":"increment","payload":{"by":"two"}}]}
+                """)
+        #expect(error["error"]?["code"] == "invalid_payload")
+        #expect(error["error"]?["index"] == 1)
+        #expect(try client.state(of: "counter/a") == ["count": 0, "isEven": true])
+    }
+
     /// One of many stores refuses; those before it have been written already.
     @Test func refusalByOneStoreRefusesForAll() throws {
         let bus = try MemoryBus()
