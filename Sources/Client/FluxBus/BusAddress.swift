@@ -60,15 +60,18 @@ public enum BusAddress: Hashable, Sendable {
         return (String(host), port)
     }
 
-    /// The addresses of a bus in the order in which they are tried: the explicit ones, else those in `$FLUXBUS_ADDRESS`, between
-    /// commas or spaces, else `$XDG_RUNTIME_DIR/fluxbus/bus.sock` if that socket exists, else `/run/fluxbus/bus.sock`.
+    /// The addresses of a bus in the order in which they are tried: the explicit ones, each of which may be several between
+    /// commas or spaces, else those in `$FLUXBUS_ADDRESS`, else `$XDG_RUNTIME_DIR/fluxbus/bus.sock` if that socket exists, else `/run/fluxbus/bus.sock`.
     public static func list(
         _ explicit: [String] = [], environment: [String: String]
     ) throws(BusError) -> [BusAddress] {
-        let named = (environment["FLUXBUS_ADDRESS"] ?? "").split { $0 == "," || $0.isWhitespace }
         var addresses: [BusAddress] = []
-        for text in explicit.isEmpty ? named.map(String.init) : explicit {
-            addresses.append(try BusAddress(parsing: text))
+        for list in explicit.isEmpty ? [environment["FLUXBUS_ADDRESS"] ?? ""] : explicit {
+            let names = list.split { $0 == "," || $0.isWhitespace }.map(String.init)
+            // A text that names nothing is a mistake, unless it is the environment's.
+            for text in names.isEmpty && !explicit.isEmpty ? [list] : names {
+                addresses.append(try BusAddress(parsing: text))
+            }
         }
         if !addresses.isEmpty { return addresses }
         if let directory = environment["XDG_RUNTIME_DIR"], directory.hasPrefix("/") {

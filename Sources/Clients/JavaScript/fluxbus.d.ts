@@ -240,5 +240,5 @@ export interface ConnectOptions {
 /** The state that a JSON Merge Patch (RFC 7396), such as one of a dry run's `changes`, makes of a state, which stays as it is. */
 export function merge(state: any, patch: any): any;
 
-/** Connects to `unix:/path`, `tcp:HOST:PORT`, `tls:HOST:PORT` (Node), or `wss://HOST/bus` (browsers). One attempt, or as many as `patience` allows. */
-export function connect(address?: string | URL, options?: ConnectOptions): Promise<Bus>;
+/** Connects to `unix:/path`, `tcp:HOST:PORT`, `tls:HOST:PORT` (Node), or `wss://HOST/bus` (browsers). Several, in an array or between commas, are the members of one bus. One attempt, or as many as `patience` allows. */
+export function connect(address?: string | URL | readonly (string | URL)[], options?: ConnectOptions): Promise<Bus>;

@@ -46,6 +46,7 @@ const outcomeUnknown = original => new BusError("outcome_unknown",
 	"The connection was lost, and whether this was committed is unknown: look, then decide.", {original});
 const invalidAddress = address => new BusError("invalid_address", `\`${address}\` is not an address of a bus here: write `
 	+ "unix:/path/to/socket, tcp:HOST:PORT or tls:HOST:PORT, or in a browser wss://HOST/bus.");
+const isFinal = ({code, details}) => !passing.has(code) || details.reason === "protocol";
 const closed = (what, reason) => new BusError("closed", what, {reason});
 
 // MARK: Values
@@ -230,11 +231,13 @@ async function transport(address, tls) {
 	return on => openSocket(() => connect(options), isTLS, on);
 }
 
+const namesIn = text => text.split(/[\s,]+/).filter(name => name);
+
 async function defaultAddress() {
 	const {FLUXBUS_ADDRESS, XDG_RUNTIME_DIR} = globalThis.process?.env ?? {};
 	const own = `${XDG_RUNTIME_DIR}/fluxbus/bus.sock`;
 	const isThere = own.startsWith("/") && (await import("node:fs")).existsSync(own);
-	return FLUXBUS_ADDRESS || `unix:${isThere ? own : "/run/fluxbus/bus.sock"}`;
+	return namesIn(FLUXBUS_ADDRESS ?? "").join() || `unix:${isThere ? own : "/run/fluxbus/bus.sock"}`;
 }
 
 // MARK: The bus
@@ -403,22 +406,31 @@ export class Bus {
 	async #run(started) {
 		const {backOff: [first, longest], patience} = this.#options, patient = Date.now() + patience;
 		for (let attempt = 0; !this.#end; attempt++) {
-			const error = await this.#converse(started);
+			const error = await this.#attempt(started);
 			if (this.status.phase === "live") attempt = 0;
 			// Cut at random by up to half, so that many clients of one bus do not come back in step.
 			const wait = Math.min(first * 2 ** attempt, longest) * (0.5 + Math.random() / 2);
 			const isLate = !this.greeting.epoch && Date.now() + wait > patient;
-			const isFinal = isLate || !passing.has(error.code) || error.details.reason === "protocol";
-			if (isFinal || this.#end) return this.#finish(error);
+			if (isLate || isFinal(error) || this.#end) return this.#finish(error);
 			this.#say({phase: "lost", error, retryAt: Date.now() + wait});
 			let timer;
 			await new Promise(resolve => timer = setTimeout(this.#endWait = resolve, wait));
 			clearTimeout(timer);
 		}
 	}
+	/** Tries the addresses, which share the time, from the one that answered last; resolves to why the last connection has ended. */
+	async #attempt(started) {
+		const {places, connectTimeout} = this.#options, deadline = Date.now() + connectTimeout;
+		for (let left = places.length;; left--) {
+			const error = await this.#converse(places[0], (deadline - Date.now()) / left, started);
+			if (this.status.phase === "live" || this.#end || isFinal(error)) return error;
+			places.push(places.shift());
+			if (left === 1) return error;
+		}
+	}
 	/** One connection; resolves to why it has ended. */
-	#converse(started) {
-		const {open, hello, json, connectTimeout, keepAlive} = this.#options;
+	#converse({address, open, token}, patience, started) {
+		const {hello, json, keepAlive} = this.#options;
 		const decoder = new TextDecoder("utf-8", {fatal: true});
 		let fault, pulse, silence = 0, tail = "", resolve;
 		const ended = (why, isUntrusted) => {
@@ -435,7 +447,7 @@ export class Bus {
 		};
 		const opened = () => {
 			connection.isOpen = true;
-			this.#own(hello, greeted, failed);
+			this.#own({...hello, token}, greeted, failed);
 		};
 		const greeted = greeting => {
 			clearTimeout(late);
@@ -458,15 +470,15 @@ export class Bus {
 			}
 		};
 		const silent = new BusError("timed_out", "The bus did not answer in the time allowed; see whether it is busy.");
-		const late = setTimeout(failed, connectTimeout, silent);
-		const connection = this.#connection = {failed, ...open({opened, received, ended})};
+		const late = setTimeout(failed, patience, silent);
+		const connection = this.#connection = {address, failed, ...open({opened, received, ended})};
 		return new Promise(settle => resolve = settle);
 	}
-	#endOf({goodbye, isOpen}, why, isUntrusted) {
+	#endOf({address, goodbye, isOpen}, why, isUntrusted) {
 		if (why instanceof BusError) return why;
 		if (isUntrusted) return new BusError("untrusted", `The bus can't prove that it is the one: ${why}.`);
 		if (isOpen) return closed(`The connection has ended: ${goodbye?.message ?? why}`, goodbye?.code);
-		return new BusError("unreachable", `Nothing answers at ${this.#options.address}: ${why}.`);
+		return new BusError("unreachable", `Nothing answers at ${address}: ${why}.`);
 	}
 	/** What was sent, and may be sent again, comes before what waits; whether the rest was committed is unknown. */
 	#cut(error) {
@@ -526,9 +538,13 @@ class Store {
 
 /** Connects to the bus: one attempt, or as many as `patience` allows. A connection that is lost later is made again by itself. */
 export async function connect(address, {client, token, tls, session, linger, ...options} = {}) {
-	const place = String(address ?? await defaultAddress()), json = {parse, stringify};
+	const json = {parse, stringify}, secret = token ?? globalThis.process?.env.FLUXBUS_TOKEN;
 	const hello = {op: "hello", protocol: 1, client, linger, session: session ?? (linger ? randomName() : undefined)};
-	if (!place.startsWith("unix:")) hello.token = token ?? globalThis.process?.env.FLUXBUS_TOKEN;
+	const placeOf = async address => {
+		const token = address.startsWith("unix:") ? undefined : secret;
+		return {address, token, open: await transport(address, tls)};
+	};
+	const places = await Promise.all(namesIn([address].join() || await defaultAddress()).map(placeOf));
 	const defaults = {json, connectTimeout: 5000, patience: 0, keepAlive: 30_000, backOff: [50, 10_000]};
-	return await new Bus({...defaults, ...options, address: place, open: await transport(place, tls), hello})._start();
+	return await new Bus({...defaults, ...options, places, hello})._start();
 }

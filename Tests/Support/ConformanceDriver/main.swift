@@ -92,7 +92,7 @@ actor Driver {
         options.patience = command["options"]?["patience"]?.double.map { .seconds($0) } ?? .zero
         if let seconds = command["closeTimeout"]?.int { options.closeTimeout = .seconds(seconds) }
         bus = try await Bus.connect(
-            BusAddress(parsing: command["address"]?.string ?? ""), options: options)
+            BusAddress.list([command["address"]?.string ?? ""], environment: [:]), options: options)
     }
 
     func carryOut(_ command: JSONObject) async throws -> JSON {

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Awaitable, Callable, Coroutine, Deque, Ma
 from . import aio
 from ._session import WINDOW
 from ._subscription import Mirror
-from ._wire import JSON, ActionOf, BusError, Condition, Place, S, Target, dispatch_of, late, request_of
+from ._wire import JSON, ActionOf, Addresses, BusError, Condition, Place, S, Target, dispatch_of, late, request_of
 
 if TYPE_CHECKING:
     from typing_extensions import Concatenate, ParamSpec
@@ -197,13 +197,14 @@ class Bus:
 
 
 def connect(
-    address: str | None = None, *, client: str | None = None, token: str | None = None,
+    address: Addresses = None, *, client: str | None = None, token: str | None = None,
     tls: ssl.SSLContext | None = None, session: str | None = None, linger: aio.Duration = 0,
     timeout: float | None = 30, connect_timeout: float = 5, patience: float = 0, keep_alive: float = 30,
     back_off: tuple[float, float] = (0.05, 10),
 ) -> Bus:
     """Connects to the bus at `address`, such as `unix:/run/fluxbus/bus.sock` or `tls:bus.example:7412`, else at
-    `$FLUXBUS_ADDRESS`, else at this machine's. One attempt, or as many as `patience` seconds allow; a connection
+    `$FLUXBUS_ADDRESS`, else at this machine's. Several, in a list or between commas, are the members of one bus, of
+    which one that answers is taken. One attempt, or as many as `patience` seconds allow; a connection
     that is lost later is made again by itself.
 
     `token` (else `$FLUXBUS_TOKEN`) says who this is beyond this machine; `tls` is an `ssl.SSLContext`. With `linger` in

@@ -6,7 +6,7 @@ import json
 import os
 import re
 from pathlib import Path
-from typing import Any, Dict, Generic, Mapping, NamedTuple, Tuple, TypeVar, Union
+from typing import Any, Dict, Generic, Mapping, NamedTuple, Sequence, Tuple, TypeVar, Union
 
 JSON = Dict[str, Any]
 S = TypeVar("S")
@@ -99,11 +99,26 @@ def late() -> BusError:
 _ADDRESS = re.compile(r"unix:(/.*)|(tcp|tls):(?:\[(.+)\]|([^:\[\]]+)):([0-9]{1,5})", re.DOTALL)
 
 
-def resolve(address: str | None) -> tuple[str, str, int]:
-    """Scheme, path or host, and port; without an address that of the environment."""
+#: One address, several between commas or spaces, or a list of them.
+Addresses = Union[str, Sequence[str], None]
+#: Scheme, path or host, and port.
+Resolved = Tuple[str, str, int]
+
+
+def resolve(addresses: Addresses) -> list[Resolved]:
+    """The addresses in their order; without any those of the environment."""
     own = os.environ.get("XDG_RUNTIME_DIR", "") + "/fluxbus/bus.sock"
     usual = own if own != "/fluxbus/bus.sock" and Path(own).is_socket() else "/run/fluxbus/bus.sock"
-    text = address or os.environ.get("FLUXBUS_ADDRESS") or "unix:" + usual
+    given = addresses if isinstance(addresses, str) else ",".join(addresses or ())
+    named = _names(given) or _names(os.environ.get("FLUXBUS_ADDRESS", "")) or ["unix:" + usual]
+    return [_resolve(name) for name in named]
+
+
+def _names(text: str) -> list[str]:
+    return text.replace(",", " ").split()
+
+
+def _resolve(text: str) -> Resolved:
     found = _ADDRESS.fullmatch(text)
     if not found or not 0 < int(found[5] or 1) < 65536:
         sentence = f"`{text}` is not an address of a bus: write unix:/path/to/socket, tcp:HOST:PORT or tls:HOST:PORT."

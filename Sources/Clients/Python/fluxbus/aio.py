@@ -8,6 +8,7 @@ import os
 import random
 import secrets
 import ssl
+from collections import deque
 from contextlib import suppress
 from itertools import count
 from typing import Any, Generator, Iterable, Mapping, Sequence, TypeVar, Union, overload
@@ -15,8 +16,8 @@ from typing import Any, Generator, Iterable, Mapping, Sequence, TypeVar, Union, 
 from ._session import Session
 from ._subscription import Action, Actions, Change, Feed, Gap, Mirror, Subscription
 from ._wire import (
-    JSON, ActionOf, BusError, Condition, Place, S, StepOf, Target, action_of, dispatch_of, late, pattern_of, request_of,
-    resolve, step_of, target_of,
+    JSON, ActionOf, Addresses, BusError, Condition, Place, Resolved, S, StepOf, Target, action_of, dispatch_of, late,
+    pattern_of, request_of, resolve, step_of, target_of,
 )
 
 __all__ = ["Action", "Bus", "BusError", "Change", "Feed", "Gap", "Mirror", "connect"]
@@ -38,19 +39,19 @@ class Link:
     """Keeps a session connected: begins again when a connection is lost or silent."""
 
     def __init__(
-        self, address: str | None = None, *, client: str | None = None, token: str | None = None,
+        self, address: Addresses = None, *, client: str | None = None, token: str | None = None,
         tls: ssl.SSLContext | None = None, session: str | None = None, linger: Duration = 0,
         timeout: float | None = None, connect_timeout: float = 5, patience: float = 0, keep_alive: float = 30,
         back_off: tuple[float, float] = (0.05, 10),
     ) -> None:
         self.timeout, self._patience = timeout, patience
-        self._place, self._tls, self._connect_timeout = resolve(address), tls, connect_timeout
+        # The one that answered last comes first.
+        self._places, self._tls, self._connect_timeout = deque(resolve(address)), tls, connect_timeout
         self._keep_alive, self._back_off, self._heard = keep_alive, back_off, False
         self._hello: JSON = {"client": client} if client else {}
         if session or linger:
             self._hello.update(session=session or secrets.token_hex(16), linger=linger)
-        secret = token if token is not None else os.environ.get("FLUXBUS_TOKEN")
-        self._token = {"token": secret} if secret and self._place[0] != "unix" else {}
+        self._secret = token if token is not None else os.environ.get("FLUXBUS_TOKEN")
         self._session = Session(lambda: self._loop.call_soon_threadsafe(self._flush))
         self._writer: asyncio.StreamWriter | None = None
 
@@ -76,11 +77,21 @@ class Link:
             self._writer.write(self._session.outgoing())
 
     async def _connect(self) -> None:
-        """One attempt, up to the bus's greeting."""
+        """One attempt at each address, which share its time, up to the bus's greeting."""
+        deadline = self._loop.time() + self._connect_timeout
+        for left in range(len(self._places), 0, -1):
+            try:
+                return await self._connect_to(self._places[0], (deadline - self._loop.time()) / left)
+            except BusError as error:
+                self._places.rotate(-1)
+                if error.code not in PASSING or left == 1:
+                    raise
+
+    async def _connect_to(self, place: Resolved, timeout: float) -> None:
         # Not `wait_for`: before Python 3.12 it may lose a cancellation, and this would go on when the program ends.
-        greeting = self._loop.create_task(self._greet())
+        greeting = self._loop.create_task(self._greet(*place))
         try:
-            if not (await asyncio.wait([greeting], timeout=self._connect_timeout))[0]:
+            if not (await asyncio.wait([greeting], timeout=timeout))[0]:
                 raise asyncio.TimeoutError
             greeting.result()
         except BaseException as fault:
@@ -92,20 +103,21 @@ class Link:
                 lost = BusError("timed_out", "The bus did not answer in the time allowed; see whether it is busy.")
             elif isinstance(fault, ssl.SSLCertVerificationError):
                 lost = BusError("untrusted", f"The bus can't prove that it is the one: {fault.verify_message}.")
-            elif isinstance(fault, OSError):
-                lost = BusError("unreachable", f"Nothing answers at {self._place[1]}: {fault.strerror or fault}.")
+            elif isinstance(fault, OSError) and not self._writer:
+                lost = BusError("unreachable", f"Nothing answers at {place[1]}: {fault.strerror or fault}.")
             elif not isinstance(fault, FAULTS):
                 raise
             raise lost from None
 
-    async def _greet(self) -> None:
-        scheme, host, port = self._place
+    async def _greet(self, scheme: str, host: str, port: int) -> None:
+        self._writer = None
         if scheme == "unix":
             self._reader, self._writer = await asyncio.open_unix_connection(host, limit=CHUNK)
         else:
             context = (self._tls or ssl.create_default_context()) if scheme == "tls" else None
             self._reader, self._writer = await asyncio.open_connection(host, port, ssl=context, limit=CHUNK)
-        self._session.connected({**self._hello, **self._token})
+        token = {"token": self._secret} if self._secret and scheme != "unix" else {}
+        self._session.connected({**self._hello, **token})
         while not self._session.open:
             await self._read()
 
@@ -146,7 +158,7 @@ class Link:
             await asyncio.sleep(self._wait_after(attempt))
             try:
                 await self._connect()
-                log.info("connected again to %s", self._place[1])
+                log.info("connected again to %s", self._places[0][1])
             except BusError as error:
                 if error.code not in PASSING:
                     self._session.end(error)

@@ -119,8 +119,9 @@ struct EffectsCommand: ParsableCommand {
         options.patience = .seconds(30)
         // A dispatch that was lost with its connection is sent again with a key of its own.
         options.linger = nil
-        let bus = try await Bus.connect(
-            try address.map { text throws(BusError) in try BusAddress(parsing: text) }, options: options)
+        let addresses = try BusAddress.list(
+            address.map { [$0] } ?? [], environment: ProcessVariables.all)
+        let bus = try await Bus.connect(addresses, options: options)
         let service = EffectService(
             on: bus, environment: ProcessVariables.all, log: { say($0) })
         try await service.start(catalog.entries)

@@ -8,7 +8,7 @@ import Glibc
 package struct GlobalOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
-            "Where the bus listens: unix:/PATH, tcp:HOST:PORT or tls:HOST:PORT; repeated, the first that answers.",
+            "Where the bus listens: unix:/PATH, tcp:HOST:PORT or tls:HOST:PORT; repeated or between commas, the first that answers.",
             discussion:
                 "Default: $FLUXBUS_ADDRESS, $XDG_RUNTIME_DIR/fluxbus/bus.sock, /run/fluxbus/bus.sock.",
             valueName: "address"

@@ -113,17 +113,21 @@ def value_of(answer):
     return answer["value"]
 
 
-class ScriptedBus:
-    """A bus that says what the scenario says."""
+class ScriptedPlace:
+    """Where a bus listens that says what the scenario says, and the connection there that the steps are about."""
 
-    def __init__(self, place):
-        self.path = os.path.join(place, "bus")
-        self.arrived = asyncio.Queue()
+    def __init__(self, path):
+        self.path, self.arrived = path, asyncio.Queue()
         self.reader = self.writer = None
         self.writers = []
 
     async def start(self):
         self.server = await asyncio.start_unix_server(self.welcome, self.path, limit=1 << 26)
+
+    async def refuse(self):
+        self.server.close()
+        if os.path.exists(self.path):
+            os.unlink(self.path)
 
     async def welcome(self, reader, writer):
         self.writers.append(writer)
@@ -147,9 +151,34 @@ class ScriptedBus:
             writer.transport.abort()
 
 
-async def step(name, arguments, driver, bus, calls, names):
+class ScriptedBus:
+    """The members of a bus, one of which the steps are about."""
+
+    def __init__(self, folder, count):
+        self.places = [ScriptedPlace(os.path.join(folder, f"bus{number}")) for number in range(count)]
+        self.at = 0
+
+    @property
+    def place(self):
+        return self.places[self.at]
+
+    @property
+    def address(self):
+        return ",".join(f"unix:{place.path}" for place in self.places)
+
+    async def start(self):
+        for place in self.places:
+            await place.start()
+
+    def stop(self):
+        for place in self.places:
+            place.stop()
+
+
+async def step(name, arguments, driver, members, calls, names):
+    bus = members.place
     if name == "do":
-        calls[arguments[0]] = driver.ask({**filled(arguments[1], names), "address": f"unix:{bus.path}"})
+        calls[arguments[0]] = driver.ask({**filled(arguments[1], names), "address": members.address})
     elif name == "done":
         value = value_of(await calls[arguments[0]])
         if len(arguments) > 1 and not matches(arguments[1], value, names):
@@ -198,17 +227,17 @@ async def step(name, arguments, driver, bus, calls, names):
         while await bus.reader.read(1 << 16):
             pass
     elif name == "refuses":
-        bus.server.close()
-        if os.path.exists(bus.path):
-            os.unlink(bus.path)
+        await bus.refuse()
     elif name == "listens":
         await bus.start()
+    elif name == "member":
+        members.at = arguments[0] - 1
     else:
         raise Failure("there is no such step")
 
 
 async def run_scripted(scenario, driver, place):
-    bus, calls, names = ScriptedBus(place), {}, {}
+    bus, calls, names = ScriptedBus(place, scenario.get("members", 1)), {}, {}
     await bus.start()
     try:
         for number, (name, *arguments) in enumerate(scenario["steps"], 1):

@@ -84,6 +84,9 @@ import Testing
         #expect(
             try BusAddress.list(["tcp:b:7411", "unix:/a"], environment: ["FLUXBUS_ADDRESS": "unix:/c"])
                 == [other, one])
+        #expect(try BusAddress.list(["tcp:b:7411,unix:/a", "unix:/c"], environment: [:]).first == other)
+        #expect(try BusAddress.list(["tcp:b:7411,unix:/a", "unix:/c"], environment: [:]).count == 3)
+        #expect(throws: BusError.self) { try BusAddress.list([""], environment: [:]) }
         #expect(
             try BusAddress.list(environment: ["FLUXBUS_ADDRESS": ""])
                 == [.unix(path: "/run/fluxbus/bus.sock")])
