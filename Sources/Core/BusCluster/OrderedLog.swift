@@ -44,6 +44,14 @@ package protocol OrderedLog: AnyObject {
     /// lease has ended by itself. Ignored while not a member.
     func leave()
 
+    /// Renews the lease, for a process that is to go on as this member by `resume`, and tells by `passed` which one it is. The
+    /// owner then only calls `close`.
+    func pass()
+
+    /// Goes on as the member that another process was, which has passed its lease on. If that has run out meanwhile,
+    /// `leaseLost` tells so. Instead of `join`.
+    func resume(as member: String, incarnation: Int, lease: Int)
+
     /// Ends another's membership, if it is still this incarnation: that of an earlier run of this member, for one, so that
     /// its sessions need not be waited for. Tried once: `ended` in order tells that it was done.
     func end(_ member: String, incarnation: Int)

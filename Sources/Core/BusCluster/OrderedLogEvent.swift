@@ -25,6 +25,8 @@ package enum OrderedLogEvent: Equatable, Sendable {
     /// The incarnation is known to have ended, whoever ended it. Once for each `joined` at most; `ended` also comes in
     /// order, before or after. While the log can't be reached nothing is known, and `ended` may be all that comes.
     case leaseLost(incarnation: Int)
+    /// What `pass` asked for; nil: there is no membership to go on with.
+    case passed(lease: Int?)
     case members([OrderedLogMember])
     case membersFailed(OrderedLogFailure)
     case trimmed(through: Int)

@@ -310,6 +310,9 @@ extension Engine {
         return connection.output.outbox.ready > 0
     }
 
+    /// Whether requests to the shared log have no answers yet, or answers that wait for what stands before them.
+    package func holdsAnswers(_ id: ConnectionID) -> Bool { !connections[id].entries.isEmpty }
+
     /// Whether there is output that waits for the log before it can be sent.
     package func holdsOutput(_ id: ConnectionID) -> Bool {
         let outbox = connections[id].output.outbox

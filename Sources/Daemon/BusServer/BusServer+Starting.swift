@@ -83,7 +83,7 @@ extension BusServer {
         loop.performOutputs()
         do throws(StartFailure) {
             if let start { keep(start, loop) }
-            if let cluster { try join(cluster, loop) } else { try createStores(engine, setup) }
+            if let cluster { try join(cluster, inheritance, loop) } else { try createStores(engine, setup) }
             if let inheritance { takeOver(inheritance, loop) }
             // No client is accepted before what happened so far is in the log.
             loop.flush(all: true)
@@ -138,14 +138,22 @@ extension BusServer {
         if inheritance != nil { service.tell(.extendTimeout(Self.timeToHandOver)) }
         let configuration = engineConfiguration()
         if let settings = setup.configuration.cluster, let log = setup.configuration.log {
-            if inheritance != nil { letGo("a bus over several machines hands none over") }
-            inheritance?.drop()
             let start = ClusterStart(
                 settings: settings, log: log, configuration: configuration, types: setup.types,
                 bringsHistory: bringsHistory, service: service, logger: logger, bell: bell,
                 isEnding: { [ending] in ending.hasBegun })
-            let outcome = try start.open()
-            return (outcome.start.engine, nil, outcome.start, outcome)
+            do throws(StartFailure) {
+                let outcome = try start.open(inheritance)
+                if let reason = outcome.notTakenOver { letGo(reason) }
+                if !outcome.start.hasTakenOver { inheritance?.drop() }
+                return (
+                    outcome.start.engine, outcome.start.hasTakenOver ? inheritance : nil, outcome.start,
+                    outcome
+                )
+            } catch {
+                inheritance?.drop()
+                throw error
+            }
         }
         if let settings = setup.configuration.log {
             let start = LogStart(
@@ -207,7 +215,8 @@ extension BusServer {
 
     private func takeOver(_ inheritance: Inheritance, _ loop: EventLoop) {
         loop.engine.goOnAfterTakeOver()
-        loop.adopt(inheritance)
+        // A member of a shared bus has told its clients what happened meanwhile.
+        if loop.cluster == nil { loop.adopt(inheritance) }
         // Clients that left while no daemon was there end now, with their wills, before any other is accepted.
         loop.wakeUp()
         logger.notice(

@@ -125,8 +125,7 @@ package final class BusServer: @unchecked Sendable {
     }
 
     private func leave(_ loop: EventLoop) -> Bool {
-        // The sessions of a shared bus end with this member's incarnation; its clients come back to the next one.
-        guard service.isHeard, loop.cluster == nil else { return false }
+        guard service.isHeard else { return false }
         // Writing a large state takes longer than ending does.
         service.tell(.extendTimeout(Self.timeToHandOver))
         guard loop.prepareToLeave() else {

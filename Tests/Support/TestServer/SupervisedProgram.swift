@@ -10,8 +10,11 @@ package final class SupervisedProgram: Sendable {
     ///   - words: Its path and its arguments.
     ///   - messages: The file to whose end its messages go.
     ///   - again: Exit codes after which it is started again.
-    package init(_ words: [String], messages: String, again: Set<Int32>) {
-        runs = Runs(words, messages, again)
+    ///   - store: Keeps descriptors for it from one run to the next.
+    package init(
+        _ words: [String], messages: String, again: Set<Int32>, store: DescriptorStore? = nil
+    ) {
+        runs = Runs(words, messages, again, store)
     }
 
     deinit { kill() }
@@ -44,6 +47,15 @@ package final class SupervisedProgram: Sendable {
     }
 }
 
+extension SupervisedProgram {
+    /// Ends it as a service manager does for a restart; its exit code. It is not started again.
+    @discardableResult
+    package func stopToRestart() -> Int32? {
+        signal(SIGUSR1)
+        return stop()
+    }
+}
+
 /// The runs of one program: what its owner and the thread that waits for its exits share.
 private final class Runs: Sendable {
     struct Contents {
@@ -59,6 +71,7 @@ private final class Runs: Sendable {
     private let words: [String]
     private let messages: String
     private let again: Set<Int32>
+    private let store: DescriptorStore?
 
     /// Between an exit and the next start, in milliseconds.
     private static let pause: Int32 = 100
@@ -69,7 +82,8 @@ private final class Runs: Sendable {
         return Mutex([])
     }()
 
-    init(_ words: [String], _ messages: String, _ again: Set<Int32>) {
+    init(_ words: [String], _ messages: String, _ again: Set<Int32>, _ store: DescriptorStore?) {
+        self.store = store
         self.words = words
         self.messages = messages
         self.again = again
@@ -116,9 +130,18 @@ private final class Runs: Sendable {
     }
 
     func spawn() throws -> pid_t {
+        let kept = store?.kept ?? []
+        // The variables of the manager name the process that they are for.
+        let shell = ["/bin/sh", "-c", #"export LISTEN_PID=$$; exec "$0" "$@""#]
+        let words = store == nil ? words : shell + words
         var arguments = words.map { strdup($0) } + [nil]
-        defer { for argument in arguments { free(argument) } }
-        var environment: [UnsafeMutablePointer<CChar>?] = [nil]
+        var variables = store.map { ["NOTIFY_SOCKET=\($0.name)"] } ?? []
+        if !kept.isEmpty {
+            variables.append("LISTEN_FDS=\(kept.count)")
+            variables.append("LISTEN_FDNAMES=\(kept.map(\.name).joined(separator: ":"))")
+        }
+        var environment = variables.map { strdup($0) } + [nil]
+        defer { for word in arguments + environment { free(word) } }
         var files = posix_spawn_file_actions_t()
         posix_spawn_file_actions_init(&files)
         defer { posix_spawn_file_actions_destroy(&files) }
@@ -126,8 +149,14 @@ private final class Runs: Sendable {
             posix_spawn_file_actions_addopen(&files, descriptor, "/dev/null", O_RDWR, 0)
         }
         posix_spawn_file_actions_addopen(&files, 2, messages, O_WRONLY | O_CREAT | O_APPEND, 0o600)
+        let first: Int32 = 3
+        for (index, one) in kept.enumerated() {
+            posix_spawn_file_actions_adddup2(&files, one.descriptor, first + Int32(index))
+        }
         // A pipe of another test, held open by it, would never end.
-        for descriptor in 3..<1024 as Range<Int32> { posix_spawn_file_actions_addclose(&files, descriptor) }
+        for descriptor in first + Int32(kept.count)..<1024 {
+            posix_spawn_file_actions_addclose(&files, descriptor)
+        }
         var process: pid_t = 0
         guard posix_spawn(&process, words[0], &files, nil, &arguments, &environment) == 0 else {
             throw Sockets.Failure("\(words[0]) can't be started.")

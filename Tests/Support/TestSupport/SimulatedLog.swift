@@ -60,6 +60,11 @@ package final class SimulatedLog: OrderedLog {
 
     package func report(_ report: [UInt8]) { pendingReport = report }
     package func leave() { isLeaving = true }
+    package func pass() { answers.append((delay(), .passed(lease: incarnation))) }
+
+    package func resume(as member: String, incarnation: Int, lease: Int) {
+        (self.member, self.incarnation) = (member, incarnation)
+    }
 
     package func end(_ member: String, incarnation: Int) {
         if isReachable, !mishap(4) { shared.end(member, incarnation: incarnation) }

@@ -101,8 +101,8 @@ extension ClusterMember {
         beginReading()
     }
 
-    /// Begins a new incarnation, where the numbers of this one are in doubt.
-    func leave() {
+    /// Begins a new incarnation, where the numbers of this one are in doubt, or its sessions are nobody's.
+    package func leave() {
         guard case .member(let incarnation) = membership else { return }
         membership = .leaving(incarnation: incarnation)
         outputs.append(.leave)

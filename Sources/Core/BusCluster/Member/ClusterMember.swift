@@ -91,9 +91,11 @@ package final class ClusterMember {
     ///   - incarnation: The one that was remembered last; 0: none.
     ///   - proof: The evidence that was remembered last.
     ///   - about: What it tells the others of itself.
+    ///   - resumes: It is present by the lease of the process before it, which has left nothing on its way: like one that has
+    ///     only paused.
     package init(
         name: String, replica: Replica, cluster: String? = nil, incarnation: Int = 0,
-        proof: Evidence? = nil, about: MemberReport.About = .init(), now: Int,
+        proof: Evidence? = nil, about: MemberReport.About = .init(), resumes: Bool = false, now: Int,
         omitting omitted: OmittedRules = []
     ) {
         self.name = name
@@ -105,6 +107,10 @@ package final class ClusterMember {
         lastIncarnation = incarnation
         self.proof = proof
         stored = replica.link.place
+        if resumes, let present = replica.members[name] {
+            membership = .member(incarnation: present.incarnation)
+            (lastIncarnation, lastNumber) = (present.incarnation, present.number)
+        }
         beginReading()
     }
 
@@ -130,6 +136,10 @@ package final class ClusterMember {
         !queue.isEmpty || queue.sent != nil || !barriers.isEmpty
             || gatheringSince != nil
     }
+
+    /// Whether nobody waits for anything that it has proposed or is to propose, or for its answer: another process can go on
+    /// as this member.
+    package var isAtRest: Bool { !isWaiting && unanswered.isEmpty }
 
     /// Its incarnation, once all that it is to apply before is applied.
     package var incarnation: Int? {

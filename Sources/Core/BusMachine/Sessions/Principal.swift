@@ -132,6 +132,12 @@ extension StateMachine {
     /// The identity of a user of this machine.
     package func identity(of uid: Int) -> Identity { member.map { .user(uid, member: $0) } ?? .uid(uid) }
 
+    /// Whose requests are shown as `by`, at the member that they have come to; nil for the daemon's own.
+    package func identity(by: JSONObject) -> Identity? {
+        by["uid"]?.int.map { identity(of: $0) } ?? by["token"]?.string.map { .token($0) }
+            ?? by["certificate"]?.string.map { .certificate($0) }
+    }
+
     /// A client that has shown a token.
     package func principal(token name: String, address: String) -> Principal {
         let by: JSONObject = ["token": .string(name), "address": .string(address)]

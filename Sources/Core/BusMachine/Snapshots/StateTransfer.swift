@@ -15,6 +15,7 @@ import BusJSON
 /// | `session` | its number, its principal, its will |
 /// | `connection` | number, peer, session, unsent output, unread input; of a hand-over only |
 /// | `lingering` | a session that waits for its client, and until when; of a hand-over only |
+/// | `member` | its lease, and the place of its copy, which has the states; of a hand-over of a shared bus only |
 /// | `store` | address, state, revision, creator, session; of each type in the order of creation |
 /// | `view` | address and revision of a view's store, whose state is recomputed |
 /// | `drop` | a store that was dropped, for subscriptions that lag behind |
@@ -85,6 +86,23 @@ package enum StateTransfer {
         package let epoch: String
         package let revision: Int
         package let connections: [Int]
+        /// Of a bus that several machines share.
+        package let member: Member?
+    }
+
+    /// How the next process goes on as the same member of a shared bus.
+    package struct Member: Equatable, Sendable {
+        /// Its lease in the shared log.
+        package let lease: Int
+        /// Up to which place of the shared log its copy is.
+        package let place: Int
+
+        package init(lease: Int, place: Int) { (self.lease, self.place) = (lease, place) }
+
+        init(_ record: TransferRecord) throws(TransferFailure) {
+            guard let lease = record.members["lease"]?.int else { throw record.missing("lease") }
+            self.init(lease: lease, place: try record.integer("place"))
+        }
     }
 
     /// Reads the summary of a hand-over.
@@ -92,11 +110,14 @@ package enum StateTransfer {
         var records = RecordReader(bytes)
         let bus = try records.bus()
         var connections: [Int] = []
+        var member: Member?
         while let record = try records.next() {
             if record.kind == "connection" { connections.append(try record.integer("id")) }
+            if record.kind == "member" { member = try Member(record) }
         }
         return Summary(
-            epoch: try bus.string("epoch"), revision: try bus.integer("revision"), connections: connections)
+            epoch: try bus.string("epoch"), revision: try bus.integer("revision"), connections: connections,
+            member: member)
     }
 }
 

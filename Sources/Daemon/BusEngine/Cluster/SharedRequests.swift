@@ -118,6 +118,23 @@ package final class SharedRequests {
         for end in failed { submitEnd(end) }
     }
 
+    // MARK: Hand-over
+
+    /// Whether nothing of any client is on its way.
+    package var isAtRest: Bool { owners.isEmpty && ends.isEmpty && failedEnds.isEmpty && own.isEmpty }
+
+    func handOver(_ member: StateTransfer.Member, to writer: RecordWriter) {
+        writer.record("member") { record in
+            record("lease", .int(member.lease))
+            record("place", .int(member.place))
+            record("lastSession", .int(lastSession))
+        }
+    }
+
+    func takeOver(_ record: TransferRecord) throws(TransferFailure) {
+        lastSession = try record.integer("lastSession")
+    }
+
     // MARK: The daemon itself
 
     /// The daemon itself wants something: a configured store, types.

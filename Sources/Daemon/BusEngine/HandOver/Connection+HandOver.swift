@@ -25,6 +25,8 @@ extension Connection {
                 record("by", (try? JSON(parsing: principal.by)) ?? [:])
             }
             if let session = hold.session { record("session", .int(session.id)) }
+            if hold.number > 0 { record("shared", .int(hold.number)) }
+            if hold.hasLeft { record("left", true) }
             if let name = hold.name {
                 record("sessionName", .string(name))
                 record("linger", .int(hold.linger))
@@ -55,6 +57,8 @@ extension Connections {
     func takeOver(_ record: TransferRecord, into connection: Connection) throws(TransferFailure) {
         connection.delivery.begin(at: try record.integer("nextSubscription"))
         countWill(try record.integer("willBytes"), of: connection)
+        if let number = record.members["shared"]?.int, number > 0 { connection.hold.begin { number } }
+        if record.flag("left") { connection.hold.noteLeft() }
         if record.flag("blocked") { connection.wait(for: .turn) }
         if record.flag("inputEnded") { connection.input.end() }
         let output = try record.integer("output")

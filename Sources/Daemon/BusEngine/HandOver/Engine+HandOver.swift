@@ -3,17 +3,24 @@ import BusMachine
 
 /// Hands the bus and its clients over to the daemon that follows, and takes them over from the one before.
 extension Engine {
-    /// Everything this engine holds. Call it between turns. The engine must not serve clients afterwards, or they would
-    /// receive things their next daemon does not know.
-    package func handOver() -> ByteWriter {
+    /// Everything this engine holds; of a shared bus, where nothing may be on its way, what the copy of its `member` does not
+    /// have. Call it between turns. The engine must not serve clients afterwards, or they would receive things their next
+    /// daemon does not know.
+    package func handOver(of member: StateTransfer.Member? = nil) -> ByteWriter {
         sessions.finishEnds()
         hub.endMulticasts()
         let writer = RecordWriter()
         machine.writeBus(to: writer, form: StateTransfer.form)
-        machine.writeSessions(to: writer)
+        if let member {
+            shared.handOver(member, to: writer)
+        } else {
+            machine.writeSessions(to: writer)
+        }
         for case let connection? in connections.all { connection.handOver(to: writer) }
-        sessions.handOver(to: writer)
-        machine.writeStores(to: writer)
+        if member == nil {
+            sessions.handOver(to: writer)
+            machine.writeStores(to: writer)
+        }
         for case let connection? in connections.all {
             for subscription in connection.delivery.subscriptions { subscription.handOver(to: writer) }
         }
@@ -69,6 +76,29 @@ extension Engine {
         }
     }
 
+    /// Takes over the clients of the process that was this member of a shared bus before: the states are those of its copy,
+    /// which has to be the same here. After a failure the engine must be discarded.
+    package func takeOverClients(_ bytes: UnsafeRawBufferPointer) throws(TransferFailure) {
+        precondition(connections.count == 0, "Only a new engine can take over another's clients.")
+        var records = RecordReader(bytes)
+        let bus = try records.bus()
+        guard try bus.string("epoch") == machine.epoch, try bus.integer("revision") == machine.revision else {
+            throw TransferFailure("The copy of the bus here is not that of the previous daemon.")
+        }
+        while let record = try records.next() {
+            switch record.kind {
+            case "member": try shared.takeOver(record)
+            case "connection": try takeConnection(record, isSession: false)
+            case "subscription": try hub.takeOver(record)
+            // Of the copy, which has them, too.
+            case "type", "access", "identity": break
+            default:
+                throw TransferFailure(
+                    "The state that was handed over holds a \(record.kind), which no member hands over.")
+            }
+        }
+    }
+
     /// Every connection that can continue does.
     package func goOnAfterTakeOver() {
         for case let connection? in connections.all {
@@ -81,8 +111,10 @@ extension Engine {
     private func takeConnection(_ record: TransferRecord, isSession: Bool) throws(TransferFailure) {
         let connection = try connections.takeOver(record)
         if let number = record.members["identity"]?.int {
-            guard let identity = machine.identity(number: number) else { throw record.missing("identity") }
             let by = try record.object("by")
+            // Members of a shared bus number only those of whom the log knows.
+            let known = machine.member == nil ? machine.identity(number: number) : machine.identity(by: by)
+            guard let identity = known else { throw record.missing("identity") }
             connection.access.introduce(as: by["client"]?.string, via: by["via"]?.string)
             access.identify(
                 connection,

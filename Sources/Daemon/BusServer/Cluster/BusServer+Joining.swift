@@ -9,11 +9,14 @@ import Logging
 /// A member of a bus over several machines goes on from its copy: it reads what the shared log has behind that, then serves.
 extension BusServer {
     /// From here on the loop passes what clients ask for to the shared log.
-    func join(_ start: ClusterStart.Outcome, _ loop: EventLoop) throws(StartFailure) {
+    func join(
+        _ start: ClusterStart.Outcome, _ inheritance: Inheritance?, _ loop: EventLoop
+    ) throws(StartFailure) {
         let coordinator = start.coordinator
         loop.cluster = coordinator
         coordinator.snapshots = start.snapshots
         loop.coordinator?.noteStored = { [unowned coordinator] in coordinator.stored(through: $0, bytes: $1) }
+        if let inheritance { loop.adopt(inheritance) }
         let epoch = loop.engine.epoch
         try catchUp(coordinator, loop)
         try createSharedStores(coordinator, loop)

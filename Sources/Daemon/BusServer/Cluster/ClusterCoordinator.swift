@@ -33,6 +33,8 @@ final class ClusterCoordinator {
     private(set) var listed: Result<[OrderedLogMember], OrderedLogFailure>?
     /// Whether clients are served.
     var isServing = false
+    /// Another process goes on as this member.
+    private var isPassed = false
     var snapshots: ReplicaSnapshots?
     private var bytesSince = 0
     private var entriesSince = 0
@@ -178,17 +180,50 @@ final class ClusterCoordinator {
 
     // MARK: - The end
 
-    /// Leaves the bus, so that nobody waits for the end of the lease; waits for that a while.
+    /// Leaves the bus, so that nobody waits for the end of the lease, unless another process goes on as this member; waits
+    /// for that a while.
     func close() {
-        if member.incarnation != nil {
+        if member.incarnation != nil, !isPassed {
             log.leave()
-            let end = MonotonicClock.milliseconds + Self.timeToLeave
-            waiting: while MonotonicClock.milliseconds < end {
-                for case .leaseLost in log.take() { break waiting }
-                bell.wait(milliseconds: 10)
-            }
+            _ = awaited { if case .leaseLost = $0 { true } else { nil } }
         }
         log.close()
+    }
+
+    /// What another process needs to go on as this member, at once: nothing that the log tells from here on is heard. Nil
+    /// where none can.
+    func pass() -> StateTransfer.Member? {
+        guard member.isAtRest, member.canPropose, member.proof == nil else { return nil }
+        log.pass()
+        let lease: Int?? = awaited { if case .passed(let lease) = $0 { lease } else { nil } }
+        guard let lease = lease ?? nil else { return nil }
+        isPassed = true
+        return StateTransfer.Member(lease: lease, place: member.replica.link.place)
+    }
+
+    /// It was not passed on after all.
+    func keep() { isPassed = false }
+
+    /// The first event that is meant; nil if it does not come in time. Nobody hears the others.
+    private func awaited<Found>(_ find: (OrderedLogEvent) -> Found?) -> Found? {
+        let end = MonotonicClock.milliseconds + Self.timeToLeave
+        while MonotonicClock.milliseconds < end {
+            for event in log.take() { if let found = find(event) { return found } }
+            bell.wait(milliseconds: 10)
+        }
+        return nil
+    }
+
+    /// The sessions of the previous process are nobody's: they end.
+    func endSessions() {
+        member.leave()
+        carryOut()
+    }
+
+    /// Goes on as the member that the previous process was.
+    func resume(_ passed: StateTransfer.Member) {
+        guard let present = member.replica.members[member.name] else { return }
+        log.resume(as: member.name, incarnation: present.incarnation, lease: passed.lease)
     }
 
     /// In milliseconds.

@@ -30,9 +30,13 @@ struct ClusterStart {
         let start: LogStart.Outcome
         let coordinator: ClusterCoordinator
         let snapshots: ReplicaSnapshots
+        /// Why clients of the previous process could not be taken over; nil: they were, or there are none.
+        let notTakenOver: String?
     }
 
-    func open() throws(StartFailure) -> Outcome {
+    /// Goes on as the member that the previous process was, with its clients, where it has handed them over and the copy here
+    /// is at the place where it left off.
+    func open(_ inheritance: Inheritance?) throws(StartFailure) -> Outcome {
         let shared = try openSharedLog()
         do throws(StartFailure) {
             let (file, copy) = try located { () throws(LogFailure) in
@@ -40,12 +44,19 @@ struct ClusterStart {
                 return (file, try file.use(openCopy))
             }
             let replica = copy.replica ?? LocalCopy.blank(knowing: configuration.knownTypes, hashSeed: seed)
+            let passed = inheritance?.summary.member
+            let isAsLeft = !copy.isNew && passed?.place == replica.link.place
             let member = try located { () throws(LogFailure) in
-                try file.use { (file) throws(LogFailure) in try self.member(replica, file) }
+                try file.use { (file) throws(LogFailure) in
+                    try self.member(replica, file, resumes: isAsLeft)
+                }
             }
             let coordinator = ClusterCoordinator(member, shared, file, settings, bell, logger)
+            if let passed, isAsLeft { coordinator.resume(passed) }
             if copy.isNew { try begin(coordinator, copy) }
-            return try located { () throws(LogFailure) in try serve(coordinator, copy, file) }
+            return try located { () throws(LogFailure) in
+                try serve(coordinator, copy, file, inheritance, isAsLeft: isAsLeft)
+            }
         } catch {
             shared.close()
             throw error
@@ -168,13 +179,16 @@ struct ClusterStart {
         return Copy(replica: replica)
     }
 
-    private func member(_ replica: Replica, _ file: LogFile) throws(LogFailure) -> ClusterMember {
+    private func member(
+        _ replica: Replica, _ file: LogFile, resumes: Bool
+    ) throws(LogFailure) -> ClusterMember {
         let proof = try file.recall(.proof).flatMap { Evidence(LocalCopy.bytes($0)) }
         return ClusterMember(
             name: settings.member, replica: replica,
             cluster: replica.link.place == 0 ? nil : try file.recall(.cluster),
             incarnation: try file.recall(.incarnation).flatMap { Int($0) } ?? 0, proof: proof,
-            about: .init(version: Version.text, address: settings.advertise ?? ""), now: WallClock.now)
+            about: .init(version: Version.text, address: settings.advertise ?? ""), resumes: resumes,
+            now: WallClock.now)
     }
 
     // MARK: - A new copy
@@ -241,14 +255,16 @@ struct ClusterStart {
     // MARK: - Serving
 
     private func serve(
-        _ coordinator: ClusterCoordinator, _ copy: Copy, _ copyFile: CopyFile
+        _ coordinator: ClusterCoordinator, _ copy: Copy, _ copyFile: CopyFile, _ inheritance: Inheritance?,
+        isAsLeft: Bool
     ) throws(LogFailure) -> Outcome {
         let replica = coordinator.member.replica
         guard let commits = replica.sink as? SharedCommits else {
             preconditionFailure("A replica of a member has commits for its engine.")
         }
         replica.machine.member = settings.member
-        let engine = Engine(configuration, replica.machine, isShared: true)
+        let (engine, notTakenOver) = engine(of: replica, inheritance, isAsLeft: isAsLeft)
+        if notTakenOver != nil, isAsLeft { coordinator.endSessions() }
         var last = (revision: engine.revision, bytes: 0)
         if let reason = copy.givesWay?.reason {
             let aside = try copyFile.replace(by: engine, replica)
@@ -278,7 +294,24 @@ struct ClusterStart {
             start: LogStart.Outcome(
                 engine: engine, writer: writer, mailbox: mailbox,
                 recipe: Snapshots.Recipe(replayer: replayer, ending: ending), lastSnapshot: last,
-                hasTakenOver: false),
-            coordinator: coordinator, snapshots: snapshots)
+                hasTakenOver: inheritance != nil && notTakenOver == nil),
+            coordinator: coordinator, snapshots: snapshots, notTakenOver: notTakenOver)
+    }
+
+    /// The engine, with the clients of the previous process; or why these can't be taken over.
+    private func engine(
+        of replica: Replica, _ inheritance: Inheritance?, isAsLeft: Bool
+    ) -> (Engine, String?) {
+        func fresh() -> Engine { Engine(configuration, replica.machine, isShared: true) }
+        guard let inheritance else { return (fresh(), nil) }
+        guard isAsLeft else {
+            return (fresh(), "this member's copy of the bus is not at the place where it left off")
+        }
+        let engine = fresh()
+        let outcome = inheritance.state.withUnsafeBytes { bytes in
+            Result { () throws(TransferFailure) in try engine.takeOverClients(bytes) }
+        }
+        guard case .failure(let failure) = outcome else { return (engine, nil) }
+        return (fresh(), failure.message)
     }
 }

@@ -1,4 +1,6 @@
+import BusCluster
 import BusEngine
+import BusMachine
 import BusSystem
 import Systemd
 
@@ -20,19 +22,52 @@ extension EventLoop {
         for id in connections.ids where connections[id]?.output == .lost { close(id, .peerLost) }
         flush(all: true)
         engine.sessions.finishEnds()
+        let end = MonotonicClock.milliseconds + ClusterLimits.propose
         repeat {
             flush(all: true)
             _ = coordinator?.drain()
-        } while engine.refuseQueries()
+        } while engine.refuseQueries() || awaitsSharedLog(until: end)
         flush(all: true)
         return coordinator?.drain() ?? true
+    }
+
+    /// Whether something of the clients of a shared bus is still on its way through the log; then it waits a moment for that.
+    private func awaitsSharedLog(until end: Int) -> Bool {
+        guard let cluster, MonotonicClock.milliseconds < end else { return false }
+        if engine.shared.isAtRest {
+            // Whoever does not read what stands before its answers comes back, and asks again.
+            for id in connections.ids where engine.holdsAnswers(id) {
+                endUnlessEnding(id, .restart, "The bus restarts; connect again.")
+                close(id, .goodbyeTimedOut)
+            }
+            flush(all: true)
+            if engine.shared.isAtRest, cluster.member.isAtRest { return false }
+        }
+        bell.wait(milliseconds: LoopLimits.lookAtSharedLog)
+        beginTurn()
+        cluster.hear()
+        cluster.tickIfDue(now: MonotonicClock.milliseconds)
+        return true
     }
 
     /// Stops without closing a connection: what can be written is, then everything is handed over to the next daemon.
     /// After an error the loop continues as before.
     func leave(to service: Service) throws(SystemdError) {
         let own = acceptors.compactMap(\.listener).filter { !$0.isPassed }
-        try Inheritance.leave(engine, connections, own, to: service)
+        var member: StateTransfer.Member?
+        if let cluster {
+            member = cluster.pass()
+            guard member != nil else {
+                throw SystemdError(
+                    .system, "The shared log does not answer, so another process can't go on as this member.")
+            }
+        }
+        do throws(SystemdError) {
+            try Inheritance.leave(engine, member, connections, own, to: service)
+        } catch {
+            cluster?.keep()
+            throw error
+        }
         for acceptor in acceptors { acceptor.listener?.leave() }
         acceptors = []
         for id in connections.ids {

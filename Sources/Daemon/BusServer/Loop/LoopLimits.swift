@@ -32,6 +32,8 @@ enum LoopLimits {
     static let costOfLooking = 128
     /// …and closing a connection as this many more.
     static let costOfClosing = 12 << 10
+    /// Milliseconds after which a member that is about to hand its clients over looks again whether the shared log has spoken.
+    static let lookAtSharedLog: Int32 = 10
     /// With more output than this, in bytes, a connection comes after those with less.
     static let heavyOutput = 32 << 10
     /// Pieces passed to the kernel at once: enough for a burst of shared events, little on the stack.

@@ -23,9 +23,10 @@ struct Inheritance {
     /// Stores state, connections, and the sockets that this daemon opened itself. When this
     /// returns, the manager has them.
     static func leave(
-        _ engine: Engine, _ connections: ConnectionTable, _ listeners: [Listener], to service: Service
+        _ engine: Engine, _ member: StateTransfer.Member?, _ connections: ConnectionTable,
+        _ listeners: [Listener], to service: Service
     ) throws(SystemdError) {
-        let state = engine.handOver()
+        let state = engine.handOver(of: member)
         let file = try withExtendedLifetime(state) { () throws(SystemdError) in
             try StoredState.write(state.bytes, name: stateName)
         }

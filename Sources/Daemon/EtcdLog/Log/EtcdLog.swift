@@ -45,6 +45,11 @@ package final class EtcdLog: OrderedLog {
 
     package func report(_ report: [UInt8]) { call(.report(report)) }
     package func leave() { call(.leave) }
+    package func pass() { call(.pass) }
+
+    package func resume(as member: String, incarnation: Int, lease: Int) {
+        call(.resume(member, incarnation: incarnation, lease: lease))
+    }
 
     package func end(_ member: String, incarnation: Int) { call(.end(member, incarnation: incarnation)) }
 

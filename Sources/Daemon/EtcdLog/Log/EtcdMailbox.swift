@@ -8,6 +8,8 @@ final class EtcdMailbox: Sendable {
         case join(String, [UInt8])
         case report([UInt8])
         case leave
+        case pass
+        case resume(String, incarnation: Int, lease: Int)
         case end(String, incarnation: Int)
         case propose(ProposalName, [UInt8])
         case barrier(Int)

@@ -83,6 +83,28 @@ final class EtcdMembership {
         goOn()
     }
 
+    /// Tells the lease, once it is renewed: whoever goes on with it has all of its time.
+    func pass() {
+        guard case .present(let lease, _) = state, link.isLive else {
+            return mailbox.put(.passed(lease: nil))
+        }
+        link.call(.keepAlive(lease)) { [mailbox] result in
+            do throws(EtcdFault) {
+                let isThere = try result.get().streamed().number("TTL") > 0
+                mailbox.put(.passed(lease: isThere ? lease : nil))
+            } catch {
+                mailbox.put(.passed(lease: nil))
+            }
+        }
+    }
+
+    /// Nobody is told: whoever goes on as a member knows that it is one.
+    func resume(as name: String, incarnation: Int, lease: Int) {
+        guard case .none = state else { preconditionFailure("A member is resumed before anything else.") }
+        self.name = name
+        (state, nextBeat) = (.present(lease: lease, incarnation: incarnation), 0)
+    }
+
     /// What a proposal has to go with; nil: the incarnation is known to have ended.
     func lease(of proposal: ProposalName) -> Int? {
         guard case .present(let lease, proposal.incarnation) = state, proposal.member == name else {

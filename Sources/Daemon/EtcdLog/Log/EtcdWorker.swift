@@ -64,6 +64,9 @@ final class EtcdWorker {
         case .join(let name, let report): membership.join(as: name, report: report)
         case .report(let report): membership.report(report)
         case .leave: membership.leave()
+        case .pass: membership.pass()
+        case .resume(let name, let incarnation, let lease):
+            membership.resume(as: name, incarnation: incarnation, lease: lease)
         case .end(let member, let incarnation): calls.end(member, incarnation: incarnation)
         case .propose(let name, let content): calls.propose(name, content)
         case .barrier(let number): calls.barrier(number)

@@ -17,10 +17,15 @@ final class TestCluster: Sendable {
     static let tokens = 64
 
     /// Starts the servers and the members, and returns once the bus serves on each of them.
-    init(_ names: [String], servers: Int = 3, lease: String = "2s", bus: String = "home") throws {
+    init(
+        _ names: [String], servers: Int = 3, lease: String = "2s", bus: String = "home",
+        keepsDescriptors: Bool = false
+    ) throws {
         let etcd = try TestEtcd(servers: servers)
         self.etcd = etcd
-        members = try names.map { try TestMember($0, etcd, bus: bus, lease: lease) }
+        members = try names.map {
+            try TestMember($0, etcd, bus: bus, lease: lease, keepsDescriptors: keepsDescriptors)
+        }
         for member in members { try member.start() }
         for member in members { try member.waitUntilAttached() }
     }
@@ -59,7 +64,8 @@ final class TestMember: Sendable {
     private static let again: Set<Int32> = [69, 70, 75]
 
     init(
-        _ name: String, _ etcd: TestEtcd, bus: String, lease: String = "2s", arguments: [String] = []
+        _ name: String, _ etcd: TestEtcd, bus: String, lease: String = "2s", arguments: [String] = [],
+        keepsDescriptors: Bool = false
     ) throws {
         self.name = name
         relays = try etcd.endpoints.map { try Relay(to: $0) }
@@ -86,7 +92,8 @@ final class TestMember: Sendable {
             """)
         daemon = SupervisedProgram(
             [RunningProgram.path(of: "fluxbusd"), "--config", "\(directory.path)/fluxbusd.yaml"] + arguments,
-            messages: "\(directory.path)/messages", again: Self.again)
+            messages: "\(directory.path)/messages", again: Self.again,
+            store: keepsDescriptors ? DescriptorStore() : nil)
     }
 
     static func token(_ number: Int) -> String { "0123456789abcdef-\(number)" }
