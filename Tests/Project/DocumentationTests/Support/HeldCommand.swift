@@ -19,7 +19,8 @@ struct HeldCommand {
         // It waits for a person.
         "lldb -- .build/debug/FluxBusPackageTests.xctest --testing-library swift-testing --filter AtomicityTests --no-parallel",
         // They take minutes, however short each measurement is.
-        "deploy/compare-redis", "deploy/compare-reswift", "deploy/compare-transfer", "fluxbus-bench --scenario all",
+        "deploy/compare-redis", "deploy/compare-reswift", "deploy/compare-transfer",
+        "fluxbus-bench --scenario all",
         "fluxbus-bench --scenario engine",
         "swift build -c release && strip -g -o .build/bench .build/release/fluxbus-bench",
         """
