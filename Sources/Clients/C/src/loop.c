@@ -42,6 +42,8 @@ struct loop {
     int64_t connect_timeout, keep_alive, back_off[2];
     int64_t patience_until, attempt_until, retry_at, pulse_at, armed;
     unsigned attempts, silence;
+    /* Counts them, since the next attempt may have the same descriptor. */
+    unsigned connection;
     bool has_heard, was_live;
     char *input;
 };
@@ -230,6 +232,7 @@ static void finish_connecting(struct loop *loop) {
 
 static void begin_attempt(struct loop *loop) {
     const address *address = current(loop);
+    loop->connection++;
     loop->attempt_until = clock_now() + loop->connect_timeout / (int64_t)loop->addresses.count;
     if (address->is_unix) {
         struct sockaddr_un place = unix_address(address);
@@ -319,8 +322,10 @@ static void flush(struct loop *loop) {
             watch(loop, EPOLLIN | EPOLLOUT);
             return;
         } else if (errno != EINTR) {
-            /* What the bus said before it went is still to be read. */
+            /* What the bus said before it went is still to be read; at its end another address may be tried at once. */
+            unsigned connection = loop->connection;
             read_socket(loop);
+            if (loop->connection != connection) return;
             if (loop->stage == TALKING || loop->stage == SECURING) cut(loop, "the connection was lost");
         }
     }
