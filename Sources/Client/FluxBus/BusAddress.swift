@@ -61,7 +61,8 @@ public enum BusAddress: Hashable, Sendable {
     }
 
     /// The addresses of a bus in the order in which they are tried: the explicit ones, each of which may be several between
-    /// commas or spaces, else those in `$FLUXBUS_ADDRESS`, else `$XDG_RUNTIME_DIR/fluxbus/bus.sock` if that socket exists, else `/run/fluxbus/bus.sock`.
+    /// commas or spaces, else those in `$FLUXBUS_ADDRESS`, else `$XDG_RUNTIME_DIR/fluxbus/bus.sock` if that socket exists, else
+    /// `/run/fluxbus/bus.sock`.
     public static func list(
         _ explicit: [String] = [], environment: [String: String]
     ) throws(BusError) -> [BusAddress] {

@@ -18,7 +18,7 @@ package final class RequestBatch {
         /// What its names stood for in a batch like this one.
         package var resolved: UnsafeMutablePointer<ResolvedDispatch>?
 
-        /// Passes the payload on, while the batch is executed; whoever took it puts it back.
+        /// Takes the payload out while the batch is executed. The caller has to put it back.
         @inline(__always)
         package mutating func takePayload() -> JSONObject {
             var taken = JSONObject()
@@ -63,7 +63,7 @@ package final class RequestBatch {
     /// All of it as it stands in the line; without an address where there is none.
     var text: RequestReader.Text { contents.pointee.text }
 
-    /// The actions in place; valid until the next line is read.
+    /// The actions, not copied; valid until the next line is read.
     package var elements: UnsafeMutableBufferPointer<Element> {
         UnsafeMutableBufferPointer(start: contents.pointee.elements, count: count)
     }

@@ -105,11 +105,12 @@ package final class BusServer: @unchecked Sendable {
     /// Sends all clients a goodbye, writes the remaining output, for at most five seconds, and closes
     /// everything; or hands the clients over, when a restart was announced. Returns at once;
     /// `waitUntilStopped` returns when that is done.
-    package func stop() {
+    ///
+    /// - Parameter heard: Called on the queue of the bus when it begins to stop.
+    package func stop(heard: @escaping @Sendable () -> Void = {}) {
         ending.begin()
-        LastResort.arm()
         enter { [self] in
-            LastResort.disarm()
+            heard()
             if isToStop { return }
             isToStop = true
             guard let loop else { return }

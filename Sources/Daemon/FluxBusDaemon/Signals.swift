@@ -19,7 +19,8 @@ enum Signals {
                 server.stopNow()
             } else {
                 isStopping = true
-                server.stop()
+                LastResort.arm()
+                server.stop(heard: LastResort.disarm)
             }
         }
     }

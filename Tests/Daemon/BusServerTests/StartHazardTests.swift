@@ -42,28 +42,23 @@ import Testing
         #expect(try daemon.wait().status == 0)
     }
 
-    /// Root may raise the limit again, unless that right was taken away.
-    @Test(arguments: [5, 16])
-    func tooFewDescriptorsAreTold(_ count: Int) throws {
+    /// Root may raise the limit of descriptors again, unless that right was taken away. With stacks larger than all memory that
+    /// it may have, nobody gets a thread, whoever runs this.
+    @Test(arguments: [
+        (["--nofile=5:5"], "The limit of open descriptors is 5, and the daemon needs 64"),
+        (["--nofile=16:16"], "The limit of open descriptors is 16, and the daemon needs 64"),
+        (
+            ["--stack=\(1 << 36):", "--as=\(1 << 35):"],
+            "The system has room for 0 more threads, and the daemon needs 24;"
+        ),
+    ])
+    func tooLittleOfTheSystemIsTold(_ limits: [String], _ message: String) throws {
         let through =
-            ["/usr/bin/prlimit", "--nofile=\(count):\(count)"]
+            ["/usr/bin/prlimit"] + limits
             + (geteuid() == 0 ? ["/usr/bin/setpriv", "--bounding-set", "-sys_resource"] : [])
         let refused = try bus.run(through: through)
         #expect(refused.status == 71)
-        #expect(
-            refused.errors.contains("The limit of open descriptors is \(count), and the daemon needs 64"),
-            "\(refused.errors)")
-        #expect(try bus.run(["--check"], through: through).status == 0)
-    }
-
-    /// With stacks larger than all memory that it may have, nobody gets a thread, whoever runs this.
-    @Test func tooFewThreadsAreTold() throws {
-        let through = ["/usr/bin/prlimit", "--stack=\(1 << 36):", "--as=\(1 << 35):"]
-        let refused = try bus.run(through: through)
-        #expect(refused.status == 71)
-        #expect(
-            refused.errors.contains("The system has room for 0 more threads, and the daemon needs 24;"),
-            "\(refused.errors)")
+        #expect(refused.errors.contains(message), "\(refused.errors)")
         #expect(try bus.run(["--check"], through: through).status == 0)
     }
 

@@ -71,7 +71,7 @@ public final class DispatchPlan {
     /// Steps are not applied one after the other without a look at the stores.
     @exclusivity(unchecked) @usableFromInline private(set) var needsCare = false
 
-    /// The same for other modules: inlined there, reading the property would be checked for overlap each time.
+    /// `needsCare` for other modules. Not inlined: there, each read would be checked for exclusive access at run time.
     package var isCareful: Bool { @inline(never) get { needsCare } }
 
     private func noteCare() {

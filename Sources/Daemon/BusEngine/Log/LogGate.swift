@@ -120,8 +120,7 @@ final class LogGate {
         _ machine: StateMachine, by principal: Principal, actions: Bool, key: KeyedRequest?,
         _ details: CommitDetails?
     ) {
-        open.add(at: machine.time, alone: key != nil || details != nil) {
-            line in
+        open.add(at: machine.time, alone: key != nil || details != nil) { line in
             machine.appendEntry(to: line, by: principal, actions: actions, key: key, details)
         }
     }

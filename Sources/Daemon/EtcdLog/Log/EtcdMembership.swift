@@ -83,7 +83,7 @@ final class EtcdMembership {
         goOn()
     }
 
-    /// Tells the lease, once it is renewed: whoever goes on with it has all of its time.
+    /// Renews the lease, then reports it: the process that takes it over has its full duration.
     func pass() {
         guard case .present(let lease, _) = state, link.isLive else {
             return mailbox.put(.passed(lease: nil))
@@ -98,7 +98,7 @@ final class EtcdMembership {
         }
     }
 
-    /// Nobody is told: whoever goes on as a member knows that it is one.
+    /// Sends no `joined` event: the process that resumes a membership knows that it has one.
     func resume(as name: String, incarnation: Int, lease: Int) {
         guard case .none = state else { preconditionFailure("A member is resumed before anything else.") }
         self.name = name
