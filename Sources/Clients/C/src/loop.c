@@ -42,8 +42,6 @@ struct loop {
     int64_t connect_timeout, keep_alive, back_off[2];
     int64_t patience_until, attempt_until, retry_at, pulse_at, armed;
     unsigned attempts, silence;
-    /* Counts them, since the next attempt may have the same descriptor. */
-    unsigned connection;
     bool has_heard, was_live;
     char *input;
 };
@@ -232,7 +230,6 @@ static void finish_connecting(struct loop *loop) {
 
 static void begin_attempt(struct loop *loop) {
     const address *address = current(loop);
-    loop->connection++;
     loop->attempt_until = clock_now() + loop->connect_timeout / (int64_t)loop->addresses.count;
     if (address->is_unix) {
         struct sockaddr_un place = unix_address(address);
@@ -318,15 +315,10 @@ static void flush(struct loop *loop) {
         if (sent >= 0) {
             if (loop->tls) tls_sent(loop->tls, (size_t)sent);
             else fluxbus_sent(loop->bus, (size_t)sent);
-        } else if (errno == EAGAIN) {
-            watch(loop, EPOLLIN | EPOLLOUT);
-            return;
         } else if (errno != EINTR) {
-            /* What the bus said before it went is still to be read; at its end another address may be tried at once. */
-            unsigned connection = loop->connection;
-            read_socket(loop);
-            if (loop->connection != connection) return;
-            if (loop->stage == TALKING || loop->stage == SECURING) cut(loop, "the connection was lost");
+            /* Of a bus that is gone, what it said before is still to be read, and then its end. */
+            watch(loop, errno == EAGAIN ? EPOLLIN | EPOLLOUT : EPOLLIN);
+            return;
         }
     }
 }
