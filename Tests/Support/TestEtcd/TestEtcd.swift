@@ -85,9 +85,12 @@ package final class TestEtcd: Sendable {
         Self.running.withLock { _ = $0.remove(process) }
     }
 
-    /// Stops a server, or lets it go on.
+    /// Stops a server, or lets it go on. Once this returns, one that was stopped answers nothing more.
     package func signal(_ index: Int, _ number: Int32) {
-        if let process = processes.withLock({ $0[index] }) { Glibc.kill(process, number) }
+        guard let process = processes.withLock({ $0[index] }) else { return }
+        Glibc.kill(process, number)
+        var outcome = siginfo_t()
+        if number == SIGSTOP { waitid(P_PID, id_t(process), &outcome, WSTOPPED | WEXITED | WNOWAIT) }
     }
 
     private static func spawn(_ path: String, _ words: [String]) throws -> Int32 {
