@@ -45,21 +45,32 @@ import Testing
         }
     }
 
-    /// A long will waits until the others have had their time, like any long request.
+    private static func actions(_ count: Int, _ more: String = "") -> String {
+        let action = #"{"store":"counter/a","action":"increment"\#(more)}"#
+        return #""actions":[\#(Array(repeating: action, count: count).joined(separator: ","))]}"#
+    }
+
+    /// Nearly as long as a condition may be, of which a request may have four.
+    private static let condition =
+        #","if":"\#(Array(repeating: "count < 9", count: 300).joined(separator: " || "))""#
+
+    /// A request that takes long waits until the others have had their time: one with a long will, or with long conditions, which
+    /// have to be compiled.
     @Test(
         .aloneOnly(
             because:
-                "On a shared bus what a request takes is known when its log has brought it."))
-    func longWillsAreLongRequests() throws {
+                "On a shared bus what a request takes is known when its log has brought it."),
+        arguments: [
+            (#"{"op":"will","# + actions(1024), 3_000_000),
+            (#"{"op":"dispatch","# + actions(4, condition), 1_000_000),
+        ])
+    func longRequestsWait(_ request: String, _ least: Int) throws {
         let bus = try SlowBus()
         let (greedy, other) = (bus.connect(), bus.connect())
         bus.send(#"{"op":"create","store":"counter/a"}"#, from: other)
-        let action = #"{"store":"counter/a","action":"increment"}"#
-        let will =
-            #"{"op":"will","actions":[\#(Array(repeating: action, count: 1024).joined(separator: ","))]}"#
-        #expect(work(bus) { bus.send(will, from: greedy) } >= 3_000_000)
+        #expect(work(bus) { bus.send(request, from: greedy) } >= least)
         #expect(try bus.lines(of: greedy).last?["ok"] == true)
-        bus.send(will, from: greedy)
+        bus.send(request, from: greedy)
         for _ in 0..<5 {
             bus.turn(after: 100)
             bus.send(#"{"op":"ping"}"#, from: other)
