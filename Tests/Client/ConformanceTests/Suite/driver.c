@@ -296,6 +296,8 @@ static void carry_out(const fluxbus_json *command)
 	int64_t call = fluxbus_json_integer(fluxbus_json_member(command, "call"));
 	void *context = (void *)(intptr_t)call;
 	if (!strcmp(what, "connect")) {
+		/* The one before has ended. */
+		fluxbus_free(bus);
 		connecting = call;
 		connect_bus(command);
 	} else if (!strcmp(what, "dispatch")) {
