@@ -30,7 +30,7 @@ export class Histogram {
 			onpointerdown: event => this.#press(event), onpointermove: event => this.#move(event), onpointerup: event => this.#release(event), onpointerleave: () => this.#leave(), onpointercancel: () => this.#drop(),
 		});
 		this.said = h("span.muted.small", {id: "log-histogram-said"});
-		this.element = h("div.histogram-box", {hidden: true}, this.canvas, this.said);
+		this.element = h("div.histogram-box", this.canvas, this.said);
 		new ResizeObserver(() => this.redraw()).observe(this.canvas);
 	}
 
@@ -98,7 +98,6 @@ export class Histogram {
 		this.#counts = counts;
 		this.#from = from;
 		this.#until = until;
-		this.element.hidden = counts.length === 0;
 		this.#chosen = null;
 		this.#say();
 		this.redraw();
@@ -175,13 +174,14 @@ export class Histogram {
 	}
 
 	#press(event) {
-		if (event.button !== 0) return;
+		if (event.button !== 0 || this.#counts.length === 0) return;
 		this.canvas.setPointerCapture(event.pointerId);
 		this.#anchor = this.#barAt(event);
 		this.#choose(this.#anchor, this.#anchor);
 	}
 
 	#move(event) {
+		if (this.#counts.length === 0) return;
 		const bar = this.#barAt(event);
 		this.#choose(this.#anchor ?? bar, bar);
 	}
@@ -214,7 +214,7 @@ export class Histogram {
 	#keyAnchor = null;
 
 	#key(event) {
-		if (event.ctrlKey || event.metaKey || event.altKey) return;
+		if (event.ctrlKey || event.metaKey || event.altKey || this.#counts.length === 0) return;
 		const bar = !this.#chosen ? bars : this.#keyAnchor === this.#chosen[0] ? this.#chosen[1] : this.#chosen[0];
 		const next = {ArrowLeft: bar - 1, ArrowRight: bar + 1, Home: 0, End: bars - 1}[event.key];
 		if (event.key === "Enter" && this.#chosen) this.#take();

@@ -98,8 +98,8 @@ export class LogView {
 		this.#opened.clear();
 		this.#resume();
 		await this.feed.start(question);
-		if (this.feed.isLiveOnly) this.histogram.element.hidden = true;
-		else this.histogram.count();
+		this.histogram.element.hidden = this.feed.isLiveOnly;
+		if (!this.feed.isLiveOnly) this.histogram.count();
 	}
 
 	/** The bus began a new epoch: what is shown is of another history. */

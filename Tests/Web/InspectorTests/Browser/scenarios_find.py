@@ -261,6 +261,7 @@ def a_commit_is_copied_in_four_ways():
                 row?.click(); return row !== undefined;""", f"revision {revision} is in the list", str(revision))
             page.wait_text(".log .details", "State before and after")
             page.wait_text(".log .details h3", f"Revision {revision}")
+            page.run("document.querySelector('#announcement').textContent = '';")
             page.click_text(".log .copies button", name)
             page.wait_text("#announcement", "Copied")
             return page.run_async(CLIPBOARD)
