@@ -232,8 +232,9 @@ let package = Package(
             ]),
         // What user interfaces are to tests: a module whose names are those of some of ours, and the main thread.
         .target(name: "TestInterface"),
-        // A malloc that counts.
+        // A malloc that counts, and an fdatasync that may be held up.
         .target(name: "CMallocCount"),
+        .target(name: "CSyncGate"),
         // Authorities and certificates of their own for tests, made by OpenSSL's program.
         .target(name: "TestCertificates", dependencies: ["TestFiles"]),
         .testTarget(name: "BusSystemTests", dependencies: ["BusSystem", "TestFiles"]),
@@ -317,7 +318,7 @@ let package = Package(
                 "TestServer", "TestSupport",
             ]),
         // A disk in memory under SQLite, which fails and loses its power when told to.
-        .target(name: "TestStorage", dependencies: ["CSQLite"]),
+        .target(name: "TestStorage", dependencies: ["CSQLite", "CSyncGate"]),
         .testTarget(
             name: "BusLogTests",
             dependencies: ["BusLog", "CSQLite", "TestFiles", "TestStorage", "TestSupport"]),
@@ -518,6 +519,7 @@ let floors = [
         "TestCertificates", "TestEtcd", "TestInterface", "TestModes", "TestSupport", "TestFiles",
         "TestServer", "TestStorage",
         "CMallocCount",
+        "CSyncGate",
         "CThreadOrder",
     ],
 ]

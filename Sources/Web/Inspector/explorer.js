@@ -32,7 +32,7 @@ export class Explorer {
 		this.filter = h("input", {type: "search", id: `${prefix}-filter`, placeholder: "counter/* or a part of a name", spellcheck: "false", autocomplete: "off", oninput: () => this.#filterChanged()});
 		this.where = new WhereField(`${prefix}-where`, expression => {this.box.scrollTop = 0; this.source.choose(expression); this.onPlace(false);});
 		this.counts = h("output.muted", {id: `${prefix}-counts`, for: `${prefix}-filter`});
-		this.box = h("div.tree.scroll", {role: "tree", tabindex: "0", "aria-label": "Stores", id: `${prefix}-tree`, onkeydown: event => this.#key(event), onclick: event => this.#click(event), ondblclick: event => this.#toggle(this.list.indexOf(event.target))});
+		this.box = h("div.tree.scroll", {role: "tree", tabindex: "0", "aria-label": "Stores", id: `${prefix}-tree`, onkeydown: event => this.#key(event), onclick: event => this.#click(event), ondblclick: event => this.#toggle(this.list.shownBy(event.target))});
 		for (const kind of ["wheel", "pointerdown", "keydown"]) this.box.addEventListener(kind, () => {this.#settling = 0;}, {passive: true});
 		this.empty = h("p.empty", {hidden: true});
 		this.list = new VirtualList(this.box, {count: () => this.tree.count, make: makeRow, fill: (row, index) => this.#fill(row, index), onWindow: (first, last) => this.#drawn(first, last), current: () => this.#place, idPrefix: `${prefix}-row`});
@@ -273,20 +273,19 @@ export class Explorer {
 		return true;
 	}
 
-	#toggle(place) {
-		const row = this.tree.row(place);
+	#toggle(row) {
 		if (row?.isOpen === undefined) return;
 		this.tree.setOpen(row, !row.isOpen);
 		this.list.draw();
 	}
 
 	#click(event) {
-		const place = this.list.indexOf(event.target), row = place < 0 ? undefined : this.tree.row(place);
+		const row = this.list.shownBy(event.target);
 		if (!row) return;
 		if (row.kind === "more") this.#more(row);
 		else {
 			this.select(row);
-			if (event.target.closest(".twisty") && event.detail < 2) this.#toggle(place);
+			if (event.target.closest(".twisty") && event.detail < 2) this.#toggle(row);
 		}
 	}
 
@@ -303,14 +302,14 @@ export class Explorer {
 		const row = place < 0 ? null : this.tree.row(place);
 		let next = moveTo(event.key, place, this.list, total);
 		if (event.key === "ArrowRight" && row) {
-			if (row.isOpen === false) this.#toggle(place);
+			if (row.isOpen === false) this.#toggle(row);
 			else if (row.isOpen) next = place + 1;
 		} else if (event.key === "ArrowLeft" && row) {
-			if (row.isOpen) this.#toggle(place);
+			if (row.isOpen) this.#toggle(row);
 			else for (next = place; next > 0 && this.tree.row(next).level >= row.level; next--);
 		} else if ((event.key === "Enter" || event.key === " ") && row) {
 			if (row.kind === "more") this.#more(row);
-			else if (event.key === " ") this.#toggle(place);
+			else if (event.key === " ") this.#toggle(row);
 			else this.select(row);
 		} else if (event.key === "Escape" && this.details.isShown) this.select(null);
 		else if (next === null) return;

@@ -188,8 +188,8 @@ export class LogView {
 		const row = this.#shown[this.#shown.length - 1 - index], changes = this.feed.changes.get(changeKey(row)), size = row.actions?.length ?? row.commits.length;
 		setAttribute(element, "aria-rowindex", index + 1);
 		setAttribute(element, "aria-selected", String(keyOf(row) === keyOf(this.#selected)));
-		if (element.row === row && element.changes === changes && element.size === size) return;
-		Object.assign(element, {row, changes, size});
+		if (element.shown === row && element.changes === changes && element.size === size) return;
+		Object.assign(element, {shown: row, changes, size});
 		const {revision, time, who, actions, what} = element.parts, isGroup = row instanceof Group;
 		element.classList.toggle("group", isGroup);
 		setText(revision, isGroup ? `${row.first}–${String(row.revision).slice(-4)}` : String(row.revision));
@@ -322,8 +322,8 @@ export class LogView {
 	}
 
 	#click(event) {
-		const place = this.list.indexOf(event.target);
-		if (place >= 0 && place < this.#shown.length) this.#select(this.#shown[this.#shown.length - 1 - place]);
+		const row = this.list.shownBy(event.target);
+		if (row) this.#select(row);
 	}
 
 	#key(event) {

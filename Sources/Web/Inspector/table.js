@@ -200,7 +200,7 @@ export class TypeTable {
 	}
 
 	#fill(element, index) {
-		const address = this.#order[index], state = this.#states.get(address) ?? {}, {check, name, cells} = element.parts;
+		const address = element.shown = this.#order[index], state = this.#states.get(address) ?? {}, {check, name, cells} = element.parts;
 		setAttribute(element, "aria-rowindex", index + 2);
 		setAttribute(element, "aria-selected", String(this.#chosen.has(address)));
 		element.classList.toggle("current", address === this.#current);
@@ -261,9 +261,8 @@ export class TypeTable {
 	#dispatch() {this.app.go(`dispatch/${[...this.#chosen].join(" ")}`);}
 
 	#click(event) {
-		const place = this.list.indexOf(event.target);
+		const address = this.list.shownBy(event.target), place = this.#order.indexOf(address), last = this.#place;
 		if (place < 0) return;
-		const address = this.#order[place], last = this.#place;
 		this.#current = address;
 		if (event.shiftKey && last >= 0) for (let i = Math.min(last, place); i <= Math.max(last, place); i++) this.#chosen.add(this.#order[i]);
 		else if (event.target.closest("input")) return this.#toggle(address);
@@ -271,8 +270,8 @@ export class TypeTable {
 	}
 
 	#open(event) {
-		const place = this.list.indexOf(event.target);
-		if (place >= 0) this.app.go(`store/${this.#order[place]}`);
+		const address = this.list.shownBy(event.target);
+		if (address) this.app.go(`store/${address}`);
 	}
 
 	#key(event) {

@@ -12,7 +12,7 @@ export class VirtualList {
 
 	/**
 	 * @param box the scrolling element, with the role of the list
-	 * @param make makes an empty row; `fill(row, index)` shows a row in it
+	 * @param make makes an empty row; `fill(row, index)` shows a row in it, and notes in `row.shown` which one
 	 * @param onWindow is told which rows are on screen after each drawing
 	 * @param head an element in the box that stays above the rows
 	 * @param current the row that stays on screen when the box gets smaller; -1: none
@@ -75,11 +75,8 @@ export class VirtualList {
 		return index >= this.first && index < this.last ? this.#rows[index - this.first] : undefined;
 	}
 
-	/** The index of the row that an element inside of it belongs to; -1 if none. */
-	indexOf(element) {
-		const place = this.#rows.findIndex(row => row.contains(element));
-		return place < 0 || this.first + place >= this.last ? -1 : this.first + place;
-	}
+	/** What the row shows that an element belongs to; undefined if none. By now the list may have something else at its place, which is not drawn yet. */
+	shownBy(element) {return this.#rows.find(row => row.contains(element))?.shown;}
 
 	/** Scrolls as little as needed. */
 	reveal(index) {

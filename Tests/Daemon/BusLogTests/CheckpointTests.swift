@@ -1,7 +1,9 @@
 import BusLog
+import CSQLite
 import Dispatch
 import Glibc
 import Synchronization
+import TestStorage
 import Testing
 
 /// Pages are moved into the file beside the writer, which moves little of them itself.
@@ -67,6 +69,26 @@ import Testing
         try file.close()
         #expect(try directory.reader().groups().map(\.first) == Array(1...2000))
         #expect(try directory.query("PRAGMA integrity_check") == "ok\n")
+    }
+
+    /// Before the write-ahead log begins again, all that was moved has to be on disk. SQLite would see to that in the writer's time.
+    @Test func checkpointerSyncsWhatItHasMoved() throws {
+        let directory = Scratch()
+        let disk = StalledDisk(directory.directory)
+        defer { disk.remove() }
+        let file = try directory.open(.interval)
+        try file.begin(epoch: "e")
+        let checkpointer = try #require(try file.makeCheckpointer())
+        // Twice as much as it leaves unsynced, and a reader behind whose place nothing is moved: at the end SQLite syncs by itself.
+        for revision in 1...320 { try Self.append(revision, to: file, bytes: 100_000) }
+        var reader: OpaquePointer?
+        #expect(sqlite3_open_v2(directory.path, &reader, SQLITE_OPEN_READONLY, nil) == SQLITE_OK)
+        defer { sqlite3_close(reader) }
+        #expect(sqlite3_exec(reader, "BEGIN; SELECT count(*) FROM meta", nil, nil, nil) == SQLITE_OK)
+        try Self.append(321, to: file)
+        let before = disk.syncs(of: directory.path)
+        checkpointer.run()
+        #expect(disk.syncs(of: directory.path) == before + 1)
     }
 
     /// One whose write-ahead log was taken away or cut moves nothing of it.

@@ -1,4 +1,5 @@
 import BusJSON
+import BusLog
 import Foundation
 import TestServer
 import TestStorage
@@ -7,14 +8,11 @@ import Testing
 /// A disk that hangs in the middle of a write: the bus goes on with all that needs no disk, promises nothing meanwhile, and
 /// takes up where it was when the disk is well again.
 @Suite(.timeLimit(.minutes(10))) struct StalledDiskTests {
-    private let bus: LiveBus
-    private let disk: StalledDisk
-
-    init() throws {
+    private static func bus(sync: String? = nil) throws -> (LiveBus, StalledDisk) {
         var setup = LiveBus.Setup()
-        setup.hasLog = true
-        bus = try LiveBus(setup)
-        disk = StalledDisk(bus.directory.path)
+        (setup.hasLog, setup.sync) = (true, sync)
+        let bus = try LiveBus(setup)
+        return (bus, StalledDisk(bus.directory.path))
     }
 
     private static let increment = #"{"op":"dispatch","store":"counter/main","action":"increment"}"#
@@ -25,6 +23,7 @@ import Testing
     }
 
     @Test func busGoesOnWhileItsDiskHangs() throws {
+        let (bus, disk) = try Self.bus()
         defer { disk.remove() }
         let writer = try bus.client()
         #expect(try writer.ask(Self.increment).contains(#""ok":true"#))
@@ -63,6 +62,7 @@ import Testing
 
     /// The queue has its place again: it hangs a second time, and a third.
     @Test func diskMayHangAgain() throws {
+        let (bus, disk) = try Self.bus()
         defer { disk.remove() }
         let writer = try bus.client()
         let reader = try bus.client()
@@ -80,6 +80,7 @@ import Testing
 
     /// A stop that is asked for meanwhile ends the bus when the disk is well again, with all that was acknowledged.
     @Test func stopWaitsForTheDisk() throws {
+        let (bus, disk) = try Self.bus()
         defer { disk.remove() }
         let writer = try bus.client()
         disk.stall()
@@ -94,5 +95,25 @@ import Testing
         try bus.start()
         let state = try bus.client().ask(#"{"op":"get","store":"counter/main"}"#)
         #expect(state.contains(#""count":1"#), "\(state)")
+    }
+
+    /// A snapshot is synced, too, and takes as long as the disk does; commits don't wait for that.
+    @Test func writingGoesOnWhileTheSyncOfASnapshotHangs() throws {
+        let (bus, disk) = try Self.bus(sync: "never")
+        defer { disk.remove() }
+        let writer = try bus.client()
+        disk.stall(.sync)
+        // As many commits as a snapshot follows on.
+        let unanswered = String(Self.increment.dropLast()) + #","ack":false}"# + "\n"
+        try writer.send(bytes: String(repeating: unanswered, count: 17_000))
+        // Before it there are syncs of what was trimmed and moved.
+        repeat {
+            disk.letGo()
+            try #require(disk.holdsSomebody())
+        } while try LogReader(path: bus.path(LiveBus.Setup.logName)).snapshots().isEmpty
+        for _ in 1...3 { #expect(try writer.ask(Self.increment).contains(#""ok":true"#)) }
+        disk.recover()
+        let state = try writer.ask(#"{"op":"get","store":"counter/main"}"#)
+        #expect(state.contains(#""count":17003"#), "\(state)")
     }
 }

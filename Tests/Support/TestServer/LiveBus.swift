@@ -23,6 +23,8 @@ package final class LiveBus {
         package var natives: [any StateType] = []
         package var stores = ["counter/main"]
         package var hasLog = false
+        /// When the log is synced; nil: as by default.
+        package var sync: String?
         /// The log's file; others beside it begin with its name.
         package static let logName = "bus.sqlite"
         package var timeouts = Timeouts()
@@ -114,7 +116,7 @@ extension LiveBus.Setup {
                 listen: secured.isEmpty ? listen(in: directory) : [],
                 tokens: tokens.map { _ in "\(path)/tokens" },
                 types: "\(path)/types", stores: stores, limits: limits,
-                log: hasLog ? "\(path)/\(Self.logName)" : nil),
+                log: hasLog ? "\(path)/\(Self.logName)" : nil, sync: sync),
             environment: ConfigurationOverrides(environment: [:]), defaultFile: "/nonexistent/fluxbusd.yaml",
             natives: natives)
         return BusServer(loaded, service: service, timeouts: timeouts, logger: logger)

@@ -27,7 +27,7 @@ struct InspectorTests {
         "a_value_has_a_history", "a_chart_is_zoomed_and_shared", "a_chart_spans_what_the_log_keeps",
         "a_store_has_a_page", "a_store_is_acted_on_and_undone", "a_type_is_a_table",
         "log_shows_every_commit", "log_filters_and_pauses", "log_shows_what_is_about_stores_like_this",
-        "log_finds_what_is_far_back", "log_holds_still_around_a_chosen_commit",
+        "log_finds_what_is_far_back", "a_click_means_the_row_that_is_seen", "log_holds_still_around_a_chosen_commit",
         "a_commit_shows_the_states_around_it",
         "older_commits_come_as_one_scrolls", "a_bus_without_a_log_shows_commits_as_they_come",
         "log_finds_by_payload", "log_finds_by_time", "log_is_filtered_on_a_phone", "log_groups_alike_commits",

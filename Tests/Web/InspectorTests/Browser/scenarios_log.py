@@ -138,6 +138,24 @@ def log_finds_what_is_far_back():
         nothing_wrong(world)
 
 
+def a_click_means_the_row_that_is_seen():
+    """What has come is in the list before it is drawn; a click in between is about what is on the screen."""
+    with World() as world:
+        page = world.open("log")
+        client = world.client()
+        seen = client.dispatch("counter/kitchen", "increment")
+        until(lambda: _rows(page) and int(_rows(page)[0]["revision"]) == seen, "the newest is shown")
+        page.run("window.undrawn = []; window.requestAnimationFrame = drawing => undrawn.push(drawing);")
+        for _ in range(5):
+            client.dispatch("counter/kitchen", "increment")
+            page.wait("return undrawn.length > 0;", "there is something to draw")
+            page.run("document.querySelector('#log-list .log-row').click();")
+            page.wait_text(".log .details h3", f"Revision {seen}")
+            page.click(".log .details .close")
+            seen = page.run("undrawn.splice(0).forEach(drawing => drawing()); return Number(document.querySelector('#log-list .log-row .revision').textContent);")
+        nothing_wrong(world)
+
+
 def log_holds_still_around_a_chosen_commit():
     """While somebody looks at a commit, what comes moves neither it nor its details."""
     with World() as world:
