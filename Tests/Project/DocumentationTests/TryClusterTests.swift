@@ -16,13 +16,15 @@ private let jq = "/usr/bin/jq"
 struct TryClusterTests {
     private let directory = TemporaryDirectory()
 
-    private func start(with programs: String = Repository.programs.path) throws -> RunningProgram {
+    private func start(
+        with programs: String = Repository.programs.path, _ script: String = "try-cluster", _ more: String...
+    ) throws -> RunningProgram {
         // Signals reach it whatever the thread that starts it has blocked.
         try RunningProgram(
             [
                 "/usr/bin/env", "--default-signal",
-                Repository.root.appendingPathComponent("deploy/try-cluster").path, programs,
-            ],
+                Repository.root.appendingPathComponent("deploy/\(script)").path, programs,
+            ] + more,
             environment: [
                 "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8",
                 "TMPDIR": directory.path,
@@ -61,6 +63,17 @@ struct TryClusterTests {
             "people.ada −", "light/adas-phone  dropped", "\"duplicate\":true", "150 steps are answered",
             "\"count\":150", "detached since", "\"outcome\":\"none\"", "Everywhere the count is 152.",
         ] {
+            #expect(outcome.output.contains(words), "\(words) is missing in \(outcome.output)")
+        }
+        try expectNothingIsLeft()
+    }
+
+    /// One build takes the place of itself: that of two versions is for who has both.
+    @Test func membersAreUpgradedUnderLoad() throws {
+        let programs = Repository.programs.path
+        let outcome = try start(with: programs, "try-upgrade", programs).wait(atMost: 200)
+        #expect(outcome.status == 0, "\(outcome.output)\n\(outcome.errors)")
+        for words in ["Replacing cellar", "steps are answered", "Whoever watched has all of it"] {
             #expect(outcome.output.contains(words), "\(words) is missing in \(outcome.output)")
         }
         try expectNothingIsLeft()

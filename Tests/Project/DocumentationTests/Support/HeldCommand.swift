@@ -13,7 +13,7 @@ struct HeldCommand {
         "swift test --filter AtomicityTests",
         "swift test --filter AtomicityTests/refusedBatchChangesNothing",
         "Tests/run", "Tests/run --filter ContractTests", ".ci/run", "deploy/build-docs",
-        "deploy/try", "deploy/try-cluster",
+        "deploy/try", "deploy/try-cluster", "deploy/try-upgrade BEFORE AFTER",
         // It writes to the sources.
         "swift format --in-place --recursive Package.swift Sources Tests",
         // It waits for a person.
