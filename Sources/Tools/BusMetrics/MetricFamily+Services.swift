@@ -6,13 +6,13 @@ extension MetricFamily {
         MetricFamily(
             "cluster_attached", .gauge, "Whether this member reaches the log that the members share: 1 or 0."
         ) { stats in
-            guard let cluster = stats["cluster"]?.object, let isAttached = cluster["attached"]?.bool else {
-                return []
-            }
-            let labels = [
-                ("bus", cluster["bus"]?.string ?? ""), ("member", cluster["member"]?.string ?? ""),
-            ]
-            return [MetricSample(labels: labels, value: isAttached ? 1 : 0)]
+            ofThisMember(stats) { $0["attached"]?.bool }
+        },
+        MetricFamily(
+            "cluster_suspended", .gauge,
+            "Whether this member commits nothing because its copy can't be written: 1 or 0."
+        ) { stats in
+            ofThisMember(stats) { $0["attached"] == nil ? nil : $0["suspended"] != nil }
         },
         MetricFamily("cluster_members", .gauge, "Members of a shared bus that are present.") { stats in
             (stats["cluster"]?["members"]?.array).map { [MetricSample(value: Double($0.count))] } ?? []
@@ -42,6 +42,12 @@ extension MetricFamily {
         ofEffects("failures", "Events of an effect that were set aside.", "failures", .counter),
         ofEffects("skipped", "Events that an effect has left out after a downtime.", "skipped", .counter),
     ]
+
+    private static func ofThisMember(_ stats: JSONObject, _ value: (JSONObject) -> Bool?) -> [MetricSample] {
+        guard let cluster = stats["cluster"]?.object, let value = value(cluster) else { return [] }
+        let labels = [("bus", cluster["bus"]?.string ?? ""), ("member", cluster["member"]?.string ?? "")]
+        return [MetricSample(labels: labels, value: value ? 1 : 0)]
+    }
 
     /// A number, or 1 or 0, of each member that has shown it.
     private static func ofMembers(_ member: String, _ help: String) -> MetricFamily {

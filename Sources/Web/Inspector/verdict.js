@@ -15,7 +15,8 @@ const ordinary = ["conflict", "exists", "rejected"];
  */
 export function problemsOf({stats, earlier, seconds, limits = {}, clients, cluster, effects, now}) {
 	const found = [], say = (text, address = "") => found.push([text, address]);
-	if (cluster && !cluster.attached) say(`This member has not reached the log of the bus for ${duration(Math.max(0, now - cluster.since))}: ${cluster.reason ?? "nothing can be committed."}`);
+	if (cluster?.suspended) say(`This member has committed nothing for ${duration(Math.max(0, now - cluster.suspended.since))}: ${cluster.suspended.reason}`);
+	else if (cluster && !cluster.attached) say(`This member has not reached the log of the bus for ${duration(Math.max(0, now - cluster.since))}: ${cluster.reason ?? "nothing can be committed."}`);
 	for (const one of cluster?.members ?? []) {
 		if (one.agrees === false) say(`Member ${one.name} has another state than the others; take a copy of its log, and let it join again.`);
 		else if (one.behind > far) say(`Member ${one.name} is ${count(one.behind, "revision")} behind.`);

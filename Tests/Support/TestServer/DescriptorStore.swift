@@ -8,6 +8,7 @@ package final class DescriptorStore: Sendable {
     /// As it goes into NOTIFY_SOCKET.
     let name: String
     private let contents = Mutex<[(name: String, descriptor: Int32)]>([])
+    private let toldStatus = Mutex("")
 
     /// Above all that the next run is given, and all that tests have open at a time.
     private static let lowest: Int32 = 2048
@@ -28,11 +29,15 @@ package final class DescriptorStore: Sendable {
     /// What the next run is given.
     var kept: [(name: String, descriptor: Int32)] { contents.withLock { $0 } }
 
+    /// What the program says of itself.
+    var status: String { toldStatus.withLock { $0 } }
+
     private func hear(_ manager: StandInManager) {
         if manager.isSilent(for: Self.look) { return }
         while let datagram = manager.next() {
             let words = datagram.text.split(separator: "\n").map { $0.split(separator: "=", maxSplits: 1) }
             let fields = Dictionary(words.map { ($0[0], $0.count > 1 ? $0[1] : "") }) { $1 }
+            if let status = fields["STATUS"] { toldStatus.withLock { $0 = String(status) } }
             let name = String(fields["FDNAME"] ?? "")
             contents.withLock { kept in
                 if fields["FDSTOREREMOVE"] == "1" {

@@ -22,6 +22,19 @@ package final class SupervisedProgram: Sendable {
     /// With what it has exited, in order; the number of the signal, negative, where one has ended it.
     package var exits: [Int32] { runs.contents.withLock { $0.exits } }
     package var isRunning: Bool { runs.contents.withLock { $0.process != nil } }
+    /// What it has told its service manager of itself.
+    package var status: String { runs.status }
+
+    /// No file of it grows beyond so many bytes from now on, as on a disk that is full; nil: that is over.
+    package func limitFiles(to bytes: Int?) throws {
+        guard let process = runs.contents.withLock({ $0.process }) else {
+            throw Sockets.Failure("It does not run.")
+        }
+        let limit = bytes.map(String.init) ?? "unlimited"
+        let outcome = try RunningProgram(["/usr/bin/prlimit", "--pid", "\(process)", "--fsize=\(limit):"])
+            .wait()
+        guard outcome.status == 0 else { throw Sockets.Failure(outcome.errors) }
+    }
 
     /// Starts it, unless it runs.
     package func start() throws {
@@ -88,6 +101,8 @@ private final class Runs: Sendable {
         self.messages = messages
         self.again = again
     }
+
+    var status: String { store?.status ?? "" }
 
     func signal(_ number: Int32) {
         contents.withLock { if let process = $0.process { Glibc.kill(process, number) } }

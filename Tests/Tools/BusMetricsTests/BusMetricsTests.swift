@@ -64,6 +64,7 @@ import Testing
             "fluxbus_log_bytes 100", "fluxbus_log_info{sync=\"always\"} 1",
             "fluxbus_user_connections{user=\"uid:1000\"} 1",
             "fluxbus_cluster_attached{bus=\"home\",member=\"kitchen\"} 1",
+            "fluxbus_cluster_suspended{bus=\"home\",member=\"kitchen\"} 0",
             "fluxbus_memory_bytes{part=\"connections\"} 1024", "fluxbus_stores_limit 1000000",
             "fluxbus_connections_limit 4096", "fluxbus_accounted_memory_limit_bytes 2147483648",
             "fluxbus_cluster_members 2", "fluxbus_cluster_log_bytes{bus=\"home\"} 123456",
@@ -192,7 +193,7 @@ import Testing
         }
         let output = try Self.run(
             "/usr/bin/promtool", ["check", "config", "\(directory.path)/prometheus.yml"], input: "\n")
-        #expect(output.contains("SUCCESS: 13 rules found"))
+        #expect(output.contains("SUCCESS: 14 rules found"))
         #expect(!output.contains("FAILED") && !output.contains("status"), "\(output)")
     }
 

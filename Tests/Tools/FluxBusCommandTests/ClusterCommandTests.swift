@@ -74,6 +74,14 @@ import Testing
                 + "epoch \(Self.epoch), revision 1234")
     }
 
+    @Test func aSuspendedMemberSaysSinceWhenAndWhy() throws {
+        var standing = Self.standing()
+        standing["suspended"] = ["since": .double(Self.now - 30), "reason": "The log can't grow."]
+        #expect(
+            told(try pinged(Self.standing(), standing))
+                == "suspended since \(Self.time(Self.now - 30)) (The log can't grow)")
+    }
+
     @Test func whatIsWrongStandsOut() throws {
         let bus = try bus(Self.cluster(attached: false))
         let lines = try CommandRun(["cluster"], bus: bus.address, terminal: true).lines

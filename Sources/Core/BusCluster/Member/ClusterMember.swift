@@ -259,6 +259,19 @@ package final class ClusterMember {
         for ticket in late { outputs.append(.failed(ticket, MemberFailure(.none, message))) }
     }
 
+    /// Nobody waits for anything any more: this member carries out nothing for now, and tells why. What was proposed goes on.
+    package func failAll(because message: String, now: Int) {
+        self.now = now
+        let left = queue.takeLate(at: .max)
+        for (tickets, outcome) in [
+            (unanswered.map(\.ticket) + left.unknown, MemberFailure.Outcome.unknown),
+            (left.none + barriers.takeLate(since: .max), .none),
+        ] {
+            for ticket in tickets { outputs.append(.failed(ticket, MemberFailure(outcome, message))) }
+        }
+        unanswered = []
+    }
+
     func fail(_ tickets: [Int], _ outcome: MemberFailure.Outcome) {
         let message =
             outcome == .none

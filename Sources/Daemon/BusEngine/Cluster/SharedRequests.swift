@@ -56,7 +56,11 @@ package final class SharedRequests {
         _ command: ClusterEntry.Command, as kind: PendingEntry.Kind = .command, for connection: Connection,
         id: [UInt8], answer bytes: Int = 0
     ) throws(RequestError) {
-        try admission.requireCommits()
+        do throws(RequestError) {
+            try admission.requireCommits()
+        } catch {
+            throw error.with("outcome", .string(MemberFailure.Outcome.none.rawValue))
+        }
         let principal = connection.access.principal!
         // The number of a session, unlike a connection's, is never used again.
         connection.hold.begin {

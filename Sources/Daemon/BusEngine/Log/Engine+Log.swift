@@ -41,7 +41,13 @@ extension Engine {
     /// The batch that was sealed could not be written: until `resumeCommits`, requests that would commit are
     /// refused with `reason`; everything else continues. `rewind` must follow: before it, nothing is sent that was
     /// written since the batch was opened.
-    package func suspendCommits(reason: String) { log.suspend(reason) }
+    ///
+    /// - Parameter showing: Instead of being rewound, the bus shows what it holds, and the same batch is written again. For
+    ///   what the shared log has on its disks.
+    package func suspendCommits(reason: String, showing: Bool = false) {
+        log.suspend(reason)
+        if showing { log.show() }
+    }
 
     /// After `suspendCommits`: rolls the bus back to the last durable revision; clients whose replies claimed a
     /// lost commit get a refusal instead. `past` is the bus at that revision, as read from the log; afterwards it

@@ -29,6 +29,8 @@ final class LogGate {
     @exclusivity(unchecked) private var waiting: [Connection] = []
     /// Why nothing can be committed now; nil while everything can.
     @exclusivity(unchecked) private(set) var unavailableReason: String?
+    /// Until then, output that reveals commits does not wait for the disk here.
+    @exclusivity(unchecked) private var isShowing = false
 
     /// How much the open batch may hold while another is being written; then nothing more is read. Only lines that can't be
     /// divided come near it.
@@ -166,7 +168,7 @@ final class LogGate {
     /// Output written for a connection is sent when everything it could reveal is on disk.
     @inline(__always)
     func hold(_ connection: Connection) {
-        if isDurable {
+        if isDurable || isShowing {
             connection.output.releaseAll()
         } else if connection.unwritten.hold() {
             open.connections.append(connection)
@@ -212,7 +214,7 @@ final class LogGate {
         }
         batch.connections.removeAll(keepingCapacity: true)
         written.append(batch)
-        if open.isEmpty { releaseOpen() }
+        if open.isEmpty { release(open) }
     }
 
     /// Takes the connections that waited for room in a batch, after a new one was opened.
@@ -236,18 +238,25 @@ final class LogGate {
         return spare
     }
 
-    /// Nothing was committed while the disk was busy, so output written meanwhile needs no further batch.
-    private func releaseOpen() {
-        for connection in open.connections {
+    /// Output that waited for a batch waits no longer: nothing was committed while the disk was busy, or it is shown.
+    private func release(_ batch: CommitBatch) {
+        for connection in batch.connections {
             connection.unwritten.endHold()
             connection.output.releaseAll()
             connections.markReady(connection)
         }
-        open.connections.removeAll(keepingCapacity: true)
+        batch.connections.removeAll(keepingCapacity: true)
     }
 
     /// The batch that was sealed could not be written: nothing can be committed until `resume`.
     func suspend(_ reason: String) { unavailableReason = reason }
+
+    /// After `suspend`: until `resume`, what was committed is sent although it is not written here.
+    func show() {
+        isShowing = true
+        if let inFlight { release(inFlight) }
+        release(open)
+    }
 
     /// After `suspend`: everything after `revision` is rolled back. Returns the sessions that had ended after it.
     func fail(at revision: Int) -> [Session] {
@@ -266,7 +275,7 @@ final class LogGate {
 
     /// The log accepts commits again; false if it did all the time.
     func resume() -> Bool {
-        defer { unavailableReason = nil }
+        defer { (unavailableReason, isShowing) = (nil, false) }
         return unavailableReason != nil
     }
 

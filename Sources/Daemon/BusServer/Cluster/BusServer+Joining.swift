@@ -16,6 +16,13 @@ extension BusServer {
         loop.cluster = coordinator
         coordinator.snapshots = start.snapshots
         loop.coordinator?.noteStored = { [unowned coordinator] in coordinator.stored(through: $0, bytes: $1) }
+        loop.coordinator?.noteSuspended = { [unowned coordinator] reason in
+            if let reason { coordinator.suspend(reason) } else { coordinator.resume() }
+        }
+        coordinator.noteCopyTrouble = { [weak loop] failure in
+            start.start.writer.noteTrouble()
+            loop?.coordinator?.suspend(failure)
+        }
         if let inheritance { loop.adopt(inheritance) }
         let epoch = loop.engine.epoch
         try catchUp(coordinator, loop)
@@ -45,7 +52,7 @@ extension BusServer {
             loop.flush(all: true)
             beginning.offerIfDue()
             guard coordinator.member.replica.hasBegun else { return false }
-            return coordinator.member.isCaughtUp
+            return coordinator.member.isCaughtUp || coordinator.isSuspended
                 || (!coordinator.member.isAttached && MonotonicClock.milliseconds > patience)
         }
     }

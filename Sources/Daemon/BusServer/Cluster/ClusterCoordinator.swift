@@ -20,13 +20,19 @@ final class ClusterCoordinator {
     private(set) var engine: Engine?
 
     /// What replies tell.
-    private(set) var condition: JSONObject
+    var condition: JSONObject
+    /// The same in words for the status, while the log can't be reached.
+    var detachment: String?
+    /// While this member's copy can't be written.
+    var suspension: Suspension?
+    /// The incarnation that it has and could not remember.
+    private var unremembered: Int?
     /// Entries and barriers of this turn, which are proposed together.
     private var submitted: [(entry: ClusterEntry, ticket: Int, user: Int)] = []
     private var barriers: [Int] = []
     /// What the log has told and is not carried out yet, the next one last.
     private var unheard: [OrderedLogEvent] = []
-    private var nextTick = 0
+    var nextTick = 0
     /// The replica that is lacking.
     private(set) var lack: ReplicaLack?
     /// Those present as the log listed them last, or why it did not; nil: it has not answered yet.
@@ -44,6 +50,8 @@ final class ClusterCoordinator {
     var giveUp: (StartFailure) -> Void = { _ in }
     /// Called with a trouble that the status is to show, and with nil when it is over.
     var noteTrouble: (String?) -> Void = { _ in }
+    /// Called when the copy can't be written; nil: that ends the start.
+    var noteCopyTrouble: ((LogFailure) -> Void)?
     /// Called when an operator wants the member to leave.
     var leave: () -> Void = {}
 
@@ -77,9 +85,10 @@ final class ClusterCoordinator {
 
     /// What the log has told is carried out, as much as a turn may take: clients are served between two entries, too.
     func hear() {
+        if isSuspended { return }
         if unheard.isEmpty { unheard = log.take().reversed() }
         let end = MonotonicClock.nanoseconds + LoopLimits.turnNanoseconds
-        while let event = unheard.popLast() {
+        while !isSuspended, let event = unheard.popLast() {
             switch event {
             case .members(let members): listed = .success(members)
             case .membersFailed(let failure): listed = .failure(failure)
@@ -92,11 +101,12 @@ final class ClusterCoordinator {
     }
 
     /// Whether the log has told more than one turn could carry out.
-    var hasUnheard: Bool { !unheard.isEmpty }
+    var hasUnheard: Bool { !isSuspended && !unheard.isEmpty }
 
     /// Does what is due.
     func tickIfDue(now: Int) {
         guard now >= nextTick else { return }
+        if let suspension { return stay(suspension, now: now) }
         member.tick(now: WallClock.now)
         carryOut()
         engine?.shared.submitFailedEnds()
@@ -117,6 +127,10 @@ final class ClusterCoordinator {
         if submitted.isEmpty, barriers.isEmpty { return false }
         let (entries, barriers) = (submitted, barriers)
         (submitted, self.barriers) = ([], [])
+        if let suspension {
+            refuse(entries.map(\.ticket) + barriers, suspension)
+            return true
+        }
         let now = WallClock.now
         member.submit(entries, now: now)
         for ticket in barriers { member.sync(ticket: ticket, now: now) }
@@ -231,7 +245,7 @@ final class ClusterCoordinator {
 
     // MARK: - What the member wants
 
-    private func carryOut() {
+    func carryOut() {
         var outputs = member.takeOutputs()
         while !outputs.isEmpty {
             for output in outputs { carryOut(output) }
@@ -252,7 +266,9 @@ final class ClusterCoordinator {
         case .end(let name, let incarnation): log.end(name, incarnation: incarnation)
         case .trim(let place): log.trim(through: place)
         case .applied(let entry, let applied): engine?.noteApplied(entry.encoded, at: applied.link.place)
-        case .remember(let incarnation): remember(.incarnation, String(incarnation))
+        case .remember(let incarnation):
+            unremembered = incarnation
+            rememberIncarnation()
         case .rememberProof(let proof): remember(.proof, proof.map { LocalCopy.text($0.encoded) })
         case .needsReplica(let lack): note(lack)
         case .answered(let ticket, let outcome, let spent):
@@ -265,12 +281,25 @@ final class ClusterCoordinator {
     }
 
     private func remember(_ fact: CopyFact, _ value: String?) {
+        do throws(LogFailure) { try write(fact, value) } catch { giveUp(StartFailure(.log, error.message)) }
+    }
+
+    /// A member whose copy can't be written goes on under an incarnation that only a crash would make it forget: then it
+    /// would wait for the end of the lease.
+    func rememberIncarnation() {
+        guard let incarnation = unremembered else { return }
         do throws(LogFailure) {
-            try file.remember(fact, value)
-            if let cluster = member.cluster { try file.remember(.cluster, cluster) }
+            try write(.incarnation, String(incarnation))
+            unremembered = nil
         } catch {
-            giveUp(StartFailure(.log, error.message))
+            guard let noteCopyTrouble else { return giveUp(StartFailure(.log, error.message)) }
+            noteCopyTrouble(error)
         }
+    }
+
+    private func write(_ fact: CopyFact, _ value: String?) throws(LogFailure) {
+        try file.remember(fact, value)
+        if let cluster = member.cluster { try file.remember(.cluster, cluster) }
     }
 
     /// The copy here can't go on. The next start begins with another one: what clients have seen of this one is no longer
@@ -358,13 +387,5 @@ final class ClusterCoordinator {
                 "the member \(name) has computed other states from the log before place \(place)",
                 metadata: LogKind.differs.metadata)
         }
-    }
-
-    private func setCondition(attached: Bool, reason: String?) {
-        condition["attached"] = .bool(attached)
-        condition["since"] = DurationText.seconds(WallClock.now)
-        condition["reason"] = reason.map(JSON.string)
-        engine?.shared.note(condition)
-        noteTrouble(reason.map { "detached since \(WallClock.timeOfDay(WallClock.now)): \($0)" })
     }
 }

@@ -5,7 +5,6 @@ import BusLog
 import BusMachine
 import Dispatch
 import Logging
-import Synchronization
 
 /// Coordinates the engine and the log: it passes batches of commits to the writer, queries to the readers of the past,
 /// and decides when a snapshot is due. It belongs to the bus queue.
@@ -28,10 +27,16 @@ final class LogCoordinator {
 
     /// Called when what lies at a place of a shared log, and all before it, is on disk; with the bytes written.
     var noteStored: ((Int, Int) -> Void)?
+    /// Called with the reason when this member's copy of a shared bus can't be written, and with nil when it can again.
+    var noteSuspended: (String?) -> Void = { _ in }
 
     private var isWriting = false
-    /// What of a shared log is being written.
-    private var sharedInFlight: SharedEntries?
+    /// What is being written.
+    private var inFlight: SealedBatch?
+    /// A shared bus: its copy here can't be written, and gets nothing until it can.
+    private var isSuspended = false
+    /// The batch that could not be written to it.
+    private var unwritten: SealedBatch?
     /// The bus holds commits that could not be written, until it has been rewound.
     private var isRewinding = false
     /// The log could be written again before that.
@@ -113,7 +118,7 @@ final class LogCoordinator {
         commitsSince += group.commits
         unindexed.commits += group.commits
         unindexed.bytes += group.entries.count
-        sharedInFlight = group.shared
+        inFlight = group
         if let standIn, group.entries.count <= LoopLimits.writtenAtOnce,
             group.commits <= LoopLimits.commitsAtOnce
         {
@@ -180,15 +185,24 @@ final class LogCoordinator {
             isWriting = false
             engine.statistics.timings.logWrite.record(took)
             engine.confirmBatch()
-            if let shared = sharedInFlight { noteStored?(shared.place, shared.bytes.count) }
+            let shared = inFlight?.shared
+            inFlight = nil
+            if isSuspended { endSuspension() }
+            if let shared { noteStored?(shared.place, shared.bytes.count) }
             askWaiting()
             considerIndex()
             considerSnapshot()
             considerTrimming()
         case .notWritten(let failure):
+            // A shared bus can't go back behind what the other members have.
+            if noteStored != nil {
+                unwritten = inFlight
+                return suspend(failure)
+            }
             isWriting = false
             beginRewinding(failure)
         case .made(let past): finishRewinding(past)
+        case .roomAgain where noteStored != nil: writeAgain()
         case .roomAgain:
             hasRoomAgain = true
             resumeIfPossible()
@@ -265,8 +279,7 @@ final class LogCoordinator {
     /// A batch could not be written: the bus has to be rewound to what the log holds.
     private func beginRewinding(_ failure: LogFailure) {
         // There is no log any more to rewind to, nor one that could be written again.
-        // Nor can the bus go back behind what the other members have.
-        if failure.kind == .lost || noteStored != nil { return end(failure.message) }
+        if failure.kind == .lost { return end(failure.message) }
         logger.error(
             "commits after revision \(engine.durableRevision) are rolled back: \(failure.message)",
             metadata: LogKind.logTrouble.metadata)
@@ -302,6 +315,29 @@ final class LogCoordinator {
         makeStores()
     }
 
+    /// The copy of a shared bus can't be written. What is here already is served, since the shared log has it; nothing more
+    /// is taken from there until there is room.
+    func suspend(_ failure: LogFailure) {
+        if failure.kind == .lost { return end(failure.message) }
+        if isSuspended { return }
+        isSuspended = true
+        noteSuspended(failure.message)
+    }
+
+    private func writeAgain() {
+        if let group = unwritten {
+            unwritten = nil
+            writer.write(group)
+        } else if isSuspended, !isWriting {
+            endSuspension()
+        }
+    }
+
+    private func endSuspension() {
+        isSuspended = false
+        noteSuspended(nil)
+    }
+
     private func end(_ reason: String) {
         if hasGivenUp { return }
         hasGivenUp = true
@@ -326,7 +362,7 @@ final class LogCoordinator {
             guard !isWriting, let group = engine.sealBatch(whole: whole) else { break }
             isWriting = true
             commitsSince += group.commits
-            sharedInFlight = group.shared
+            inFlight = group
             writer.write(group)
         }
         return true
@@ -352,46 +388,6 @@ final class LogCoordinator {
         } catch {
             logger.error(
                 "the log was not closed cleanly: \(error.message)", metadata: LogKind.logTrouble.metadata)
-        }
-    }
-}
-
-/// Events for the bus queue from the threads and queues that work with the log.
-enum LogFileEvent: Sendable {
-    /// A batch is in the log, after so many nanoseconds.
-    case written(took: Int)
-    /// A sync in the background took so many nanoseconds.
-    case synced(took: Int)
-    case notWritten(LogFailure)
-    /// The machine to which the bus has to be rewound.
-    case made(Rewinder.Made)
-    /// After a failure: the log can be written again.
-    case roomAgain
-    case answered(LogQuery, LogAnswer)
-    case snapshotTaken(revision: Int, bytes: Int)
-    case snapshotFailed(String)
-    /// A sync in the background failed.
-    case unsynced(LogFailure)
-}
-
-/// Events for the bus queue, and the descriptor that wakes it: the queue may be busy with turns, and must receive the
-/// events between two of them, not after all.
-final class LogMailbox: Sendable {
-    private let bell: EventFD
-    private let news = Mutex<[LogFileEvent]>([])
-
-    init(_ bell: EventFD) { self.bell = bell }
-
-    func put(_ item: LogFileEvent) {
-        news.withLock { $0.append(item) }
-        bell.ring()
-    }
-
-    /// Takes all events since the last time.
-    func take() -> [LogFileEvent] {
-        news.withLock { news in
-            defer { news.removeAll(keepingCapacity: true) }
-            return news
         }
     }
 }

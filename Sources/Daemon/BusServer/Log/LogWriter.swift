@@ -96,6 +96,14 @@ final class LogWriter: @unchecked Sendable {
         return try body(file)
     }
 
+    /// Something else could not be written to the file: the mailbox hears when there is room again.
+    func noteTrouble() {
+        fileLock.acquire()
+        isInTrouble = true
+        changeBeat()
+        fileLock.release()
+    }
+
     /// Ends the run. Nothing is written afterwards.
     func close() throws(LogFailure) {
         drain()

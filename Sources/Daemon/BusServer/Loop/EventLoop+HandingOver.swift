@@ -33,7 +33,7 @@ extension EventLoop {
 
     /// Whether something of the clients of a shared bus is still on its way through the log; then it waits a moment for that.
     private func awaitsSharedLog(until end: Int) -> Bool {
-        guard let cluster, MonotonicClock.milliseconds < end else { return false }
+        guard let cluster, !cluster.isSuspended, MonotonicClock.milliseconds < end else { return false }
         if engine.shared.isAtRest {
             // Whoever does not read what stands before its answers comes back, and asks again.
             for id in connections.ids where engine.holdsAnswers(id) {

@@ -36,7 +36,7 @@ package struct ClusterCommand: BusCommand {
         let epoch = cluster["epoch"]?.string ?? "?"
         let revision = cluster["revision"]?.encoded ?? "?"
         let head = ScreenText.safe("\(standing.headline), epoch \(epoch), revision \(revision)")
-        try console.line(console.style.paint(head, standing.isAttached ? .plain : .failure))
+        try console.line(console.style.paint(head, standing.trouble == nil ? .plain : .failure))
         var table = Table("MEMBER", "WHICH", "BEHIND", "STORED", "CLOCK", "AGREES", "VERSION", "ADDRESS")
         for member in cluster["members"]?.array ?? [] {
             table.add(Self.row(of: member, isThis: member["name"]?.string == standing.member, now: now))

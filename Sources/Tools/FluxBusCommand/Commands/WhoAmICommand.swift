@@ -173,7 +173,8 @@ package struct PingCommand: BusCommand {
         table.add(.init("revision", .faint), .init(reply["revision"]?.encoded ?? ""))
         if let cluster = reply["cluster"] {
             let standing = ClusterStanding(cluster, now: session.context.now())
-            table.add(.init("cluster", .faint), .init(standing.text, standing.isAttached ? .plain : .failure))
+            let role: Style.Role = standing.trouble == nil ? .plain : .failure
+            table.add(.init("cluster", .faint), .init(standing.text, role))
         }
         if let identity = reply["identity"] {
             table.add(.init("you are", .faint), .init(session.users.identity(identity)))

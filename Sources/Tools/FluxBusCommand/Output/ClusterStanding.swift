@@ -4,9 +4,11 @@ import BusJSON
 struct ClusterStanding {
     let bus: String
     let member: String
-    let isAttached: Bool
+    private let isAttached: Bool
     private let since: Int?
     private let reason: String?
+    /// Since when and why its copy can't be written.
+    private let suspension: (since: Int?, reason: String?)?
     private let now: Int
 
     /// - Parameter now: In milliseconds since 1970.
@@ -16,27 +18,35 @@ struct ClusterStanding {
         isAttached = cluster["attached"]?.bool ?? false
         since = Self.milliseconds(cluster["since"])
         reason = cluster["reason"]?.string
+        suspension = cluster["suspended"].map { (Self.milliseconds($0["since"]), $0["reason"]?.string) }
         self.now = now
     }
 
     /// `attached to home as kitchen`, `detached since 14:03:07 (No etcd answers)`
-    var text: String { isAttached ? "attached to \(bus) as \(member)" : "detached\(sinceText)\(reasonText)" }
+    var text: String { trouble ?? "attached to \(bus) as \(member)" }
 
     /// `bus home, kitchen attached since 14:03:07`, `bus home, kitchen detached since 14:03:07 (No etcd answers)`
     var headline: String {
-        "bus \(bus), \(member) "
-            + (isAttached ? "attached\(sinceText)" : "detached\(sinceText)\(reasonText)")
+        "bus \(bus), \(member) " + (trouble ?? "attached\(text(since: since))")
+    }
+
+    /// Why nothing is committed there; nil where it is. `suspended since 14:03:07 (The log bus.sqlite can't grow)`
+    var trouble: String? {
+        if let suspension {
+            return "suspended\(text(since: suspension.since))\(Self.text(reason: suspension.reason))"
+        }
+        return isAttached ? nil : "detached\(text(since: since))\(Self.text(reason: reason))"
     }
 
     /// A day ago or longer, the time of day alone would say too little.
-    private var sinceText: String {
+    private func text(since: Int?) -> String {
         guard let since else { return "" }
         let isOfToday = (0..<86_400_000).contains(now - since)
         let time = ClockText.second(milliseconds: since)
         return " since \(isOfToday ? time : "\(ClockText.date(milliseconds: since)) \(time)")"
     }
 
-    private var reasonText: String {
+    private static func text(reason: String?) -> String {
         guard let reason, !reason.isEmpty else { return "" }
         return " (\(reason.hasSuffix(".") ? String(reason.dropLast()) : reason))"
     }

@@ -130,6 +130,8 @@ final class TestMember: Sendable {
     }
 
     var isAttached: Bool { condition?["attached"] == true }
+    /// Why its copy can't be written, if that is so.
+    var suspension: String? { condition?["suspended"]?["reason"]?.string }
 
     func waitUntilAttached(seconds: Double = 30) throws {
         try TestCluster.wait(

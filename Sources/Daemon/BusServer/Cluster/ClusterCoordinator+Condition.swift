@@ -1,0 +1,84 @@
+import BusCluster
+import BusEngine
+import BusJSON
+import BusLogic
+import BusMachine
+import BusProtocol
+import BusSystem
+import Logging
+
+/// The condition of a member, as replies, the status and the journal tell it: whether it reaches the shared log, and whether
+/// its copy can be written.
+extension ClusterCoordinator {
+    func setCondition(attached: Bool, reason: String?) {
+        condition["attached"] = .bool(attached)
+        condition["since"] = DurationText.seconds(WallClock.now)
+        condition["reason"] = reason.map(JSON.string)
+        detachment = reason.map { "detached since \(WallClock.timeOfDay(WallClock.now)): \($0)" }
+        tellCondition()
+    }
+
+    private func tellCondition() {
+        engine?.shared.note(condition)
+        noteTrouble(suspension?.status ?? detachment)
+    }
+
+    // MARK: - Suspension
+
+    /// The copy of a member can't be written. It shows what it has, hears nothing of the log, which the others go on with, and
+    /// carries out nothing. For as long as its lease it stays a member: longer silence ends sessions, as ever.
+    struct Suspension {
+        /// One sentence.
+        let reason: String
+        /// For the status.
+        let status: String
+        /// When it leaves, in monotonic milliseconds.
+        let end: Int
+
+        var refusal: String {
+            "This member is suspended, because its copy of the bus can't be written; use another one, or try again later. \(reason)"
+        }
+    }
+
+    var isSuspended: Bool { suspension != nil }
+
+    func suspend(_ reason: String) {
+        let now = WallClock.now
+        let suspension = Suspension(
+            reason: reason, status: "suspended since \(WallClock.timeOfDay(now)): \(reason)",
+            end: MonotonicClock.milliseconds + settings.lease.milliseconds)
+        self.suspension = suspension
+        condition["suspended"] = ["since": DurationText.seconds(now), "reason": .string(reason)]
+        logger.error(
+            "suspended: commits of the bus are not taken here before there is room: \(reason)",
+            metadata: LogKind.suspended.metadata)
+        engine?.suspendCommits(reason: suspension.refusal, showing: true)
+        tellCondition()
+        member.failAll(because: suspension.refusal, now: now)
+        carryOut()
+    }
+
+    func resume() {
+        suspension = nil
+        condition["suspended"] = nil
+        logger.notice("the copy can be written again", metadata: LogKind.logRecovered.metadata)
+        engine?.resumeCommits()
+        tellCondition()
+        nextTick = 0
+        rememberIncarnation()
+    }
+
+    /// What is due meanwhile.
+    func stay(_ suspension: Suspension, now: Int) {
+        nextTick = now + 1000
+        guard now >= suspension.end else { return }
+        member.leave()
+        carryOut()
+    }
+
+    func refuse(_ tickets: [Int], _ suspension: Suspension) {
+        for ticket in tickets {
+            engine?.resolve(ticket, .failed(MemberFailure(.none, suspension.refusal)))
+        }
+    }
+}
