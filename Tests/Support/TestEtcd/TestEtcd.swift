@@ -57,15 +57,18 @@ package final class TestEtcd: Sendable {
     // MARK: - Its servers
 
     /// Starts a server, with the data that it had.
-    package func start(_ index: Int) throws {
-        var words = [
-            "--name", "s\(index)", "--data-dir", "\(directory.path)/s\(index)",
-            "--listen-client-urls", endpoints[index], "--advertise-client-urls", endpoints[index],
-            "--listen-peer-urls", peers[index], "--initial-advertise-peer-urls", peers[index],
-            "--initial-cluster", cluster, "--log-level", "error", "--logger", "zap",
-            // Elections take a third of a second, so that leases of one second are possible, and short outages.
-            "--heartbeat-interval", "30", "--election-timeout", "300",
-        ]
+    package func start(_ index: Int) throws { try start(index, with: []) }
+
+    private func start(_ index: Int, with more: [String]) throws {
+        var words =
+            [
+                "--name", "s\(index)", "--data-dir", "\(directory.path)/s\(index)",
+                "--listen-client-urls", endpoints[index], "--advertise-client-urls", endpoints[index],
+                "--listen-peer-urls", peers[index], "--initial-advertise-peer-urls", peers[index],
+                "--initial-cluster", cluster, "--log-level", "error", "--logger", "zap",
+                // Elections take a third of a second, so that leases of one second are possible, and short outages.
+                "--heartbeat-interval", "30", "--election-timeout", "300",
+            ] + more
         if let certificates {
             words += [
                 "--cert-file", certificates.certificate, "--key-file", certificates.key,
@@ -140,6 +143,34 @@ package final class TestEtcd: Sendable {
                     + "--initial-advertise-peer-urls \(peers[index])")
         }
         for index in endpoints.indices { try start(index) }
+    }
+
+    // MARK: - Losses
+
+    /// Whether all servers have come as far.
+    package var isEven: Bool {
+        get throws {
+            let lines = try control("endpoint status --write-out=fields").split(separator: "\n")
+            return Set(lines.filter { $0.hasPrefix("\"Revision\"") }).count == 1
+        }
+    }
+
+    /// All servers but one are gone, with their data; it goes on alone.
+    package func goOn(with index: Int) throws {
+        for index in endpoints.indices { kill(index) }
+        for other in endpoints.indices where other != index { try removeData(of: other) }
+        try start(index, with: ["--force-new-cluster"])
+    }
+
+    /// All servers are gone, with their data; others take their places.
+    package func empty() throws {
+        for index in endpoints.indices { kill(index) }
+        for index in endpoints.indices { try removeData(of: index) }
+        for index in endpoints.indices { try start(index) }
+    }
+
+    private func removeData(of index: Int) throws {
+        try FileManager.default.removeItem(atPath: "\(directory.path)/s\(index)")
     }
 
     private var cluster: String { peers.enumerated().map { "s\($0)=\($1)" }.joined(separator: ",") }
