@@ -6,6 +6,13 @@ import Testing
 
 /// Questions about the past that the index answers, held to a plain look at every commit and every state, on random histories.
 @Suite(.inBothModes) struct PastQuestionTests {
+    // A sanitizer slows each seed down.
+    #if SANITIZE
+        private static let seeds = 0..<2
+    #else
+        private static let seeds = 0..<12
+    #endif
+
     private static func shelf(naming member: String) -> String {
         """
         type: shelf
@@ -144,7 +151,7 @@ import Testing
         }
     }
 
-    @Test(arguments: 0..<12) func commitsAreThoseThatAPlainLookFinds(_ seed: Int) throws {
+    @Test(arguments: seeds) func commitsAreThoseThatAPlainLookFinds(_ seed: Int) throws {
         var random = SeededGenerator(seed: UInt64(seed))
         let bus = try Self.bus(&random)
         let client = bus.connect(uid: 9)
@@ -216,7 +223,7 @@ import Testing
         }
     }
 
-    @Test(arguments: 0..<12) func valuesAreBlamedOnTheCommitThatMadeThem(_ seed: Int) throws {
+    @Test(arguments: seeds) func valuesAreBlamedOnTheCommitThatMadeThem(_ seed: Int) throws {
         try forEachPart(seed: UInt64(100 + seed)) { client, store, path, values, states, random in
             let last = states.count - 1
             for revision in [
@@ -240,7 +247,7 @@ import Testing
         }
     }
 
-    @Test(arguments: 0..<12) func samplesAreTheChanges(_ seed: Int) throws {
+    @Test(arguments: seeds) func samplesAreTheChanges(_ seed: Int) throws {
         try forEachPart(seed: UInt64(200 + seed)) { client, store, path, values, _, random in
             let since = Int.random(in: 0..<values.count, using: &random)
             let until = Int.random(in: since..<values.count, using: &random)

@@ -6,6 +6,13 @@ import Testing
 
 /// `each`, `patch` and computed paths, held against a few lines that do the same to a dictionary, over restarts.
 @Suite(.inBothModes) struct RepeatedWriteTests {
+    // A sanitizer slows each seed down.
+    #if SANITIZE
+        private static let seeds: Range<UInt64> = 0..<4
+    #else
+        private static let seeds: Range<UInt64> = 0..<20
+    #endif
+
     private static let shop = """
         type: shop
         state:
@@ -115,7 +122,7 @@ import Testing
         }
     }
 
-    @Test(arguments: 0..<20 as Range<UInt64>)
+    @Test(arguments: seeds)
     func theStateIsWhatTheModelSays(_ seed: UInt64) throws {
         var generator = SeededGenerator(seed: seed)
         let bus = try MemoryBus.logging("shop/a") { $0.definitions = [Self.shop] }
