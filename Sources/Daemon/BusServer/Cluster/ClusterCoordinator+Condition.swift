@@ -50,7 +50,7 @@ extension ClusterCoordinator {
         self.suspension = suspension
         condition["suspended"] = ["since": DurationText.seconds(now), "reason": .string(reason)]
         logger.error(
-            "suspended: commits of the bus are not taken here before there is room: \(reason)",
+            "suspended: commits of the bus are not taken here until this can be written: \(reason)",
             metadata: LogKind.suspended.metadata)
         engine?.suspendCommits(reason: suspension.refusal, showing: true)
         tellCondition()
