@@ -77,7 +77,9 @@ struct SuspensionTests {
         // What is here is read, also the past.
         let before = try #require(try count(member, fresh: false))
         #expect(before == 1)
-        #expect(try client.ask(#"{"op":"history","limit":1}"#).contains(#""ok":true"#))
+        #expect(try client.ask(#"{"op":"history","until":2,"limit":1}"#).contains(#""ok":true"#))
+        // As far as it is in the copy.
+        #expect(try client.ask(#"{"op":"history","limit":1}"#).contains("suspended"))
         // Nothing commits, and nobody waits for that.
         for request in [
             "{\(Self.increment)}", #"{"op":"sync"}"#, #"{"op":"get","store":"\#(Self.main)","fresh":true}"#,

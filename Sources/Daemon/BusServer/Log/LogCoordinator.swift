@@ -135,7 +135,9 @@ final class LogCoordinator {
 
     /// The engine sends a query.
     func ask(_ question: LogQuery) {
-        guard question.needed <= engine.durableRevision else { return waiting.append(question) }
+        guard question.needed <= engine.durableRevision else {
+            return isSuspended ? refuse(question) : waiting.append(question)
+        }
         switch question.subject {
         case .backup(let offset): backups.ask(question, offset: offset)
         case .compact: compact(for: question)
@@ -322,6 +324,8 @@ final class LogCoordinator {
         if isSuspended { return }
         isSuspended = true
         noteSuspended(failure.message)
+        for question in waiting { refuse(question) }
+        waiting = []
     }
 
     private func writeAgain() {
