@@ -42,6 +42,10 @@ let package = Package(
         .target(name: "BusSystem", dependencies: ["CLinux"]),
         // Looks at many bytes at once, by instructions that Swift has no name for.
         .systemLibrary(name: "CScan"),
+        // The layout of a file that programs read states from without the daemon.
+        .systemLibrary(name: "CMap"),
+        // Such a file: its one writer, and its readers. Nothing of the bus.
+        .target(name: "BusMap", dependencies: ["BusSystem", "CLinux", "CMap"]),
         // libsystemd, and what messages with descriptors need of the C library.
         .systemLibrary(name: "CSystemd", pkgConfig: "libsystemd", providers: [.apt(["libsystemd-dev"])]),
         // A service under systemd: readiness, watchdog, passed and stored descriptors, the journal. Nothing of the bus.
@@ -238,6 +242,7 @@ let package = Package(
         // Authorities and certificates of their own for tests, made by OpenSSL's program.
         .target(name: "TestCertificates", dependencies: ["TestFiles"]),
         .testTarget(name: "BusSystemTests", dependencies: ["BusSystem", "TestFiles"]),
+        .testTarget(name: "BusMapTests", dependencies: ["BusMap", "BusSystem", "CMap", "TestSupport"]),
         .testTarget(name: "BusTLSTests", dependencies: ["BusTLS", "TestCertificates", "TestSupport"]),
         // What a commit costs, and a dispatch inside a process, counted.
         .testTarget(name: "CostTests", dependencies: ["BusWork", "CMallocCount", "FluxWork"]),
@@ -489,8 +494,8 @@ let floors = [
     "Sources/Web": ["BusHooks", "CInspector", "FluxBusWeb", "fluxbus-web"],
     // C libraries, and TLS for both ends of a connection.
     "Sources/System": [
-        "BusHTTP", "BusSystem", "BusTLS", "CCurl", "CLinux", "COpenSSL", "CSQLite", "CScan", "CSystemd",
-        "CYAML",
+        "BusHTTP", "BusMap", "BusSystem", "BusTLS", "CCurl", "CLinux", "CMap", "COpenSSL", "CSQLite", "CScan",
+        "CSystemd", "CYAML",
         "CZlib",
     ],
 
@@ -510,7 +515,7 @@ let floors = [
     "Tests/Tools": ["TypeCodeTests", "BusMetricsTests", "FluxBusCommandTests"],
     "Tests/Web": ["FluxBusWebTests", "InspectorTests"],
     "Tests/Effects": ["BusEffectsTests", "FluxBusEffectsTests"],
-    "Tests/System": ["BusSystemTests", "BusTLSTests"],
+    "Tests/System": ["BusMapTests", "BusSystemTests", "BusTLSTests"],
     // The repository as a whole.
     "Tests/Project": ["TidyTests", "DocumentationTests", "ExampleTests"],
     // Programs that measure, and what they run on. They are for contributors and are not installed.

@@ -121,6 +121,15 @@ void linux_remove_tree(const char *path) { nftw(path, remove_entry, 16, FTW_DEPT
 
 int linux_memory_file(const char *name) { return memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING); }
 
+int linux_seal_for_readers(int fd) {
+    return fcntl(fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
+}
+
+int linux_keeps_size(int fd) {
+    int seals = fcntl(fd, F_GET_SEALS);
+    return seals >= 0 && (seals & F_SEAL_SHRINK) != 0;
+}
+
 int linux_event_descriptor(void) { return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); }
 
 int linux_get_descriptor_limit(uint64_t *soft, uint64_t *hard) {

@@ -96,6 +96,12 @@ int linux_event_descriptor(void);
 /* A file in memory that can be sealed, closed on exec. */
 int linux_memory_file(const char *name);
 
+/* Seals a file in memory for readers: nobody can write to it but by mappings that exist, and its size and seals stay. */
+int linux_seal_for_readers(int fd);
+
+/* Whether the size of a file in memory can't change any more: reading what is mapped of it never ends the process. */
+int linux_keeps_size(int fd);
+
 /* Waits for descriptors as poll does, for at most so many nanoseconds. */
 int linux_poll(struct pollfd *entries, size_t count, int64_t nanoseconds);
 
