@@ -46,10 +46,10 @@ let package = Package(
         .systemLibrary(name: "CMap"),
         // Such a file: its one writer, and its readers. Nothing of the bus.
         .target(name: "BusMap", dependencies: ["BusSystem", "CLinux", "CMap"]),
-        // libsystemd, and what messages with descriptors need of the C library.
+        // libsystemd, and what goes with it of the C library.
         .systemLibrary(name: "CSystemd", pkgConfig: "libsystemd", providers: [.apt(["libsystemd-dev"])]),
         // A service under systemd: readiness, watchdog, passed and stored descriptors, the journal. Nothing of the bus.
-        .target(name: "Systemd", dependencies: ["BusSystem", "CSystemd"]),
+        .target(name: "Systemd", dependencies: ["BusSystem", "CLinux", "CSystemd"]),
         // SQLite, in which the action log is.
         .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
         // The action log's file: groups of commits and snapshots, durable. Nothing of what they mean. CLinux tells which
@@ -124,13 +124,17 @@ let package = Package(
         .target(name: "BusTypes", dependencies: ["BusJSON", "BusProtocol", "Flux"]),
         // The client library: connections, subscriptions, remote stores.
         .target(
-            name: "FluxBus", dependencies: ["BusJSON", "BusSystem", "BusTLS", "BusTypes", "CLinux", "Flux"]),
+            name: "FluxBus",
+            dependencies: [
+                "BusJSON", "BusMap", "BusSystem", "BusTLS", "BusTypes", "CLinux", "CMap", "Flux",
+            ]),
         // Sockets and configuration: a bus in a process.
         .target(
             name: "BusServer",
             dependencies: [
                 "BusCluster", "BusDefinitions", "BusEngine", "BusHistory", "BusJSON", "BusLog", "BusLogic",
-                "BusMachine", "BusProtocol", "BusSource", "BusSystem", "BusTLS", "BusYAML", "CLinux",
+                "BusMachine", "BusMap", "BusProtocol", "BusSource", "BusSystem", "BusTLS", "BusYAML",
+                "CLinux",
                 "EtcdLog", "FluxBus",
                 "Systemd", "TypeTesting",
                 logging,
@@ -463,8 +467,8 @@ let package = Package(
         .testTarget(
             name: "BusServerTests",
             dependencies: [
-                "BusEngine", "BusJSON", "BusLog", "BusMachine", "BusServer", "BusSystem", "BusTLS", "CLinux",
-                "CSQLite",
+                "BusEngine", "BusJSON", "BusLog", "BusMachine", "BusMap", "BusServer", "BusSystem", "BusTLS",
+                "CLinux", "CMap", "CSQLite",
                 "EtcdLog", "TestCertificates", "TestFiles", "TestServer", "TestStorage", "fluxbus",
                 "fluxbus-bench",
                 "fluxbusd",

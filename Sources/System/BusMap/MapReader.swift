@@ -1,5 +1,4 @@
 import BusSystem
-import CLinux
 import CMap
 import Glibc
 
@@ -32,28 +31,21 @@ package enum MapMistake: Error, Equatable {
 /// Reads one map, on any thread, without a system call.
 package final class MapReader: @unchecked Sendable {
     // The view is never changed, and what it points to is read with the memory orders of the layout.
-    private let view: map_view
-    private let size: Int
+    private var view: fluxbus_map_view
 
     /// Maps the file. The descriptor stays the caller's, and may be closed.
     package init(_ descriptor: Int32) throws(MapMistake) {
-        guard linux_keeps_size(descriptor) == 1 else { throw .unsealed }
-        var status = stat()
-        guard fstat(descriptor, &status) == 0 else { throw .system(SystemError("fstat")) }
-        size = Int(status.st_size)
-        guard size > 0 else { throw .noMap }
-        guard let mapped = mmap(nil, size, PROT_READ, MAP_SHARED, descriptor, 0), mapped != MAP_FAILED else {
-            throw .system(SystemError("mmap"))
+        view = fluxbus_map_view()
+        guard fluxbus_map_adopt(&view, descriptor) == 0 else {
+            switch errno {
+            case EPERM: throw .unsealed
+            case EINVAL: throw .noMap
+            default: throw .system(SystemError("mmap"))
+            }
         }
-        var view = map_view()
-        guard map_open(&view, mapped, UInt64(size)) == 1 else {
-            munmap(mapped, size)
-            throw .noMap
-        }
-        self.view = view
     }
 
-    deinit { munmap(UnsafeMutableRawPointer(mutating: view.base), size) }
+    deinit { if view.base != nil { fluxbus_map_release(&view) } }
 
     /// Copies the state of a store: JSON, as `get` gives it.
     @inline(__always)
@@ -63,19 +55,20 @@ package final class MapReader: @unchecked Sendable {
 
     @inline(__always)
     package static func read(
-        _ name: UnsafeRawBufferPointer, in view: map_view, into buffer: UnsafeMutableRawBufferPointer
+        _ name: UnsafeRawBufferPointer, in view: fluxbus_map_view, into buffer: UnsafeMutableRawBufferPointer
     ) -> MapAnswer {
         var (length, revision) = (0, UInt64(0))
         let answer = withUnsafePointer(to: view) {
-            map_read($0, name.baseAddress, name.count, buffer.baseAddress, buffer.count, &length, &revision)
+            fluxbus_map_read(
+                $0, name.baseAddress, name.count, buffer.baseAddress, buffer.count, &length, &revision)
         }
         switch answer {
-        case map_answer_state: return .state(length: length, revision: revision)
-        case map_answer_none: return .none
-        case map_answer_moved: return .moved
-        case map_answer_ended: return .ended
-        case map_answer_long: return .long(length: length)
-        case map_answer_busy: return .busy
+        case fluxbus_map_answer_state: return .state(length: length, revision: revision)
+        case fluxbus_map_answer_none: return .none
+        case fluxbus_map_answer_moved: return .moved
+        case fluxbus_map_answer_ended: return .ended
+        case fluxbus_map_answer_long: return .long(length: length)
+        case fluxbus_map_answer_busy: return .busy
         default: return .damaged
         }
     }

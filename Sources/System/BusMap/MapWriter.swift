@@ -11,6 +11,59 @@ package enum MapRefusal: Error, Equatable {
     case long
 }
 
+/// How much a map has room for: what it begins with, and as much again.
+package struct MapRoom: Equatable {
+    package private(set) var stores = MapRoom.leastStores
+    package private(set) var blocks = MapRoom.leastStores * 3
+
+    /// Types that have few stores get maps for this many: most never need another one.
+    private static let leastStores = 1024
+
+    /// - Parameter contents: How long the name and the state of each store are, in bytes.
+    package init(for contents: some Sequence<(name: Int, state: Int)>) {
+        var (count, blocks) = (0, 0)
+        for (name, state) in contents {
+            count += 1
+            // One place is read while the other is written.
+            blocks += 1 << Extent.size(of: name) + 2 << Extent.size(of: state)
+        }
+        stores = max(stores, 2 * count)
+        self.blocks = max(self.blocks, 2 * blocks)
+    }
+
+    /// The size of such a map.
+    package var bytes: Int { MapPlan(stores: stores, blocks: blocks).size }
+}
+
+/// Where the parts of a map begin, in bytes.
+private struct MapPlan {
+    let buckets: Int
+    let slots: Int
+    let blocks: Int
+    let size: Int
+
+    init(stores: Int, blocks count: Int) {
+        var buckets = 2
+        while buckets < stores * 2 { buckets *= 2 }
+        let block = Int(fluxbus_map_block)
+        self.buckets = buckets
+        slots = block + (buckets * MemoryLayout<UInt64>.size + block - 1) / block * block
+        blocks = slots + stores * MemoryLayout<fluxbus_map_slot>.stride
+        size = blocks + count * block
+    }
+}
+
+/// Blocks in a row: 2 to the power of `size` of them. Of size -1 there are none.
+private struct Extent {
+    var block: UInt32 = 0
+    var size: Int = -1
+
+    static func size(of bytes: Int) -> Int {
+        let blocks = max(1, (bytes + Int(fluxbus_map_block) - 1) / Int(fluxbus_map_block))
+        return Int.bitWidth - (blocks - 1).leadingZeroBitCount
+    }
+}
+
 /// What bounds a map.
 package enum MapLimits {
     /// The longest state, in bytes: the classes of blocks end there.
@@ -27,8 +80,9 @@ package final class MapWriter {
     package let descriptor: Int32
     package let size: Int
     private let base: UnsafeMutableRawPointer
-    private let slots: UnsafeMutablePointer<map_slot>
-    private let view: map_view
+    private let slots: UnsafeMutablePointer<fluxbus_map_slot>
+    private let view: fluxbus_map_view
+    private var isEnded = false
     private var used: UInt32 = 0
     private var nextBlock: UInt32
     private let endBlock: UInt32
@@ -37,24 +91,15 @@ package final class MapWriter {
     /// Blocks that were outgrown, by class.
     private var free: [[UInt32]] = Array(repeating: [], count: UInt32.bitWidth)
 
-    /// Blocks in a row: 2 to the power of `size` of them. Of size -1 there are none.
-    private struct Extent {
-        var block: UInt32 = 0
-        var size: Int = -1
-    }
-
     /// Makes a map and seals it.
     ///
     /// - Parameters:
     ///   - stores: For how many names it has room.
     ///   - blocks: How many blocks of 64 bytes it has for names and states.
     package init(named name: String, stores: Int, blocks: Int) throws(SystemError) {
-        var buckets = 2
-        while buckets < stores * 2 { buckets *= 2 }
-        let block = Int(map_block)
-        let slotsBegin = block + (buckets * MemoryLayout<UInt64>.size + block - 1) / block * block
-        let blocksBegin = slotsBegin + stores * MemoryLayout<map_slot>.stride
-        size = blocksBegin + blocks * block
+        let plan = MapPlan(stores: stores, blocks: blocks)
+        let block = Int(fluxbus_map_block)
+        size = plan.size
         guard size / block <= Int(UInt32.max) else { throw SystemError("ftruncate", code: EFBIG) }
         descriptor = linux_memory_file(name)
         guard descriptor >= 0 else { throw SystemError("memfd_create") }
@@ -67,16 +112,16 @@ package final class MapWriter {
             throw error
         }
         base = mapped
-        let header = map_header(
-            magic: map_magic, size: UInt64(size), seed: .random(in: 0 ... .max),
-            slots_begin: UInt64(slotsBegin),
-            state: map_live, buckets: UInt32(buckets), slots: UInt32(stores), unused: 0)
-        mapped.storeBytes(of: header, as: map_header.self)
-        var view = map_view()
-        precondition(map_open(&view, mapped, UInt64(size)) == 1, "A new map is one.")
+        let header = fluxbus_map_header(
+            magic: fluxbus_map_magic, size: UInt64(size), seed: .random(in: 0 ... .max),
+            slots_begin: UInt64(plan.slots),
+            state: fluxbus_map_live, buckets: UInt32(plan.buckets), slots: UInt32(stores), unused: 0)
+        mapped.storeBytes(of: header, as: fluxbus_map_header.self)
+        var view = fluxbus_map_view()
+        precondition(fluxbus_map_find_parts(&view, mapped, UInt64(size)) == 1, "A new map is one.")
         self.view = view
-        slots = (mapped + slotsBegin).assumingMemoryBound(to: map_slot.self)
-        nextBlock = UInt32(blocksBegin / block)
+        slots = (mapped + plan.slots).assumingMemoryBound(to: fluxbus_map_slot.self)
+        nextBlock = UInt32(plan.blocks / block)
         endBlock = UInt32(size / block)
         owned = Array(repeating: Extent(), count: stores * 2)
         // The mapping above stays writable; no other can be.
@@ -84,9 +129,13 @@ package final class MapWriter {
     }
 
     deinit {
-        end(map_ended)
+        if !isEnded { end(fluxbus_map_ended) }
         munmap(base, size)
         close(descriptor)
+    }
+
+    package convenience init(named name: String, _ room: MapRoom) throws(SystemError) {
+        try self.init(named: name, stores: room.stores, blocks: room.blocks)
     }
 
     /// Publishes the state of a store; nil: it was dropped. Readers see the state before or this one.
@@ -97,23 +146,26 @@ package final class MapWriter {
         let known = view.slot(of: name)
         if known >= 0 { return try fill(UInt32(known), state, revision) }
         guard state != nil else { return }
-        let hash = map_hash(view.seed, name.baseAddress, name.count)
+        let hash = fluxbus_map_hash(view.seed, name.baseAddress, name.count)
         let bucket = view.freeBucket(for: hash)
         guard bucket >= 0, used < view.slot_count else { throw .full }
         // Of blocks that nobody had: readers look at names without a sequence.
-        let place = try takeNew(Self.extentSize(name.count))
+        let place = try takeNew(Extent.size(of: name.count))
         if let start = name.baseAddress {
-            (base + Int(place) * Int(map_block)).copyMemory(from: start, byteCount: name.count)
+            (base + Int(place) * Int(fluxbus_map_block)).copyMemory(from: start, byteCount: name.count)
         }
         slots[Int(used)].name_block = place
         slots[Int(used)].name_length = UInt32(name.count)
         try fill(used, state, revision)
-        map_enter(base, bucket, hash, used)
+        fluxbus_map_enter(base, bucket, hash, used)
         used += 1
     }
 
-    /// Tells readers that the map is kept no more: `map_moved`, where there is another one, or `map_ended`.
-    package func end(_ state: UInt32) { map_close(base, state) }
+    /// Tells readers that the map is kept no more: `fluxbus_map_moved`, where there is another one, or `fluxbus_map_ended`.
+    package func end(_ state: UInt32) {
+        isEnded = true
+        fluxbus_map_end(base, state)
+    }
 
     private func fill(
         _ number: UInt32, _ state: UnsafeRawBufferPointer?, _ revision: UInt64
@@ -121,21 +173,16 @@ package final class MapWriter {
         let slot = slots + Int(number)
         let place = Int(number) * 2 + Int((slot.pointee.sequence + 1) & 1)
         if let state {
-            let wanted = Self.extentSize(state.count)
+            let wanted = Extent.size(of: state.count)
             if owned[place].size < wanted {
                 let block = try take(wanted)
                 if owned[place].size >= 0 { free[owned[place].size].append(owned[place].block) }
                 owned[place] = Extent(block: block, size: wanted)
             }
         }
-        let length = state.map { UInt32($0.count) } ?? map_no_state
-        map_fill(base, slot, owned[place].block, state?.baseAddress, length, revision)
-        map_publish(slot)
-    }
-
-    private static func extentSize(_ bytes: Int) -> Int {
-        let blocks = max(1, (bytes + Int(map_block) - 1) / Int(map_block))
-        return Int.bitWidth - (blocks - 1).leadingZeroBitCount
+        let length = state.map { UInt32($0.count) } ?? fluxbus_map_no_state
+        fluxbus_map_fill(base, slot, owned[place].block, state?.baseAddress, length, revision)
+        fluxbus_map_publish(slot)
     }
 
     private func take(_ size: Int) throws(MapRefusal) -> UInt32 {
@@ -150,12 +197,12 @@ package final class MapWriter {
     }
 }
 
-extension map_view {
+extension fluxbus_map_view {
     fileprivate func slot(of name: UnsafeRawBufferPointer) -> Int64 {
-        withUnsafePointer(to: self) { map_find($0, name.baseAddress, name.count) }
+        withUnsafePointer(to: self) { fluxbus_map_find($0, name.baseAddress, name.count) }
     }
 
     fileprivate func freeBucket(for hash: UInt64) -> Int64 {
-        withUnsafePointer(to: self) { map_free_bucket($0, hash) }
+        withUnsafePointer(to: self) { fluxbus_map_free_bucket($0, hash) }
     }
 }

@@ -24,7 +24,7 @@ import Testing
         }
     }
 
-    private static func read(_ view: map_view) -> (MapAnswer, [UInt8]) {
+    private static func read(_ view: fluxbus_map_view) -> (MapAnswer, [UInt8]) {
         var buffer = [UInt8](repeating: 0, count: 4096)
         let answer = buffer.withUnsafeMutableBytes { buffer in
             name.withUnsafeBytes { MapReader.read($0, in: view, into: buffer) }
@@ -100,18 +100,18 @@ import Testing
         let file = Self.bytes(of: writer)
         try file.withUnsafeBytes { file in
             let copy = UnsafeMutableRawBufferPointer.allocate(
-                byteCount: file.count, alignment: Int(map_block))
+                byteCount: file.count, alignment: Int(fluxbus_map_block))
             defer { copy.deallocate() }
             copy.copyMemory(from: file)
-            var view = map_view()
-            try #require(map_open(&view, copy.baseAddress, UInt64(copy.count)) == 1)
+            var view = fluxbus_map_view()
+            try #require(fluxbus_map_find_parts(&view, copy.baseAddress, UInt64(copy.count)) == 1)
             let slot = try #require(UnsafeMutablePointer(mutating: view.slots))
             let block = [slot.pointee.places.0, slot.pointee.places.1][Int(slot.pointee.sequence + 1) & 1]
                 .block
             let half = Self.state(5)
-            map_fill(copy.baseAddress, slot, block, half, UInt32(half.count), 5)
+            fluxbus_map_fill(copy.baseAddress, slot, block, half, UInt32(half.count), 5)
             #expect(Self.read(view) == (.state(length: 65, revision: 4), Self.state(4)))
-            map_publish(slot)
+            fluxbus_map_publish(slot)
             #expect(Self.read(view) == (.state(length: 81, revision: 5), Self.state(5)))
         }
     }
@@ -132,8 +132,8 @@ import Testing
                 bytes[Int.random(in: 0..<256, using: &random)] = .random(in: 0 ... .max, using: &random)
             }
             guarded.withCopy(of: bytes) { copy in
-                var view = map_view()
-                guard map_open(&view, copy.baseAddress, UInt64(copy.count)) == 1 else { return }
+                var view = fluxbus_map_view()
+                guard fluxbus_map_find_parts(&view, copy.baseAddress, UInt64(copy.count)) == 1 else { return }
                 opened += 1
                 if Self.read(view).0 == .damaged { damaged += 1 }
             }

@@ -86,10 +86,10 @@ import Testing
 
     @Test func readerNoticesThatAMapIsKeptNoMore() throws {
         try writer.publish("1", of: "hall", revision: 1)
-        writer.end(map_moved)
+        writer.end(fluxbus_map_moved)
         #expect(reader.read("hall") == ReadText(answer: .moved))
         #expect(reader.read("no such") == ReadText(answer: .moved))
-        writer.end(map_ended)
+        writer.end(fluxbus_map_ended)
         #expect(reader.read("hall") == ReadText(answer: .ended))
     }
 
