@@ -134,7 +134,7 @@ let package = Package(
             dependencies: [
                 "BusCluster", "BusDefinitions", "BusEngine", "BusHistory", "BusJSON", "BusLog", "BusLogic",
                 "BusMachine", "BusMap", "BusProtocol", "BusSource", "BusSystem", "BusTLS", "BusYAML",
-                "CLinux",
+                "CLinux", "CMap",
                 "EtcdLog", "FluxBus",
                 "Systemd", "TypeTesting",
                 logging,

@@ -32,7 +32,7 @@ import Testing
         try expectExact(bus, client)
         #expect(try entries(bus)["a"]?.revision == changed)
         // Another one's commits, a commit to all stores, and a batch that creates and drops.
-        let other = bus.connect()
+        let other = bus.connect(uid: MemoryBus.ownUID)
         let later = try other.increment("counter/b", by: 4)
         #expect(try entries(bus)["b"]?.revision == later)
         try other.revision(after: #"{"op":"dispatch","type":"counter","action":"increment"}"#)

@@ -61,7 +61,7 @@ import Testing
         "BusServer": [
             "BusCluster", "BusDefinitions", "BusEngine", "BusHistory", "BusJSON", "BusLog", "BusLogic",
             "BusMachine", "BusMap", "BusProtocol", "BusSource", "BusSystem", "BusTLS", "BusYAML", "CLinux",
-            "EtcdLog", "FluxBus",
+            "CMap", "EtcdLog", "FluxBus",
             "Systemd", "TypeTesting",
         ],
         "BusSystem": ["CLinux"], "BusMap": ["BusSystem", "CLinux", "CMap"],
