@@ -34,7 +34,6 @@ extension EventLoop: SocketWriter {
         case .entry(let entry, let ticket, let user): cluster?.submit(entry, ticket: ticket, user: user)
         case .barrier(let ticket): cluster?.sync(ticket: ticket)
         case .cluster(let query): cluster?.answer(query)
-        case .map(let output): perform(output)
         case .diagnostic(let diagnostic):
             clientLog.note(diagnostic)
             switch diagnostic.kind {
@@ -72,10 +71,9 @@ extension EventLoop: SocketWriter {
         if afterOthers { turn.noteLater() }
     }
 
-    /// Nothing more in this turn, or through TLS, or with files.
+    /// Nothing more in this turn, or through TLS.
     private func writeOtherwise(_ id: ConnectionID) -> Int {
-        guard connections[id]?.sated == Connection.isWrittenOtherwise else { return 0 }
-        return secured[id] == nil ? writeWithMaps(id) : writeSecured(id)
+        connections[id]?.sated == Connection.isWrittenOtherwise ? writeSecured(id) : 0
     }
 
     /// Something was written to the connection whose reply is measured.
@@ -87,7 +85,7 @@ extension EventLoop: SocketWriter {
     }
 
     /// Writes to one connection; returns how many bytes.
-    func write(_ id: ConnectionID) -> Int {
+    private func write(_ id: ConnectionID) -> Int {
         guard var connection = connections[id], connection.sated < turn.number else {
             return writeOtherwise(id)
         }
