@@ -47,14 +47,12 @@ final class LogCoordinator {
     /// Types in code: the next build may not have it, and can't apply their actions again.
     private let hasCode: Bool
     private var lastSnapshot: (revision: Int, bytes: Int)
-    private var bytesSince = 0
-    private var commitsSince = 0
+    /// What was written since then, and how many changes the engine had counted when it became due.
+    private var since: (bytes: Int, commits: Int, changesBefore: Int)
     /// What was written since the index was last told to go on.
     private var unindexed = (commits: 0, bytes: 0)
     /// What was written since the log was last trimmed.
     private var untrimmed = 0
-    /// How many changes the engine counted when the last snapshot became due.
-    private var changesBefore: Int
     /// Makes the stores again that the configuration lists and the log does not keep, after the bus was rewound, once commits can be written.
     var makeStores: () -> Void = {}
     private var isTakingSnapshot = false
@@ -89,15 +87,14 @@ final class LogCoordinator {
         self.lastSnapshot = lastSnapshot
         self.hasCode = hasCode
         // As if all since then had entries: a start does not know how many do.
-        commitsSince = max(0, engine.revision - lastSnapshot.revision)
-        changesBefore = 0
+        since = (0, max(0, engine.revision - lastSnapshot.revision), 0)
         snapshots = Snapshots(writer, mailbox, settings.retain, recipe.ending)
         indexer = Indexer(writer, recipe.ending)
         past = PastReader(writer.file.path, recipe, mailbox, limits: limits)
         rewinder = Rewinder(writer.file.path, recipe.replayer, mailbox)
         backups = Backups(writer.file.path, snapshots, mailbox, recipe.ending)
         indexer.catchUp()
-        changesBefore = keptChanges
+        since.changesBefore = keptChanges
         // `retain:` may have become less.
         snapshots.trim(engine.pastRules)
     }
@@ -113,9 +110,9 @@ final class LogCoordinator {
         guard !isWriting, !hasGivenUp, let group = engine.sealBatch() else { return false }
         isWriting = true
         engine.statistics.timings.group.record(group.commits)
-        bytesSince += group.entries.count + Self.bytesPerGroup
+        since.bytes += group.entries.count + Self.bytesPerGroup
         untrimmed += group.entries.count + Self.bytesPerGroup
-        commitsSince += group.commits
+        since.commits += group.commits
         unindexed.commits += group.commits
         unindexed.bytes += group.entries.count
         inFlight = group
@@ -219,7 +216,7 @@ final class LogCoordinator {
         case .snapshotFailed(let message):
             isTakingSnapshot = false
             // The next one is tried when as much has been committed again.
-            (lastSnapshot.revision, commitsSince) = (engine.writtenRevision, 0)
+            (lastSnapshot.revision, since.commits) = (engine.writtenRevision, 0)
             logger.error("no snapshot: \(message)", metadata: LogKind.logTrouble.metadata)
         case .unsynced(let failure):
             end(failure.message)
@@ -243,12 +240,11 @@ final class LogCoordinator {
     private func considerSnapshot() {
         guard !isTakingSnapshot else { return }
         guard
-            commitsSince >= commitsBetween || bytesSince >= max(bytesBetween, lastSnapshot.bytes)
+            since.commits >= commitsBetween || since.bytes >= max(bytesBetween, lastSnapshot.bytes)
                 || changesSince >= max(Self.changesBetween, lastSnapshot.bytes / Self.bytesPerChange)
         else { return }
         isTakingSnapshot = true
-        (bytesSince, commitsSince) = (0, 0)
-        changesBefore = keptChanges
+        since = (0, 0, keptChanges)
         snapshots.take(at: engine.writtenRevision, recipe, engine.pastRules)
     }
 
@@ -274,7 +270,7 @@ final class LogCoordinator {
 
     /// Changes that a start repeats.
     private var keptChanges: Int { engine.changeCount - engine.unkeptChanges }
-    private var changesSince: Int { keptChanges - changesBefore }
+    private var changesSince: Int { keptChanges - since.changesBefore }
 
     // MARK: - Failures
 
@@ -299,7 +295,7 @@ final class LogCoordinator {
         case .machine(let past):
             waiting = []
             engine.rewind(to: past)
-            changesBefore = keptChanges
+            since.changesBefore = keptChanges
             rewinder.release(past)
             resumeIfPossible()
         case .failure(let failure): end("The log can't be read either. \(failure.message)")
@@ -365,7 +361,7 @@ final class LogCoordinator {
             if engine.unavailableReason != nil || hasGivenUp { return false }
             guard !isWriting, let group = engine.sealBatch(whole: whole) else { break }
             isWriting = true
-            commitsSince += group.commits
+            since.commits += group.commits
             inFlight = group
             writer.write(group)
         }
@@ -382,7 +378,7 @@ final class LogCoordinator {
         past.drain()
         backups.drain()
         let isDue =
-            commitsSince > (hasCode ? 0 : 1000) || bytesSince > 1 << 20
+            since.commits > (hasCode ? 0 : 1000) || since.bytes > 1 << 20
             || changesSince > 100_000
         do throws(LogFailure) {
             if isWritten, leavingSnapshot, isDue {
