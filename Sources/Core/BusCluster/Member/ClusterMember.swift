@@ -259,7 +259,8 @@ package final class ClusterMember {
         for ticket in late { outputs.append(.failed(ticket, MemberFailure(.none, message))) }
     }
 
-    /// Nobody waits for anything any more: this member carries out nothing for now, and tells why. What was proposed goes on.
+    /// Answers everything that waits with a failure. Entries that were proposed already may still be committed, which their
+    /// outcome says: `unknown`.
     package func failAll(because message: String, now: Int) {
         self.now = now
         let left = queue.takeLate(at: .max)

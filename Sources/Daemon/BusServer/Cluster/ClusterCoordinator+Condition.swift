@@ -25,8 +25,8 @@ extension ClusterCoordinator {
 
     // MARK: - Suspension
 
-    /// The copy of a member can't be written. It shows what it has, hears nothing of the log, which the others go on with, and
-    /// carries out nothing. For as long as its lease it stays a member: longer silence ends sessions, as ever.
+    /// The member's copy can't be written. It shows the states it has, takes no entries from the shared log, and refuses what
+    /// would commit; the other members are not affected. After its lease it leaves, which ends the sessions of its clients.
     struct Suspension {
         /// One sentence.
         let reason: String

@@ -21,7 +21,7 @@ final class ClusterCoordinator {
 
     /// What replies tell.
     var condition: JSONObject
-    /// The same in words for the status, while the log can't be reached.
+    /// For the status: since when and why the log can't be reached. Nil while it can.
     var detachment: String?
     /// While this member's copy can't be written.
     var suspension: Suspension?

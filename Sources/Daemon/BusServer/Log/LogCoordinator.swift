@@ -324,6 +324,11 @@ final class LogCoordinator {
         waiting = []
     }
 
+    private func refuse(_ question: LogQuery) {
+        let reason = engine.unavailableReason ?? ""
+        engine.answer(question, with: .refused(code: "unavailable", message: reason, details: [:]))
+    }
+
     private func writeAgain() {
         if let group = unwritten {
             unwritten = nil

@@ -5,9 +5,9 @@ import Synchronization
 
 /// Events for the bus queue from the threads and queues that work with the log.
 enum LogFileEvent: Sendable {
-    /// A batch is in the log, after so many nanoseconds.
+    /// A batch was written to the log. `took`: how long that was, in nanoseconds.
     case written(took: Int)
-    /// A sync in the background took so many nanoseconds.
+    /// A sync in the background has ended. `took`: how long it ran, in nanoseconds.
     case synced(took: Int)
     case notWritten(LogFailure)
     /// The machine to which the bus has to be rewound.
