@@ -7,15 +7,14 @@ import {kindOf} from "./json.js";
 /** How many commits make a group at least, and how long may pass between two of them, in seconds. */
 const least = 3, longest = 60;
 
-/** Who did what to stores of which types; the same for commits that are alike. */
-const kinds = new WeakMap();
-function kindOfCommit(commit) {
-	const size = commit.actions.length, known = kinds.get(commit);
-	if (known?.size === size) return known.text;
-	const steps = stepsOf(commit).map(({target, name}) => `${target.split("/")[0]} ${name}`);
-	const text = commit.merged ? `merged ${commit.revision}` : `${whoOf(commit.by)}: ${[...new Set(steps)].join("; ")}`;
-	kinds.set(commit, {size, text});
-	return text;
+/** What a commit did, and where, which each drawing asks of thousands: `kind` says who did what to stores of which types, the same for commits that are alike. */
+const known = Symbol("known");
+function aboutOf(commit) {
+	const size = commit.actions.length, about = commit[known];
+	if (about?.size === size) return about;
+	const steps = stepsOf(commit).map(({target, name}) => ({target, type: target.split("/")[0], name}));
+	const kind = commit.merged ? `merged ${commit.revision}` : `${whoOf(commit.by)}: ${[...new Set(steps.map(({type, name}) => `${type} ${name}`))].join("; ")}`;
+	return commit[known] = {size, kind, steps};
 }
 
 /** A row that stands for several commits. Its revision and time are those of the newest. */
@@ -32,8 +31,8 @@ export class Group {
 	get title() {
 		const names = new Set(), targets = new Map();
 		for (const commit of this.commits) {
-			for (const {target, name} of stepsOf(commit)) {
-				const type = target.split("/")[0], seen = targets.get(type);
+			for (const {target, type, name} of aboutOf(commit).steps) {
+				const seen = targets.get(type);
 				names.add(name);
 				targets.set(type, seen === undefined || seen === target ? target : `${type}/*`);
 			}
@@ -86,7 +85,7 @@ export function grouped(commits, opened) {
 		run = [];
 	};
 	for (const commit of commits) {
-		const own = kindOfCommit(commit);
+		const own = aboutOf(commit).kind;
 		if (own !== kind || commit.time - run.at(-1)?.time > longest) end();
 		kind = own;
 		run.push(commit);
