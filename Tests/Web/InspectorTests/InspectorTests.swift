@@ -5,20 +5,51 @@ import Testing
 
 private let tools = ["/usr/bin/python3", "/usr/bin/chromium", "/usr/bin/chromedriver"]
 
+/// The script that drives the browser, as a program.
+private func script(_ arguments: [String], in directory: String, _ environment: [String: String] = [:]) throws
+    -> RunningProgram
+{
+    let common = [
+        "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8",
+        "PYTHONDONTWRITEBYTECODE": "1", "TMPDIR": directory, "HOME": directory,
+    ]
+    let path = Repository.root.appendingPathComponent("Tests/Web/InspectorTests/Browser/run.py").path
+    return try RunningProgram(
+        ["/usr/bin/env", "--default-signal", tools[0], path] + arguments,
+        environment: common.merging(environment) { _, new in new }, hasInput: true)
+}
+
+/// One browser for all tests of a suite: a start takes longer than most of them.
+private struct OneBrowser: SuiteTrait, TestScoping {
+    @TaskLocal static var session: String?
+
+    func provideScope(
+        for test: Test, testCase: Test.Case?, performing function: @Sendable () async throws -> Void
+    ) async throws {
+        let directory = TemporaryDirectory()
+        let browser = try script(["--browser"], in: directory.path)
+        let session = try #require(browser.nextLine())
+        try await Self.$session.withValue(session) { try await function() }
+        try browser.endInput()
+        let outcome = try browser.wait()
+        #expect(outcome.status == 0, "\(outcome.errors)")
+    }
+}
+
+extension Trait where Self == OneBrowser {
+    fileprivate static var oneBrowser: Self { Self() }
+}
+
 /// The inspector's page in a real browser, served by fluxbus-web in front of a real daemon.
 ///
-/// A script drives Chromium by the WebDriver protocol, one scenario after the other; each starts what it needs in a directory
-/// of its own. `FLUXBUS_SCREENSHOTS` names a folder for pictures of every view.
+/// A script drives Chromium by the WebDriver protocol, one scenario after the other, each in a window of its own; each starts
+/// what else it needs in a directory of its own. `FLUXBUS_SCREENSHOTS` names a folder for pictures of every view.
 @Suite(
-    "Inspector", .serialized, .timeLimit(.minutes(10)),
+    "Inspector", .serialized, .oneBrowser, .timeLimit(.minutes(10)),
     .enabled(
         if: tools.allSatisfy(FileManager.default.isExecutableFile),
         "Chromium, its driver or Python is missing; deploy/prepare chromium chromium-driver installs them."))
 struct InspectorTests {
-    private static let script = Repository.root.appendingPathComponent(
-        "Tests/Web/InspectorTests/Browser/run.py"
-    ).path
-
     /// All scenarios of the script, each a test that is named by it.
     private static let scenarios = [
         "stores_equal_what_the_command_line_says", "changes_show_at_once_and_flash", "filter_by_glob",
@@ -57,17 +88,14 @@ struct InspectorTests {
         let web = [
             RunningProgram.path(of: "fluxbus-web"), "--address", "{bus}", "--listen", "127.0.0.1:{port}",
         ]
-        var environment = [
-            "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8",
-            "PYTHONDONTWRITEBYTECODE": "1", "TMPDIR": directory.path, "HOME": directory.path,
+        let environment = [
             "FLUXBUSD": RunningProgram.path(of: "fluxbusd"), "FLUXBUS": RunningProgram.path(of: "fluxbus"),
-            "FLUXBUS_TYPES": Repository.sampleTypes,
+            "FLUXBUS_TYPES": Repository.sampleTypes, "FLUXBUS_BROWSER": OneBrowser.session,
             "FLUXBUS_WEB": String(decoding: try JSONEncoder().encode(web), as: UTF8.self),
+            "FLUXBUS_SCREENSHOTS": ProcessInfo.processInfo.environment["FLUXBUS_SCREENSHOTS"],
         ]
-        environment["FLUXBUS_SCREENSHOTS"] = ProcessInfo.processInfo.environment["FLUXBUS_SCREENSHOTS"]
-        let program = try RunningProgram(
-            ["/usr/bin/env", "--default-signal", tools[0], Self.script] + arguments, environment: environment)
-        let outcome = try program.wait(atMost: 110)
+        let outcome = try script(arguments, in: directory.path, environment.compactMapValues(\.self)).wait(
+            atMost: 110)
         #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path).isEmpty)
         return outcome
     }

@@ -173,7 +173,7 @@ class World:
         self.link = self.web.match.group(1)
         self.base = f"http://127.0.0.1:{self.web_port}/"
 
-    def open(self, view="stores", dark=False, width=1280, height=800, reduced_motion=False, browser=None):
+    def open(self, view="stores", dark=False, width=1280, height=800, reduced_motion=False):
         """Starts what is not running and signs in by the link."""
         if not self.daemon:
             self.start_daemon()

@@ -1,10 +1,11 @@
-"""Runs one scenario by its name, or lists them all.
+"""Runs one scenario by its name, or lists them all; with `--browser`, starts the browser that scenarios share.
 
 The environment says what is tested: FLUXBUSD, FLUXBUS and FLUXBUS_WEB (a JSON list: the program and its arguments, where {bus},
-{port} and {state} are filled in), FLUXBUS_TYPES; FLUXBUS_SCREENSHOTS is a folder for pictures, if they are wanted.
+{port} and {state} are filled in), FLUXBUS_TYPES; FLUXBUS_SCREENSHOTS is a folder for pictures, if they are wanted. FLUXBUS_BROWSER is what `--browser` has printed.
 """
 
 import sys
+import tempfile
 import traceback
 
 import scenarios_access
@@ -20,7 +21,7 @@ import scenarios_pages
 import scenarios_stores
 import scenarios_time
 import scenarios_weight
-from webdriver import Failed
+from webdriver import Driver, Failed
 
 MODULES = [
     scenarios_stores, scenarios_history, scenarios_pages, scenarios_log, scenarios_find, scenarios_time, scenarios_form,
@@ -37,7 +38,19 @@ def scenarios():
     }
 
 
+def browse():
+    """A browser until the end of the input."""
+    with tempfile.TemporaryDirectory(prefix="", ignore_cleanup_errors=True) as directory:
+        driver = Driver(directory)
+        print(driver.session, flush=True)
+        sys.stdin.read()
+        driver.close()
+
+
 def main():
+    if sys.argv[1:] == ["--browser"]:
+        browse()
+        return 0
     if len(sys.argv) != 2:
         print("\n".join(scenarios()))
         return 0

@@ -175,7 +175,7 @@ def log_suggests_and_keeps_filters():
         def offered(name):
             page.run("document.querySelector(arguments[0]).focus();", f"#log-{name}")
             return page.run("return [...document.querySelectorAll(`#${arguments[0]}-choices option`)].map(one => one.value);", f"log-{name}")
-        check({"door", "door/front"} <= set(offered("target")), f"Stores are not offered: {offered('target')}")
+        until(lambda: {"door", "door/front"} <= set(offered("target")), "stores are offered")
         until(lambda: {"kitchen-panel", "daemon"} <= set(offered("by")), "those who were here are offered")
         page.type("#log-target", "door")
         check("rang" in offered("action") and "setTarget" not in offered("action") and "create" in offered("action"), f"Actions of the type are not offered: {offered('action')}")

@@ -37,15 +37,18 @@ def health_remembers_what_was_before():
     """Counters from before the page was open are there, over restarts of the daemon; restarts and reloads are marked, and each moment has its figures."""
     with World() as world:
         world.types = shutil.copytree(os.environ["FLUXBUS_TYPES"], f"{world.directory}/types")
-        world.start_daemon()
-        world.start_web()
+        page = world.open("health")
+        # fluxbus-web looks when it begins; the page that shows what it saw comes after the commits.
+        first = """const done = arguments[0]; fetch('/health').then(reply => reply.json())
+            .then(({samples}) => done(samples.length > 0 ? [samples[0].time, samples[0].totals.commits] : null));"""
+        began = until(lambda: page.run_async(first), "fluxbus-web has looked")
+        page.open("about:blank")
         client = world.client()
         for _ in range(50):
             client.dispatch("counter/kitchen", "increment")
-        page = world.open("health")
-        # fluxbus-web has looked when it began, before all that.
-        began = page.run_async("const done = arguments[0]; fetch('/health').then(reply => reply.json()).then(({samples}) => done([samples[0].time, samples[0].totals.commits]));")
-        equal(began[1], 8, "commits that it remembers")
+        page.open(world.base + "#health")
+        world.wait_live()
+        equal(page.run_async(first), [began[0], 8], "the first that it remembers")
         page.wait("return Number(document.querySelector('#health-moment').min) <= arguments[0] && document.querySelector('#health-verdict').textContent !== '';", "the plots begin before the page", began[0])
         with open(f"{world.types}/counter.yaml", "a") as file:
             file.write("  double: { increment: { count: state.count } }\n")

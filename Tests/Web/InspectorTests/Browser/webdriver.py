@@ -49,32 +49,79 @@ def free_port():
         return one.getsockname()[1]
 
 
-class Browser:
-    """One window of one browser, which ends with it. `dark` is the user's preference; `width` that of the page."""
+class Driver:
+    """A browser and the program that drives it, for as long as this lives. `session` is where its windows are asked for."""
 
-    def __init__(self, directory, dark=False, width=1280, height=800, reduced_motion=False):
-        self.port = free_port()
-        self.directory = directory
+    def __init__(self, directory):
+        port = free_port()
         driver = os.environ.get("CHROMEDRIVER") or shutil.which("chromedriver")
-        # The browser writes beside the daemon's files, not into anybody's home.
+        # The browser writes into this directory, and not into anybody's home.
         environment = dict(os.environ, HOME=directory, TMPDIR=directory)
         with open(f"{directory}/driver.log", "ab") as log:
-            self.driver = subprocess.Popen(
-                [driver, f"--port={self.port}"], env=environment, stdout=log, stderr=log, stdin=subprocess.DEVNULL,
+            self.process = subprocess.Popen(
+                [driver, f"--port={port}"], env=environment, stdout=log, stderr=log, stdin=subprocess.DEVNULL,
                 start_new_session=True)
-        until(self._is_ready, "chromedriver listens")
+        base = f"http://127.0.0.1:{port}"
+        until(lambda: self._is_ready(base), "chromedriver listens")
         arguments = [
             "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
-            "--hide-scrollbars", f"--window-size={max(width, 500)},{height}", f"--user-data-dir={directory}/profile",
+            "--hide-scrollbars", f"--user-data-dir={directory}/profile",
         ]
-        if dark:
-            arguments.append("--force-dark-mode")
         capabilities = {
             "browserName": "chrome", "goog:loggingPrefs": {"browser": "ALL"},
             "goog:chromeOptions": {"args": arguments, "binary": os.environ.get("CHROMIUM") or shutil.which("chromium")},
         }
-        self.session = self._ask("POST", "/session", {"capabilities": {"alwaysMatch": capabilities}})["sessionId"]
-        self.base = f"/session/{self.session}"
+        self.session = f"{base}/session/" + ask("POST", f"{base}/session", {"capabilities": {"alwaysMatch": capabilities}})["sessionId"]
+
+    @staticmethod
+    def _is_ready(base):
+        try:
+            return ask("GET", f"{base}/status")["ready"]
+        except (urllib.error.URLError, ConnectionError):
+            return False
+
+    def close(self):
+        try:
+            ask("DELETE", self.session)
+        except (Failed, OSError):
+            pass
+        self.process.terminate()
+        self.process.wait(20)
+        # Whatever of the browser is left belongs to the session that began with the driver.
+        try:
+            os.killpg(self.process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+
+
+def ask(method, url, body=None):
+    data = None if body is None else json.dumps(body).encode()
+    request = urllib.request.Request(url, data=data, method=method, headers={"Content-Type": "application/json"})
+    try:
+        with urllib.request.urlopen(request, timeout=120) as reply:
+            return json.load(reply)["value"]
+    except urllib.error.HTTPError as error:
+        value = json.load(error)["value"]
+        raise Failed(f"{value['error']}: {value['message'].splitlines()[0]}") from None
+
+
+class Browser:
+    """A window of its own in the browser that FLUXBUS_BROWSER names, or in one that is started for it: a start takes longer
+    than most scenarios. `dark` is the user's preference; `width` that of the page."""
+
+    def __init__(self, directory, dark=False, width=1280, height=800, reduced_motion=False):
+        shared = os.environ.get("FLUXBUS_BROWSER")
+        self.driver = None if shared else Driver(directory)
+        self.session = shared or self.driver.session
+        # The first window is nobody's: from there each scenario opens its own, though the one before was killed in its window.
+        self.first = self._ask("GET", "/window/handles")[0]
+        self._ask("POST", "/window", {"handle": self.first})
+        self.handle = self._ask("POST", "/window/new", {"type": "window"})["handle"]
+        self._ask("POST", "/window", {"handle": self.handle})
+        self._ask("POST", "/window/rect", {"width": max(width, 500), "height": height})
+        self.devtools("Emulation.setFocusEmulationEnabled", enabled=True)
+        self.devtools("Network.clearBrowserCookies")
+        self.console()
         self.devtools("Emulation.setEmulatedMedia", features=[
             {"name": "prefers-color-scheme", "value": "dark" if dark else "light"},
             {"name": "prefers-reduced-motion", "value": "reduce" if reduced_motion else "no-preference"},
@@ -84,58 +131,41 @@ class Browser:
     def resize(self, width, height):
         self.devtools("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=width < 600)
 
-    def _is_ready(self):
-        try:
-            return self._ask("GET", "/status")["ready"]
-        except (urllib.error.URLError, ConnectionError):
-            return False
-
     def _ask(self, method, path, body=None):
-        data = None if body is None else json.dumps(body).encode()
-        request = urllib.request.Request(
-            f"http://127.0.0.1:{self.port}{path}", data=data, method=method, headers={"Content-Type": "application/json"})
-        try:
-            with urllib.request.urlopen(request, timeout=120) as reply:
-                return json.load(reply)["value"]
-        except urllib.error.HTTPError as error:
-            value = json.load(error)["value"]
-            raise Failed(f"{value['error']}: {value['message'].splitlines()[0]}") from None
+        return ask(method, self.session + path, body)
 
     def close(self):
+        if self.driver:
+            self.driver.close()
+            return
         try:
-            self._ask("DELETE", self.base)
+            self._ask("DELETE", "/window")
+            self._ask("POST", "/window", {"handle": self.first})
         except (Failed, OSError):
-            pass
-        self.driver.terminate()
-        self.driver.wait(20)
-        # Whatever of the browser is left belongs to the session that began with the driver.
-        try:
-            os.killpg(self.driver.pid, signal.SIGKILL)
-        except ProcessLookupError:
             pass
 
     # MARK: The page
 
     def open(self, url):
-        self._ask("POST", self.base + "/url", {"url": url})
+        self._ask("POST", "/url", {"url": url})
 
     @property
     def url(self):
-        return self._ask("GET", self.base + "/url")
+        return self._ask("GET", "/url")
 
     def run(self, script, *values):
         """Runs the body of a function in the page; `arguments` are the values."""
-        return self._ask("POST", self.base + "/execute/sync", {"script": script, "args": list(values)})
+        return self._ask("POST", "/execute/sync", {"script": script, "args": list(values)})
 
     def run_async(self, script, *values):
-        return self._ask("POST", self.base + "/execute/async", {"script": script, "args": list(values)})
+        return self._ask("POST", "/execute/async", {"script": script, "args": list(values)})
 
     def devtools(self, command, **parameters):
-        return self._ask("POST", f"/session/{self.session}/goog/cdp/execute", {"cmd": command, "params": parameters})
+        return self._ask("POST", "/goog/cdp/execute", {"cmd": command, "params": parameters})
 
     def console(self):
         """What the page and the browser have said since the last call: warnings, errors, broken policies."""
-        return self._ask("POST", self.base + "/se/log", {"type": "browser"})
+        return self._ask("POST", "/se/log", {"type": "browser"})
 
     def find(self, selector, patience=PATIENCE):
         """The first element that is displayed, waited for."""
@@ -145,20 +175,20 @@ class Browser:
 
     def click(self, selector):
         element = self.find(selector)
-        self._ask("POST", f"{self.base}/element/{self._id(element)}/click", {})
+        self._ask("POST", f"/element/{self._id(element)}/click", {})
 
     def click_text(self, selector, text):
         """Clicks the first displayed element of the selector that has this text."""
         script = """return [...document.querySelectorAll(arguments[0])]
             .find(one => one.checkVisibility() && one.textContent.trim().startsWith(arguments[1])) ?? null;"""
         element = until(lambda: self.run(script, selector, text), f"{selector} says {text!r}")
-        self._ask("POST", f"{self.base}/element/{self._id(element)}/click", {})
+        self._ask("POST", f"/element/{self._id(element)}/click", {})
 
     def type(self, selector, text, clear=True):
         element = self._id(self.find(selector))
         if clear:
-            self._ask("POST", f"{self.base}/element/{element}/clear", {})
-        self._ask("POST", f"{self.base}/element/{element}/value", {"text": text})
+            self._ask("POST", f"/element/{element}/clear", {})
+        self._ask("POST", f"/element/{element}/value", {"text": text})
 
     def choose(self, selector, value):
         """Chooses an option as a user would, with the events that come of it."""
@@ -175,13 +205,13 @@ class Browser:
             actions += [{"type": "keyDown", "value": key}, {"type": "keyUp", "value": key}]
         if hold:
             actions.append({"type": "keyUp", "value": KEYS[hold]})
-        self._ask("POST", self.base + "/actions", {"actions": [{"type": "key", "id": "keyboard", "actions": actions}]})
+        self._ask("POST", "/actions", {"actions": [{"type": "key", "id": "keyboard", "actions": actions}]})
 
     def pointer(self, places):
         """Presses at the first place, moves to the others, and lets go."""
         move = lambda place: {"type": "pointerMove", "x": round(place[0]), "y": round(place[1]), "duration": 50}
         actions = [move(places[0]), {"type": "pointerDown", "button": 0}, *map(move, places[1:]), {"type": "pointerUp", "button": 0}]
-        self._ask("POST", self.base + "/actions", {"actions": [{"type": "pointer", "id": "mouse", "parameters": {"pointerType": "mouse"}, "actions": actions}]})
+        self._ask("POST", "/actions", {"actions": [{"type": "pointer", "id": "mouse", "parameters": {"pointerType": "mouse"}, "actions": actions}]})
 
     def text(self, selector):
         return self.run("return document.querySelector(arguments[0])?.textContent ?? null;", selector)
@@ -208,7 +238,7 @@ class Browser:
             return
         os.makedirs(folder, exist_ok=True)
         with open(f"{folder}/{name}.png", "wb") as file:
-            file.write(base64.b64decode(self._ask("GET", self.base + "/screenshot")))
+            file.write(base64.b64decode(self._ask("GET", "/screenshot")))
 
     @staticmethod
     def _id(element):
