@@ -19,7 +19,8 @@ import Testing
             "change", "coalesced", "resumptions", "actions live", "actions resumed", "happened in time",
             "reloads", "refused reloads", "done revert", "done history", "done cancel", "done will",
             "refused conflict", "refused rejected", "refused forbidden", "refused exists",
-            "changed by each", "changed by patch", "changed by let",
+            "changed by each", "changed by patch", "changed by let", "changed by text",
+            "changed by each in text",
         ] {
             #expect(figures[corner, default: 0] > 0, "Nothing of \(corner) happened: \(figures)")
         }

@@ -21,6 +21,8 @@ final class Execution {
     let bus: any BusUnderTest
     var peers: [Int: Peer] = [:]
     private var definitions: [JSON]
+    /// What the bus reads of a definition.
+    private let written: (JSON) -> JSON
     private var nextSession = 1
     private(set) var requests = 0
     /// How often each thing happened that a run is worth something for.
@@ -28,8 +30,12 @@ final class Execution {
     /// The lines that were sent and what came, newest last.
     private(set) var transcript: [String] = []
 
-    init(_ bus: any BusUnderTest, types: [JSON], stores: [String]) {
+    init(
+        _ bus: any BusUnderTest, types: [JSON], stores: [String],
+        written: @escaping (JSON) -> JSON = { $0 }
+    ) {
         self.bus = bus
+        self.written = written
         definitions = types
         model = ModelBus(
             types: types, stores: stores, epoch: bus.epoch, ownUID: bus.ownUID, now: bus.now,
@@ -57,7 +63,7 @@ final class Execution {
         case .advance(let milliseconds): try advance(milliseconds)
         case .handOver:
             note("bus! hand over")
-            try bus.handOver(definitions)
+            try bus.handOver(definitions.map(written))
             for (client, peer) in peers where !peer.isReading {
                 for sub in peer.subs.keys { peers[client]?.subs[sub]?.isOfDaemonBefore = true }
             }
@@ -200,6 +206,9 @@ final class Execution {
         for word in ["each", "patch"] where action[word] != nil { count("changed by \(word)") }
         let names = type.definition["let"]?.object?.keys ?? []
         if names.contains(where: { action.encoded.contains("\"\($0)\"") }) { count("changed by let") }
+        let text = written(type.definition)["actions"]?[request["action"]?.string ?? ""] ?? [:]
+        if text != action { count("changed by text") }
+        if text["each"] != action["each"] { count("changed by each in text") }
     }
 
     /// The members that differ.
@@ -334,8 +343,8 @@ final class Execution {
 
     private func reload(_ next: [JSON]) throws {
         guard let root = peers.filter({ $0.value.uid == 0 && $0.value.isReading }).keys.min() else { return }
-        try bus.setDefinitions(next)
-        note("bus! new types \(JSON.array(next).encoded)")
+        try bus.setDefinitions(next.map(written))
+        note("bus! new types \(JSON.array(next.map(written)).encoded)")
         let principal = model.sessions[peers[root]!.session]!.principal
         var isAccepted = true
         try exchange(root, ["op": "reload"]) { model in
@@ -348,7 +357,7 @@ final class Execution {
                     ? ["revision": .int(model.revision)]
                     : ["revision": .int(model.revision), "migrated": .array(migrated)])
         }
-        if isAccepted { definitions = next } else { try bus.setDefinitions(definitions) }
+        if isAccepted { definitions = next } else { try bus.setDefinitions(definitions.map(written)) }
         count(isAccepted ? "reloads" : "refused reloads")
     }
 

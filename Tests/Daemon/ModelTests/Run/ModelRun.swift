@@ -8,6 +8,8 @@ struct ModelRun {
     let types: [JSON]
     let stores: [String]
     private let outbox: Int
+    /// How the bus is given the definitions that the model has: with half of the seeds, as text where that says the same.
+    private let written: (JSON) -> JSON
 
     /// On what it runs.
     enum Ground {
@@ -38,18 +40,20 @@ struct ModelRun {
         types = RandomTypes(isTimed: !isOfProcesses, &random).definitions
         stores = types.filter { _ in random.oneIn(2) }.map { "\($0["type"]!.string!)/a" }
         outbox = random.oneIn(2) ? 700 : 4 << 20
+        written = { seed % 2 == 0 ? TextDefinition.written($0) : $0 }
     }
 
     func execution() throws -> Execution {
+        let given = types.map(written)
         let bus: any BusUnderTest =
             switch ground {
-            case .memory: try MemoryBusUnderTest(types: types, stores: stores, outbox: outbox)
+            case .memory: try MemoryBusUnderTest(types: given, stores: stores, outbox: outbox)
             case .sharedMemory:
-                try MemoryBusUnderTest(types: types, stores: stores, outbox: outbox, isShared: true)
-            case .daemon: try DaemonBusUnderTest(types: types, stores: stores)
-            case .members(let count): try DaemonBusUnderTest(types: types, stores: stores, members: count)
+                try MemoryBusUnderTest(types: given, stores: stores, outbox: outbox, isShared: true)
+            case .daemon: try DaemonBusUnderTest(types: given, stores: stores)
+            case .members(let count): try DaemonBusUnderTest(types: given, stores: stores, members: count)
             }
-        return Execution(between(bus), types: types, stores: stores)
+        return Execution(between(bus), types: types, stores: stores, written: written)
     }
 
     /// Runs until it has made this number of requests. Returns the figures, or throws what differs.
