@@ -146,18 +146,22 @@ import Testing
         try Self.check(directory, next, groups, "checkpointed")
     }
 
-    @Test func olderSnapshotAndGroupsStandInForADamagedOne() throws {
+    /// Groups from the beginning stand in for all of them.
+    @Test(arguments: [[40], [20, 40]])
+    func whatIsOlderAndGroupsStandInForDamagedSnapshots(_ damaged: [Int]) throws {
         let directory = Scratch()
         var groups: [Copy] = []
         try directory.write { groups = try Self.write($0) }
-        try directory.query(
-            "UPDATE snapshot_parts SET records = replace(records, '40', '41') WHERE revision = 40 AND part = 1"
-        )
+        for revision in damaged {
+            try directory.query(
+                "UPDATE snapshot_parts SET records = replace(records, '\(revision)', '41') WHERE revision = \(revision) AND part = 1"
+            )
+        }
         let file = try directory.open()
         #expect(file.lastRevision == 60)
         #expect(!file.mayHaveLost)
         #expect(file.notices.first?.contains("no commit is lost") == true)
-        #expect(try directory.reader().snapshots().map(\.revision) == [20])
+        #expect(try directory.reader().snapshots().map(\.revision) == [20].filter { !damaged.contains($0) })
         #expect(try directory.reader().groups() == groups)
         #expect(file.epoch == "e")
     }
