@@ -116,4 +116,22 @@ import Testing
         let state = try writer.ask(#"{"op":"get","store":"counter/main"}"#)
         #expect(state.contains(#""count":17003"#), "\(state)")
     }
+
+    /// A crash of the machine costs at most the last second: while a sync takes longer, nothing more is written or acknowledged.
+    @Test func writingWaitsForASyncThatIsLate() throws {
+        let (bus, disk) = try Self.bus(sync: "interval")
+        defer { disk.remove() }
+        let writer = try bus.client()
+        disk.stall(.sync)
+        #expect(try writer.ask(Self.increment).contains(#""ok":true"#))
+        try #require(disk.holdsSomebody())
+        // Nobody asks for anything until the second is over.
+        #expect(isSilent(writer, milliseconds: 1010))
+        try writer.send(Self.increment)
+        #expect(isSilent(writer, milliseconds: 300))
+        disk.recover()
+        #expect(try #require(try writer.line()).contains(#""ok":true"#))
+        let state = try writer.ask(#"{"op":"get","store":"counter/main"}"#)
+        #expect(state.contains(#""count":2"#), "\(state)")
+    }
 }
