@@ -2,8 +2,8 @@ import BusJSON
 import BusProtocol
 import Flux
 
-/// The actions that the wire offers of a state, each with what it takes, made from samples: nothing that the
-/// action enum says already is said again.
+/// The actions of a state that clients can dispatch over the wire, each with its payload. The list is made from samples, so
+/// it repeats nothing that the action enum already says.
 ///
 /// ```swift
 /// enum Action: Codable, Sendable {
@@ -18,20 +18,20 @@ import Flux
 ///
 /// A sample is encoded, so its name, its members and their defaults are those of the enum: `boost` takes
 /// `minutes`, an integer that is 10 when absent. What a client must give comes from `requiring`: `setTarget`
-/// needs the number `celsius`; `room` may be absent, and `by` is 1 then. On the wire a payload is held to that as
-/// strictly as one of a declared type: a member that is not listed, missing or of another type is refused.
+/// needs the number `celsius`; `room` may be absent, and so may `by`, which is 1 then. A payload on the wire is checked as
+/// strictly as that of a declared type: a member that is unknown, of the wrong type, or missing though required is refused.
 ///
-/// A list that can't work, such as two samples with one name, or an argument without a label, stops the program with a sentence
-/// when it is first used. A daemon refuses a type some of whose actions are not listed, unless ``excluding(_:)`` says so.
+/// A list that can't work, such as one with two samples of one name or an argument without a label, stops the program with a
+/// message when it is first used. A daemon refuses a type with an action that is neither listed nor named in ``excluding(_:)``.
 public struct ActionList<State: SharedState>: Sendable {
-    /// What can't work in this list, each as a sentence; empty when all is right.
+    /// What can't work in this list, each as a sentence; empty if the list is usable.
     package private(set) var mistakes: [String] = []
-    /// Ascending by the bytes of their names.
+    /// In ascending order of the bytes of their names.
     private var forms: [ActionForm] = []
     /// The names of actions that the wire does not offer.
     private var excluded: Set<String> = []
 
-    /// A list of actions for which a client has to give nothing.
+    /// A list of actions whose arguments a client may all leave out.
     public init(_ samples: State.Action...) {
         for sample in samples {
             add { () throws(ActionForm.Mistake) in try .init(sample, State.Action.self) }
@@ -68,7 +68,7 @@ public struct ActionList<State: SharedState>: Sendable {
         return adding(make(a.0, b.0, c.0, d.0), make(a.1, b.1, c.1, d.1))
     }
 
-    /// Says that the wire does not offer these actions: they are for stores within a process.
+    /// Keeps these actions off the wire: they are for stores within a process.
     public func excluding(_ samples: State.Action...) -> ActionList {
         var list = self
         for sample in samples {
@@ -81,7 +81,7 @@ public struct ActionList<State: SharedState>: Sendable {
         return list
     }
 
-    /// The actions that the enum has and the list has not, each as a sentence.
+    /// The actions of the enum that the list lacks, each as a sentence.
     package var omissions: [String] {
         guard let all = forms.lazy.compactMap(\.siblings).first else { return [] }
         return all.filter { name in
@@ -92,7 +92,7 @@ public struct ActionList<State: SharedState>: Sendable {
         }
     }
 
-    /// The names of the actions, ascending by their bytes.
+    /// The names of the actions, in ascending order of their bytes.
     public var names: [String] { usable.map(\.name) }
 
     // MARK: Inside
@@ -117,16 +117,16 @@ public struct ActionList<State: SharedState>: Sendable {
         }
     }
 
-    /// The forms of a list that works.
+    /// The forms. A list with a mistake stops the program.
     package var usable: [ActionForm] {
         if let mistake = mistakes.first { fatalError(mistake) }
         return forms
     }
 }
 
-/// Actions with payloads in the words of a type file.
+/// Actions whose payloads are declared as in a type file.
 extension ActionList {
-    /// A list of the actions that a type file declares, for code that is printed from one.
+    /// A list of the actions that a type file declares, for code generated from one.
     ///
     /// ```swift
     /// static let actions = ActionList<Thermostat>(declared: [
@@ -136,7 +136,7 @@ extension ActionList {
     /// ```
     ///
     /// A member is the name of its type, with `?` where it may be absent, or an object with `type` and `default`. The
-    /// coding of the action enum has to agree with it.
+    /// coding of the action enum must match it.
     public init(declared actions: JSONObject) {
         self.init()
         for action in actions {

@@ -1,9 +1,9 @@
 import BusJSON
 import BusProtocol
 
-/// The value as what it has to be. `name` is what the value is called in the message: "limits.line".
+/// Reads the value as the type that it must have. `name` is what messages call the value: "limits.line".
 extension LocatedValue {
-    /// A complaint about this value.
+    /// An error at this value's place in its file.
     package func failure(_ message: String) -> SourceError { SourceError(message, at: place) }
 
     package var isNull: Bool { if case .scalar(.null) = content { true } else { false } }
@@ -46,7 +46,7 @@ extension LocatedValue {
         return number
     }
 
-    /// A number of either kind.
+    /// A number, with or without a fraction.
     package func double(_ name: String) throws(SourceError) -> Double {
         if case .scalar(let value) = content, let number = value.double { return number }
         throw mismatch(name, "a number")
@@ -68,7 +68,7 @@ extension LocatedValue {
         throw mismatch(name, "an object")
     }
 
-    /// A string that must be one of a few words.
+    /// A string that must be one of `words`.
     package func word(_ name: String, among words: [String]) throws(SourceError) -> String {
         let text = try string(name)
         if words.contains(where: { UTF8Order.equal($0, text) }) { return text }

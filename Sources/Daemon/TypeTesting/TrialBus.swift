@@ -3,14 +3,14 @@ import BusJSON
 import BusLogic
 import BusMachine
 
-/// A whole bus in memory for one test: an engine with one client, and a clock that stands until it is told to go on.
+/// A complete bus in memory for one test: an engine with one client and a manual clock.
 struct TrialBus {
     private let engine: Engine
     private let client: ConnectionID
     private var now: Int
     private var received: [UInt8] = []
 
-    /// Timers that may be due in one stretch of time: more is a timer that sets itself again and again.
+    /// The most timers that may fire in one `advance`. More of them mean a timer that keeps setting itself.
     private static let mostTimers = 10_000
 
     init(_ types: [any StateType], at time: Int, uid: Int) {
@@ -34,7 +34,7 @@ struct TrialBus {
 
     func state(of store: String) -> JSONObject? { engine.state(at: store) }
 
-    /// Lets time pass; timers are carried out at their times. False if so many are due that it gives up.
+    /// Moves the clock on and fires each timer when it is due. False if there are more than `mostTimers`.
     mutating func advance(milliseconds: Int) -> Bool {
         let end = now + milliseconds
         var timers = 0
@@ -49,7 +49,7 @@ struct TrialBus {
         return true
     }
 
-    /// Lets the engine work until nothing is left to do, and time pass where it waits for that.
+    /// Lets the engine work until nothing is left to do. Where it waits for a deadline, the clock moves there.
     private mutating func settle() {
         while true {
             engine.beginTurn(at: now)

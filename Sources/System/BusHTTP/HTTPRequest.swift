@@ -1,16 +1,16 @@
 import CCurl
 
-/// A request with the method POST, and how it is sent.
+/// A POST request, and how to send it.
 package struct HTTPRequest: Sendable {
     package let url: String
-    /// Lines, such as `Content-Type: application/json`.
+    /// Header lines, such as `Content-Type: application/json`.
     package let headers: [String]
     package let body: [UInt8]
     /// How long connecting may take, TLS included.
     package let connecting: Duration
-    /// How long the whole may take; nil: a stream, which ends when it ends.
+    /// How long the whole exchange may take; nil for a stream, which has no limit.
     package let timeout: Duration?
-    /// Bytes of the longest answer.
+    /// The longest answer that is accepted, in bytes.
     package let longestAnswer: Int
     package let trust: HTTPTrust
 
@@ -24,10 +24,10 @@ package struct HTTPRequest: Sendable {
     }
 }
 
-/// Whose certificates are trusted, and which one we show: paths of PEM files. A server's certificate and its name are checked
-/// always.
+/// Whose certificates are trusted, and which one is presented: paths of PEM files. A server's certificate and name are always
+/// checked.
 package struct HTTPTrust: Sendable {
-    /// Nil: the authorities that the system trusts.
+    /// If nil, the authorities that the system trusts.
     package var authority: String?
     package var certificate: String?
     package var key: String?
@@ -37,14 +37,14 @@ package struct HTTPTrust: Sendable {
     }
 }
 
-/// Why there is no whole answer.
+/// Why there is no complete answer.
 package struct HTTPFailure {
-    /// `CURLE_WRITE_ERROR`: the answer is too long, or its receiver has enough.
+    /// `CURLE_WRITE_ERROR`: the answer is too long, or its receiver wants no more.
     package let code: CURLcode
     /// What went wrong, in libcurl's words.
     package let words: String
-    /// The status of HTTP; 0: none came.
+    /// The HTTP status; 0 if none came.
     package let status: Int
-    /// Something of the request has left, so the server may act on it.
+    /// Whether any of the request was sent, so that the server may act on it.
     package let wasSent: Bool
 }

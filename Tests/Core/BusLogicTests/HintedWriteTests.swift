@@ -3,8 +3,8 @@ import BusState
 import TestSupport
 import Testing
 
-/// A path knows where its keys stood in the type's initial state. Whether they still stand there or not, writes come to the
-/// same: the state, what is recorded, and what is counted.
+/// A path has hints: the positions of its keys in the type's initial state. Whether the keys are still there or not, a write
+/// has the same results: the state, the undo records, and the counted work.
 struct HintedWriteTests {
     private static let initial: JSONObject = [
         "a": ["x": 1, "y": ["p": 1.5, "q": true, "r": "text"], "z": [1, 2]], "b": 2, "c": ["only": 3],
@@ -19,7 +19,7 @@ struct HintedWriteTests {
     func hintsChangeNothing(_ seed: UInt64) throws {
         var generator = SeededGenerator(seed: seed)
         var state = Self.initial
-        // Members that the type's initial state lacks move the others away.
+        // Members that the type's initial state lacks shift the positions of the others.
         for name in ["A", "bb", "zz"] where generator.oneIn(3) { state[name] = 0 }
         if generator.oneIn(3), case .object(var inner)? = state["a"] {
             inner["w"] = 0
@@ -41,7 +41,7 @@ struct HintedWriteTests {
             } value: {
                 write.value
             }
-            // Hints that never are right: every write goes the general way.
+            // These hints are never right, so every write takes the general path.
             let unknown = StatePath(write.path, hints: write.path.map { _ in 1000 }, isOfType: true)
             let isDonePlainly = plain.write {
                 $0.carryOut(write.kind, unknown.parts, $1)
@@ -76,7 +76,7 @@ struct HintedWriteTests {
         }
     }
 
-    /// A state, and what writing to it came to.
+    /// A state, and the results of writing to it.
     private final class Outcome {
         let start: JSONObject
         var state: JSONObject

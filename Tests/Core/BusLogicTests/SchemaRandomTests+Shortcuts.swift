@@ -3,10 +3,10 @@ import BusLogic
 import TestSupport
 import Testing
 
-/// A write that is not checked, because its value's schema says that it can't break the member's, never breaks it:
-/// whatever the two schemas are, and wherever the value comes from.
+/// A write is not checked if the schema of its value implies the member's. Such a write never breaks the member's schema,
+/// whatever the two schemas are and wherever the value comes from.
 extension SchemaRandomTests {
-    /// A schema that differs from another in few words, so that one often implies the other.
+    /// A schema that differs from another in a few words, so that one often implies the other.
     private func variant(of schema: JSON, _ generator: inout SeededGenerator) -> JSON {
         guard var words = schema.object, !generator.oneIn(12) else { return self.schema(2, &generator) }
         if generator.oneIn(6) { words["nullable"] = words["nullable"] == nil ? true : nil }
@@ -67,7 +67,7 @@ extension SchemaRandomTests {
         words["required"] = .array(required.map { .string($0) })
     }
 
-    /// An object that has a member of a schema, always or not.
+    /// The schema of an object with a member `a` of this schema, required or not.
     private func holder(of schema: JSON, _ generator: inout SeededGenerator) -> JSON {
         var words: JSONObject = ["type": "object", "properties": ["a": schema]]
         if generator.oneIn(2) { words["required"] = ["a"] }

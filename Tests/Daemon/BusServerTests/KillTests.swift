@@ -5,10 +5,10 @@ import Synchronization
 import TestServer
 import Testing
 
-/// The daemon is killed again and again under load. Clients that send again with a key and `after` lose nothing, and
-/// nothing is done twice; the history goes on in its epoch.
+/// The daemon is killed again and again under load. Clients that resend with a key and `after` lose nothing, and nothing is
+/// done twice; the history goes on in the same epoch.
 @Suite(.timeLimit(.minutes(10))) struct KillTests {
-    /// The revision with which the present daemon began, for several threads.
+    /// The revision at which the running daemon started, shared between threads.
     final class KnownRevision: Sendable {
         let value = Atomic<Int>(5)
     }
@@ -29,9 +29,9 @@ import Testing
         private let report = Mutex(Report())
         private let isFinishing = Atomic<Bool>(false)
         private let done = DispatchSemaphore(value: 0)
-        /// Signalled for each acknowledgement of something new.
+        /// Signalled for each new commit that the running daemon acknowledges.
         private let progress: DispatchSemaphore
-        /// The revision with which the present daemon began.
+        /// The revision at which the running daemon started.
         private let known: KnownRevision
         /// Signalled when a daemon listens again.
         let comesBack = DispatchSemaphore(value: 0)
@@ -87,19 +87,19 @@ import Testing
                             try client.send(bytes: line)
                         }
                         guard let line = try client.line() else { break }
-                        // A daemon that is stopped in order says so; these are killed.
+                        // A daemon that shuts down sends a goodbye first. These are killed, so each line is a reply.
                         guard take(line, of: open[0].number, &seen) else { return }
                         open.removeFirst()
                     }
                 } catch {
-                    // The connection is lost; what is open is sent again.
+                    // The connection is lost; the open requests are sent again.
                 }
                 client.close()
                 comesBack.wait()
             }
         }
 
-        /// The reply to the oldest open request; false when it is not what was promised.
+        /// Checks the reply to the oldest open request and records it; false if it is not an acknowledgement of that request.
         private func take(_ line: String, of number: Int, _ seen: inout Int) -> Bool {
             guard line.hasPrefix(#"{"id":\#(number),"ok":true,"#), line.contains(#""changed":1"#),
                 let revision = LineClient.integer("revision", in: line)
@@ -115,7 +115,7 @@ import Testing
                 if isDuplicate { report.duplicates += 1 }
                 report.revision = revision
             }
-            // What an earlier daemon answered says nothing of what this one has committed.
+            // A reply from an earlier daemon does not show what this one has committed.
             if !isDuplicate, revision > known.value.load(ordering: .relaxed) { progress.signal() }
             return true
         }
@@ -138,10 +138,10 @@ import Testing
 
         var lastRevision = 5
         var round = 0
-        // Some replies are lost after their commits were on disk: these are what keys are for, so there must be some.
+        // Keys are for replies that are lost after their commits reached the disk, so the rounds go on until there were some.
         while round < kills || round < 10 * kills && senders.allSatisfy({ $0.duplicatesSoFar == 0 }) {
             defer { round += 1 }
-            // Some new commits between any two kills, in ever other numbers.
+            // Some new commits between any two kills, each time a different number.
             while progress.wait(timeout: .now()) == .success {}
             for _ in 0..<(20 + round * 37 % 200) {
                 try #require(progress.wait(timeout: .now() + 30) == .success)
@@ -150,7 +150,7 @@ import Testing
             _ = try daemon.wait()
             let acknowledged = senders.map(\.acknowledgedRevision).max() ?? 0
             if round % 4 == 3 {
-                // Another one is killed wherever in its start it is.
+                // Another daemon is killed at any point of its start.
                 let unlucky = try RunningProgram("fluxbusd", bus.arguments(["--sync", sync]))
                 if round % 8 == 3 { _ = unlucky.waitFor("fluxbusd") }
                 unlucky.signal(SIGKILL)
@@ -172,7 +172,7 @@ import Testing
         for sender in senders {
             let report = try #require(sender.finish())
             #expect(report.problems == [])
-            // Each saw most of the kills; it may have slept through two that came fast.
+            // Each sender saw most of the kills; two in quick succession may look like one.
             #expect(report.connections > round / 2)
             let state = try bus.client().ask(#"{"op":"get","store":"counter/c\#(sender.number)"}"#)
             #expect(LineClient.integer("count", in: state) == report.acknowledged, "\(state)")
@@ -180,7 +180,7 @@ import Testing
             duplicates += report.duplicates
         }
         #expect(duplicates > 0)
-        // Every commit is one that was acknowledged; counter/main and c0 to c3 took five.
+        // Besides the five commits that made counter/main and c0 to c3, every commit is an acknowledged increment.
         #expect(try bus.client().ask(#"{"op":"sync"}"#) == #"{"ok":true,"revision":\#(total + 5)}"#)
         #expect(try bus.stop(daemon) == 0)
         let verified = try bus.verify()

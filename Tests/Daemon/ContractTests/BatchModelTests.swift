@@ -3,9 +3,9 @@ import TestModes
 import TestSupport
 import Testing
 
-/// Random batches of dispatches, creations and drops with conditions, against a dictionary.
+/// Random batches of dispatches, creations and drops with conditions, compared with a model: a dictionary.
 @Suite(.inBothModes) struct BatchModelTests {
-    /// What the bus must come to: counters by address.
+    /// What the bus must hold: counters by address.
     private struct Model {
         struct Store: Equatable {
             var count: Int
@@ -15,7 +15,7 @@ import Testing
 
         enum Step {
             case add(String?, Int), create(String, Int, ifMissing: Bool), drop(String)
-            /// Of all stores that count so much or more.
+            /// Drops all stores whose count is at least this.
             case dropChosen(Int)
         }
 
@@ -55,7 +55,7 @@ import Testing
         var stores: [String: Store] = [:]
         var revision = 0
 
-        /// Carries out a batch, and returns how many addresses it matched and changed.
+        /// Applies a batch, and returns how many addresses it matched and changed.
         mutating func carryOut(_ batch: [Element]) throws(Refusal) -> (matched: Int, changed: Int) {
             var revisions = stores.mapValues(\.revision)
             var skipped: Set<Int> = []
@@ -79,7 +79,7 @@ import Testing
             var (now, touched, made) = (stores, Set<String>(), Set<String>())
             for (index, element) in batch.enumerated() where !skipped.contains(index) {
                 switch element.step {
-                // What a drop by value takes away is missing to what is behind it.
+                // A store that a drop by value removes is missing for the elements after it.
                 case .add(let store?, _) where now[store] == nil, .drop(let store) where now[store] == nil:
                     throw Refusal(code: "unknown_store", index: index)
                 case .dropChosen(let least):
@@ -181,7 +181,7 @@ import Testing
                 #expect(
                     reply["error"]?["index"]?.int == error.index, "\(number): \(request.encoded) \(reply)")
             }
-            // Sent again it is answered as before, and committed once.
+            // A batch that is sent again gets the same answer, and is not committed again.
             if let last, Bool.random(using: &random) {
                 var expected = last.reply.object ?? [:]
                 expected["duplicate"] = true
@@ -195,13 +195,13 @@ import Testing
             #expect(try client.revision(after: Line.sync) == model.revision)
         }
         #expect(try bus.isWhatTheLogSays())
-        // The order in which stores were made is the log's, too: it is that of a dispatch to all.
+        // The log also restores the order in which stores were made, which is the order of a dispatch to all.
         try client.revision(
             after: #"{"op":"dispatch","type":"counter","action":"increment","payload":{"by":-1}}"#)
         #expect(try bus.isWhatTheLogSays())
     }
 
-    /// What the reply tells of a batch is what it has changed.
+    /// Checks that the reply to a batch shows exactly what the batch has changed.
     private func told(_ reply: JSON, _ before: Model, _ after: Model, _ line: String) {
         let states = reply["states"]?.object ?? [:]
         for member in states { #expect(after.states[member.key] == member.value, "\(line) \(reply)") }

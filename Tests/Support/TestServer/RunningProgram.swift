@@ -2,7 +2,7 @@ import Dispatch
 import Foundation
 import TestFiles
 
-/// A program as a process of its own: what it says is read when a test asks for it. It is killed when it is let go.
+/// A program that runs as a process. Its output is read when a test asks for it. It is killed when the object is released.
 package final class RunningProgram {
     package struct Outcome: Sendable {
         package let status: Int32
@@ -16,9 +16,9 @@ package final class RunningProgram {
     private let errors = PipeText()
 
     /// - Parameters:
-    ///   - words: Its path and its arguments.
-    ///   - directory: Where it works.
-    ///   - hasInput: It reads what `send` writes, instead of nothing.
+    ///   - words: The program's path and its arguments.
+    ///   - directory: Its working directory.
+    ///   - hasInput: Whether it reads what `send` writes; otherwise it reads nothing.
     package init(
         _ words: [String], environment: [String: String] = [:], directory: String? = nil,
         hasInput: Bool = false
@@ -34,10 +34,10 @@ package final class RunningProgram {
         try process.run()
     }
 
-    /// One of the programs of this package.
+    /// Runs one of the programs of this package.
     ///
-    /// - Parameter through: A command that becomes the program, such as one that takes rights away before: its words stand
-    ///   before the program's own.
+    /// - Parameter through: A command that executes the program, such as one that drops privileges first: its words precede the
+    ///   program's own.
     package convenience init(
         _ name: String, _ arguments: [String], environment: [String: String] = [:], through: [String] = [],
         hasInput: Bool = false
@@ -48,7 +48,7 @@ package final class RunningProgram {
 
     deinit { kill() }
 
-    /// Where a program of this package stands.
+    /// The path of a program of this package.
     package static func path(of name: String) -> String {
         Repository.programs.appendingPathComponent(name).path
     }
@@ -60,9 +60,9 @@ package final class RunningProgram {
         try RunningProgram(name, arguments, environment: environment, through: through).wait()
     }
 
-    // MARK: Its end
+    // MARK: Exit
 
-    /// Waits for its end; one that does not come to it is killed after this time, and gives -1.
+    /// Waits until it exits. It is killed after this time; a program that a signal has ended has the status -1.
     package func wait(atMost seconds: Double = 60) throws -> Outcome {
         let identifier = process.processIdentifier
         let net = DispatchWorkItem { Glibc.kill(identifier, SIGKILL) }
@@ -77,14 +77,14 @@ package final class RunningProgram {
 
     package func signal(_ number: Int32) { Glibc.kill(process.processIdentifier, number) }
 
-    /// Ends it as a crash does: without a chance to say goodbye.
+    /// Kills it as a crash would, without a chance to clean up, and waits until it is gone.
     package func kill() {
         guard process.isRunning else { return }
         signal(SIGKILL)
         process.waitUntilExit()
     }
 
-    // MARK: What it hears and says
+    // MARK: Input and output
 
     package func send(_ line: String) throws {
         try input?.fileHandleForWriting.write(contentsOf: Data((line + "\n").utf8))
@@ -92,10 +92,10 @@ package final class RunningProgram {
 
     package func endInput() throws { try input?.fileHandleForWriting.close() }
 
-    /// The next line of its output; nil when it ended before, or says nothing for a minute.
+    /// The next line of its output; nil if the output has ended, or if no line comes for a minute.
     package func nextLine() -> String? { output.nextLine() }
 
-    /// Reads lines until one is `line`; false when the output ended before.
+    /// Reads lines until one is `line`; false if the output ends before, or if nothing comes for a minute.
     package func reads(_ line: String) -> Bool {
         while let next = nextLine() {
             if next == line { return true }
@@ -103,13 +103,13 @@ package final class RunningProgram {
         return false
     }
 
-    /// What it put out within this time, in milliseconds: nil if that is nothing, empty if it has ended.
+    /// What it prints next, within this many milliseconds: nil if that is nothing, empty at the end of its output.
     package func output(within time: Int32) -> String? { output.next(within: time) }
 
-    /// The next line of its messages, as `nextLine` of its output.
+    /// The next line of its error output; nil as for `nextLine`.
     package func nextMessage() -> String? { errors.nextLine() }
 
-    /// Reads its messages until one has this text; false when it ended before, or says nothing for half a minute.
+    /// Reads its error output until that contains `text`; false if it ends before, or if nothing comes for half a minute.
     package func waitFor(_ text: String) -> Bool {
         while !errors.text.contains(text) {
             guard let news = errors.next(within: 30_000), !news.isEmpty else { return false }

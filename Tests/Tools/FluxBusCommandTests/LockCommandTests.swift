@@ -3,7 +3,7 @@ import Foundation
 import TestServer
 import Testing
 
-/// `fluxbus lock`: one at a time, and not longer than the lease lasts.
+/// `fluxbus lock`: commands run one at a time, and none longer than its lease lasts.
 @Suite("A command while a lease is held", .timeLimit(.minutes(10)))
 struct LockCommandTests {
     private func bus() throws -> AutomationBus { try AutomationBus(stores: []) }
@@ -35,7 +35,7 @@ struct LockCommandTests {
 
     @Test func oneHolderExcludesTheOthers() throws {
         let bus = try bus()
-        // A directory can be made by one only.
+        // `mkdir` fails while another holder has the directory.
         let holders = try (0..<6).map { _ in
             try bus.start(
                 "lock", "lease/boiler", "--", "sh", "-c",
@@ -62,12 +62,12 @@ struct LockCommandTests {
             #expect(told.status == status && told.output.isEmpty)
             #expect(told.errors.contains("ada holds it."), "\(told.errors)")
         }
-        // It is there at once when it is free.
+        // A command that waits gets the lease as soon as it is free.
         let waiting = try bus.start("lock", "lease/boiler", "--wait", "30s", "--", "echo", "mine")
         #expect(try bus.comesTrue("subscriptions"))
         try bus.ask(["op": "drop", "store": "lease/boiler"])
         #expect(try waiting.wait().output == "mine\n")
-        // Who waits can be ended.
+        // A command that waits can be ended.
         try bus.ask(["op": "create", "store": "lease/boiler", "state": ["holder": "ada"]])
         let ended = try bus.start("lock", "lease/boiler", "--", "echo", "mine")
         #expect(try bus.comesTrue("subscriptions"))
@@ -82,7 +82,7 @@ struct LockCommandTests {
         let lock = try bus.start(
             "lock", "lease/boiler", "--ttl", "400ms", "--", "sh", "-c", "echo up; timeout 50 cat gate")
         #expect(lock.reads("up"))
-        // Each is a third of the ttl after the one before, and the first one is made before the command runs.
+        // Each renewal comes a third of the ttl after the one before; the first is made before the command runs.
         let times = try (0..<7).map { _ -> Double in
             let line = try #require(renewals.nextLine())
             return try #require(try JSON(parsing: line)["time"]?.double)
@@ -113,7 +113,7 @@ struct LockCommandTests {
         #expect(try isFree(bus))
     }
 
-    // MARK: When it is lost
+    // MARK: Lost leases
 
     @Test func aLeaseThatIsTakenAwayEndsTheCommand() throws {
         let bus = try bus()
@@ -128,11 +128,11 @@ struct LockCommandTests {
         #expect(
             told.errors
                 == "fluxbus: lease/boiler was lost, and the command was ended: it has another holder.\n")
-        // The other one's is left alone.
+        // The other holder's lease is left alone.
         #expect(try !isFree(bus))
     }
 
-    /// The daemon hangs: when it runs again, and gives the lease to another, nothing of this one runs any more.
+    /// The daemon hangs. By the time it runs again and can give the lease to another, the command has ended.
     @Test func aLeaseThatCannotBeRenewedEndsTheCommandBeforeItsTimeIsOver() throws {
         let bus = try bus()
         let lock = try bus.start(
@@ -149,7 +149,7 @@ struct LockCommandTests {
         #expect(
             told.status == 69 && told.errors.contains("no bus answered for two thirds of its ttl"),
             "\(told.errors)")
-        // The last renewal was up to a third of the time before, and a busy machine may take a while to see what is over.
+        // The last renewal was up to a third of the ttl earlier, and a busy machine may notice late that a time is over.
         #expect(asked - begin >= .milliseconds(290) && end - asked >= .milliseconds(200), "\(asked - begin)")
         #expect(end - begin < .seconds(8))
     }
@@ -166,7 +166,7 @@ struct LockCommandTests {
         #expect(try isFree(bus))
     }
 
-    // MARK: What is no lease
+    // MARK: Stores that are no leases
 
     @Test func whatATypeNeedsIsSaid() throws {
         let bus = try bus()

@@ -1,9 +1,10 @@
-/// Observing on the main actor: closures may use what belongs to it, without any assumption.
+/// Observing on the main actor: closures may use what belongs to it without `assumeIsolated`.
 ///
-/// The first value comes at once, before `observe` returns, unless work is waiting for the main thread; later ones come on the main
-/// thread, at once if they are made there and nothing waits, else through its queue.
+/// The first value comes before `observe` returns, unless work is waiting for the main thread. Later ones come on the main
+/// thread: at once if they are sent there and nothing is waiting, else through its queue.
 extension SignalSource {
-    /// Calls `observer` with each value on the main actor, in order. After disposal nothing is delivered, even if it was queued.
+    /// Calls `observer` with each value on the main actor, in order. After disposal nothing is delivered, not even what was
+    /// queued.
     ///
     /// ```swift
     /// store.signal(\.count).observe(on: MainActor.shared) { label.text = "\($0)" }
@@ -25,7 +26,7 @@ extension SignalSource {
         observe(until: scope, on: .mainThread, Self.onMainActor(observer))
     }
 
-    /// Puts each value into a member of `target`, on the main actor. The target is held weakly.
+    /// Assigns each value to a member of `target`, on the main actor. The target is held weakly.
     ///
     /// ```swift
     /// store.signal(\.title).bind(to: label, on: MainActor.shared, \.text)
@@ -47,7 +48,7 @@ extension SignalSource {
         bind(to: Binder(target, on: actor, apply))
     }
 
-    /// A closure for ``FluxExecutor/mainThread``, which calls on the main actor's own executor.
+    /// A closure for ``FluxExecutor/mainThread``, which runs it on the main actor's own executor.
     private static func onMainActor(
         _ observer: @escaping @MainActor (Value) -> Void
     ) -> @Sendable (Value) -> Void {
@@ -56,7 +57,7 @@ extension SignalSource {
 }
 
 extension Binder {
-    /// A place in `target`, filled by `apply` on the main actor.
+    /// A destination in `target`, which is held weakly; `apply` puts values there, on the main actor.
     ///
     /// ```swift
     /// let title = Binder<String>(label, on: MainActor.shared) { label, text in label.text = text }
@@ -71,10 +72,10 @@ extension Binder {
     }
 }
 
-/// Following a value on the main actor as a user interface does: with its latest value, whichever way it comes.
+/// Following a value on the main actor as a user interface does: it always shows the latest value.
 extension Constant {
-    /// Calls `show` with the value, before this returns, and when it changes. What changes it on the main thread is shown at once,
-    /// also where observers hear of it elsewhere and later, as those of an optimistic store on a bus do.
+    /// Calls `show` with the value, before this returns, and again when it changes. A change made on the main thread is shown
+    /// at once, even where observers are notified later and elsewhere, as those of an optimistic store on a bus are.
     @MainActor
     func follow(until scope: DisposableScope, _ show: @escaping @MainActor (Value) -> Void) {
         guard let predictions else {
@@ -89,7 +90,7 @@ extension Constant {
     }
 }
 
-/// Shows a value that may be newer than what it is notified of: always the latest one, so it never goes back.
+/// Shows the latest value, which may be newer than the one in a notification, so it never goes back.
 @MainActor
 private final class MainActorFollower<Value: Sendable> {
     private let read: @Sendable () -> Value
@@ -102,7 +103,7 @@ private final class MainActorFollower<Value: Sendable> {
         self.show = show
     }
 
-    /// Who is shown a value may change it: that is shown after it.
+    /// `show` may change the value; the change is shown when that call returns.
     func look() {
         isLate = true
         guard !isShowing else { return }
@@ -133,8 +134,8 @@ public protocol MainActorSubscriber<Selection>: AnyObject, Sendable {
 }
 
 extension StateStore {
-    /// Notifies `subscriber` of the latest state and of every new one on the main actor, until it is released or unsubscribed, or
-    /// the store is released. Otherwise as a ``StoreSubscriber`` is.
+    /// Notifies `subscriber` of the latest state and of every new one on the main actor, until it is released or unsubscribed,
+    /// or the store is released. In all else it works as for a ``StoreSubscriber``.
     @MainActor
     public func subscribe<Subscriber: MainActorSubscriber>(
         _ subscriber: Subscriber, skipsRepeats: Bool = true
@@ -142,7 +143,7 @@ extension StateStore {
         subscribe(subscriber, skipsRepeats: skipsRepeats) { $0 }
     }
 
-    /// Notifies `subscriber` of what `selection` makes of the states, on the main actor.
+    /// Notifies `subscriber` of what `selection` derives from the states, on the main actor.
     @MainActor
     public func subscribe<Subscriber: MainActorSubscriber>(
         _ subscriber: Subscriber, skipsRepeats: Bool = true,

@@ -1,8 +1,7 @@
-/// Where a lens looks, so that two lenses can be compared without a state at hand.
+/// Which part of a state a lens sees, so that two lenses can be compared without a state at hand.
 ///
-/// A path is a row of segments. Each is what key paths reach from one value, followed by a step into an
-/// element, where the next segment begins. Stored members are compared by the bytes that they occupy,
-/// computed ones by their key paths.
+/// A path is a list of segments. Each holds the key paths from one value to a part of it, then the step into an element, where
+/// the next segment begins. Stored members are compared by the bytes that they occupy, computed ones by their key paths.
 struct LensPath: Sendable {
     enum Relation { case apart, same, contains, inside }
 
@@ -29,7 +28,7 @@ struct LensPath: Sendable {
 
     var segments: [Segment]
 
-    /// The whole of a value of that many bytes.
+    /// The whole of a value of `size` bytes.
     init(size: Int) { segments = [Segment(bytes: 0..<size)] }
 
     init<Root, Part>(_ keyPath: KeyPath<Root, Part> & Sendable) {
@@ -39,7 +38,7 @@ struct LensPath: Sendable {
         segments[0].bytes = MemoryLayout<Root>.offset(of: keyPath).map { $0..<$0 + MemoryLayout<Part>.size }
     }
 
-    /// Through `step` to a value of that many bytes.
+    /// This path, extended through `step` to a value of `size` bytes.
     func stepping(_ step: LensStep, size: Int) -> LensPath {
         var path = self
         path.segments[path.segments.count - 1].step = step
@@ -62,7 +61,7 @@ struct LensPath: Sendable {
         return path
     }
 
-    /// The relation of this place to the other one. Places that can't be told apart for certain count as the same.
+    /// The relation of this part to the other one. Parts that can't be told apart for certain count as the same.
     func relation(to other: LensPath) -> Relation {
         for (mine, theirs) in zip(segments, other.segments) {
             switch mine.relation(to: theirs) {
@@ -105,9 +104,9 @@ extension LensPath.Segment {
 }
 
 extension AnyKeyPath {
-    /// Whether it goes on where `outer` ends. A key path that was written in one, `\.rooms[0]`, can be taken apart in
-    /// its description only; that leaves out the arguments of subscripts, so `\.rooms[0].name` counts as inside
-    /// `\.rooms[1]`, too. Lenses to elements know better.
+    /// Whether it goes on where `outer` ends. A key path that was written as a whole, such as `\.rooms[0].name`, can be split
+    /// only by its description. That leaves out the arguments of subscripts, so `\.rooms[0].name` counts as inside
+    /// `\.rooms[1]`, too. Lenses to elements tell these apart.
     fileprivate func isWritten(inside outer: AnyKeyPath) -> Bool {
         let (inner, outer) = (String(describing: self), String(describing: outer))
         guard inner.hasPrefix(outer), inner.utf8.count > outer.utf8.count else { return false }
@@ -131,12 +130,12 @@ enum LensStep: Sendable {
     case key(any Hashable & Sendable)
     /// The element that the action names.
     case each
-    /// Closures, which only their own name distinguishes.
+    /// Closures, told apart by the identity of their lens's name.
     case closures(ObjectIdentifier)
 
     var isOfClosures: Bool { if case .closures = self { true } else { false } }
 
-    /// Whether the two lead to different places for certain.
+    /// Whether the two certainly lead to different parts.
     func isApart(from other: LensStep) -> Bool {
         switch (self, other) {
         case (.index(let one), .index(let two)): one != two

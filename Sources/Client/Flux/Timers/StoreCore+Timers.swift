@@ -1,10 +1,10 @@
 import Synchronization
 
-/// Timers of a store. They are changed in the store's turn alone, by commits, so they have a place in the order of all
-/// dispatches; the clock only asks for a turn, in which the store looks what is due.
+/// Timers of a store. They change only in the store's turn, so each change has its place in the order of dispatches. The
+/// clock only asks for a turn, in which the store checks what is due.
 extension StoreCore {
-    /// What a commit does to timers. Those that are set belong to whoever commits: an action that a relay commits has set
-    /// the relay's timer already, and leaves none of that name here.
+    /// Makes a commit's changes to timers. A timer belongs to whoever commits: when a relay commits an action, the relay has
+    /// already set the timer, and none of that name stays here.
     func change(_ changes: [TimerChange<State>], isRelayed: Bool = false) throws {
         if changes.isEmpty { return }
         let now = clock.now
@@ -29,7 +29,7 @@ extension StoreCore {
         withExtendedLifetime(released) { setAlarm() }
     }
 
-    /// The action of the first timer that is due, which is gone then.
+    /// Removes the first timer that is due, and returns its action.
     func takeDueAction() -> State.Action? {
         let now = clock.now
         let (timer, alarm) = timers.withLock { ($0.takeDue(at: now), $0.takeAlarm()) }
@@ -37,7 +37,7 @@ extension StoreCore {
         return timer?.action
     }
 
-    /// Has the clock call for the first timer, if it does not yet. Without timers nothing waits.
+    /// Makes sure that the clock calls when the first timer is due. Without timers, there is no alarm.
     func setAlarm() {
         let (time, old) = timers.withLock { table in
             let time = table.wantedAlarm
@@ -48,7 +48,7 @@ extension StoreCore {
         let alarm = clock.wake(at: time) { [weak self] in
             if let self { lane.place([Entry(.dueTimer)], in: self, isOwn: true) }
         }
-        // The store may have gone meanwhile.
+        // The store may be gone by now.
         let late = timers.withLock { table in
             if table.isClosed { return Disposable?.some(alarm) }
             table.alarm = (time, alarm)
@@ -64,7 +64,7 @@ extension StoreCore {
 }
 
 extension Store {
-    /// Dispatches an action to this store later, as the timer of that name; an earlier one of the name is replaced.
+    /// Dispatches an action to this store later, by a timer with the given name, which replaces an earlier one of that name.
     ///
     /// ```swift
     /// store.dispatch(.switchOff, after: .seconds(300), timer: "off")
@@ -73,14 +73,14 @@ extension Store {
     ///
     /// The timer is set at this dispatch's place in the order. When it is due, by the store's clock, its action is dispatched
     /// to the store: once, never early, after those due before, on the store's executor. It goes with the store, which it
-    /// does not keep.
+    /// does not keep alive.
     ///
-    /// A name or a time that is out of ``TimerLimits`` is reported by ``failures``, as ``FluxError/timerRefused(timer:reason:)``.
+    /// A name or a delay outside ``TimerLimits`` is reported by ``failures``, as ``FluxError/timerRefused(timer:reason:)``.
     public func dispatch(_ action: State.Action, after delay: Duration, timer: String) {
         core.lane.place([Entry(.timer(.set(timer, after: delay, action)))], in: core)
     }
 
-    /// Takes a timer away, whether the state's rule has set it or a dispatch. Nothing happens if there is none of the name.
+    /// Cancels a timer, whether the state's rule or a dispatch has set it. Does nothing if there is none of this name.
     public func cancelTimer(_ timer: String) {
         core.lane.place([Entry(.timer(.cancel(timer)))], in: core)
     }
@@ -96,9 +96,9 @@ extension Store {
 
 /// A timer of a store.
 public struct StoreTimer<State: Flux.State>: Sendable {
-    /// Its name, of which the store has one.
+    /// Its name, which is unique in the store.
     public let name: String
-    /// How long it is until it is due.
+    /// The time until it is due; zero if that has passed.
     public let remaining: Duration
     /// What will be dispatched to the store.
     public let action: State.Action

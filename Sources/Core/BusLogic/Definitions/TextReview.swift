@@ -2,9 +2,8 @@ import BusCEL
 import BusJSON
 import BusProtocol
 
-/// Finds texts that look like expressions and don't begin with `=`: `payload.level`, `level <= 100`, `Hello {payload.name}`.
-///
-/// Each of these would be taken for what it says, letter by letter.
+/// Finds texts that look like expressions but are taken literally, mostly because they don't begin with `=`: `payload.level`,
+/// `level <= 100`, `Hello {payload.name}`.
 struct TextReview {
     private let review: ExpressionReview
 
@@ -12,10 +11,10 @@ struct TextReview {
 
     private static let roots = ["payload", "state", "meta"]
 
-    /// Longer texts are prose.
+    /// In bytes; longer texts are prose.
     private static let longest = 200
 
-    /// The sentence about a text that looks like an expression; nil for any other.
+    /// The message about a text that looks like an expression; nil for any other text.
     func message(for text: String) -> String? {
         guard text.utf8.count <= Self.longest else { return nil }
         if let root = Self.roots.first(where: { text.contains("{\($0).") || text.contains("{{\($0).") }),
@@ -33,7 +32,7 @@ struct TextReview {
             + "or { literal: … } if the text is meant."
     }
 
-    /// Whether a term is about what is there.
+    /// Whether a term is probably meant as an expression: it compares or joins conditions, or it uses known names.
     private func isMeant(_ term: Term) -> Bool {
         switch term.form {
         case .null, .bool, .int, .double, .text, .name: false
@@ -52,7 +51,8 @@ struct TextReview {
         review.names?.contains { UTF8Order.equal($0, name) } == true || review.payload?.member(name) != nil
     }
 
-    /// The text with the roots that its names lack; computed values read the state's members by their names.
+    /// The text with `payload.` or `state.` before the names that lack it. Computed values have no payload and read the state's
+    /// members without a prefix, so there the text stays as it is.
     private func qualified(_ text: String, _ term: Term) -> String {
         guard let payload = review.payload else { return text }
         var scalars = Array(text.unicodeScalars)
@@ -68,7 +68,7 @@ struct TextReview {
 }
 
 extension Term {
-    /// A name that a term begins a path with, and whether something follows it.
+    /// The name at the beginning of a path, and whether a member follows it.
     fileprivate struct Name {
         let name: String
         let position: Position

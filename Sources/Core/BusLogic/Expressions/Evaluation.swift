@@ -2,33 +2,33 @@ import BusJSON
 
 /// What expressions see while they run, and what is left of their budget.
 ///
-/// It is one value, on the stack of whoever evaluates or in the context of a commit, handed down by reference. State and
-/// payload are read where they stand, so evaluating allocates nothing but what the results themselves need, and no
-/// object that holds all data together is ever built unless an expression asks for just that.
+/// It is one value, on the caller's stack or in the context of a commit, passed down by reference. State and payload are
+/// read in place, so an evaluation allocates only what its results need. An object that holds all data is built only for an
+/// expression that asks for it.
 struct Evaluation {
-    /// The state as it was before the action; for a computed value, the state it belongs to. Where an expression may read
-    /// it, whoever evaluates keeps it in its place for as long as that takes.
+    /// The state before the action; for a computed value, the state it belongs to. While an expression that may read it is
+    /// evaluated, the caller keeps it at this address.
     var state: UnsafePointer<JSONObject>! = nil
-    /// The payload, in the same way.
+    /// The payload; the caller keeps it likewise.
     var payload: UnsafePointer<JSONObject>! = nil
-    /// A text, an array or an object that an operation gave and nothing has taken yet.
+    /// A text, an array or an object that an operation has produced and nothing has taken yet.
     var held = JSON.null
-    /// The element that an iteration stands at; outside of iterations, the data of a free-standing expression.
+    /// The current element of an iteration; outside iterations, the data of a free-standing expression.
     var element = JSON.null
-    /// What a reduction has gathered so far.
+    /// What a reduction has accumulated so far.
     var accumulator = JSON.null
-    /// Which element that is.
+    /// The index of `element` in its iteration.
     var index = 0
-    /// The scopes around the one that is evaluated, outermost first, as far as expressions climb to them.
+    /// The data of the enclosing scopes, outermost first. Only a scope that reads the data around it saves that data here.
     var frames: [Frame] = []
-    /// The values that an expression in text gave names, outermost first.
+    /// The values that expressions in text refer to by names, outermost first.
     var locals: [JSON] = []
     /// What is left of the budget.
     var operations: Int
     var bytes: Int
     var reading: Int
     /// Where `meta`, `store` and `stores` come from; nil for computed values and free-standing expressions.
-    /// Whoever evaluates holds it for as long as that takes.
+    /// The caller holds it during the evaluation.
     unowned(unsafe) var context: CommitContext?
 
     init(budget: Budget = Budget(operations: 0, bytes: 0)) {
@@ -37,8 +37,8 @@ struct Evaluation {
         reading = budget.reading
     }
 
-    /// Starts the next evaluation, with a fresh budget and only the state as data. The last one has left its scopes, even if it
-    /// ended with an error.
+    /// Starts the next evaluation, with a fresh budget and only the state as data. The previous one has left its scopes, even
+    /// if it failed.
     @inline(__always)
     mutating func begin(_ budget: Budget, on state: UnsafePointer<JSONObject>) {
         operations = budget.operations
@@ -50,7 +50,7 @@ struct Evaluation {
         if !held.isNull { held = .null }
     }
 
-    /// What a condition on a store knows besides the state, in the order in which `locals` begins with it.
+    /// What a condition on a store reads besides the state: the names of the first `locals`, in this order.
     static let namesOfStore = ["store", "meta"]
 
     /// States and the values in them nest at most this deep.
@@ -72,7 +72,7 @@ extension Evaluation {
         if operations < 0 { throw .operations }
     }
 
-    /// Takes the bytes of a text or key that is about to be read. A short one is part of its operation.
+    /// Takes the bytes of a text or key that is about to be read. The operation already pays for a short one.
     @inline(__always)
     mutating func read(_ count: Int) throws(EvaluationFailure) {
         if count <= Self.shortText { return }
@@ -80,7 +80,7 @@ extension Evaluation {
         if reading < 0 { throw .reading }
     }
 
-    /// In bytes.
+    /// The longest text or key, in bytes, that costs nothing more to read.
     static let shortText = 64
 
     /// Takes produced bytes from the budget.
@@ -90,13 +90,13 @@ extension Evaluation {
         if bytes < 0 { throw .bytes }
     }
 
-    /// Takes what an element of an array costs in a result that holds it once, as the array did: nothing inside it is copied.
+    /// Takes the cost of an element that a result holds once, as its array did: nothing inside it is copied.
     mutating func keepElement() throws(EvaluationFailure) { try produce(16) }
 
-    /// Takes what an array element or object member costs, with everything inside it.
+    /// Takes the cost of an array element or object member, with everything inside it.
     ///
-    /// Counting the inside again and again is meant: shared parts take no memory here, but every one of them is
-    /// written out when the value is encoded.
+    /// What is inside is counted each time on purpose: shared parts take no memory here, but each occurrence is written out
+    /// when the value is encoded.
     mutating func produce(element value: JSON, depth: Int = 2) throws(EvaluationFailure) {
         switch value {
         case .string(let text): try produce(16 &+ text.utf8.count)

@@ -2,7 +2,7 @@ import BusJSON
 import BusProtocol
 import BusSource
 
-/// The operators by their names.
+/// Compiles operators by name.
 extension ExpressionCompiler {
     static let operators = [
         "var", "val", "exists", "missing", "missing_some", "if", "?:", "==", "===", "!=", "!==", "!", "!!",
@@ -18,7 +18,7 @@ extension ExpressionCompiler {
         _ operation: Operation, in scope: ExpressionScope
     ) throws(SourceError) -> ExpressionNode {
         let readsTextOutside = readsText
-        // What `object` holds is built as any other object.
+        // What `object` holds is built like any other object.
         if operation.name != "object" { readsText = false }
         defer { readsText = readsTextOutside }
         switch operation.name {
@@ -106,7 +106,7 @@ extension ExpressionCompiler {
         return OrderNode(relation, nodes[0], nodes[1], nodes.count > 2 ? nodes[2] : nil)
     }
 
-    /// What operators are called elsewhere.
+    /// Names of operators in other languages.
     private static let otherNames = [
         "=": "==", "<>": "!=", "=<": "<=", "=>": ">=", "eq": "==", "equals": "==", "ne": "!=", "gt": ">",
         "gte": ">=", "lt": "<", "lte": "<=", "not": "!", "&&": "and", "||": "or", "&": "and", "|": "or",
@@ -143,7 +143,7 @@ extension ExpressionCompiler {
         }
     }
 
-    /// The operation on as many operands as `counts` has.
+    /// The operation on a list of operands, whose number `counts` allows.
     private static func listNode(_ name: String, _ nodes: [ExpressionNode]) -> ExpressionNode {
         switch name {
         case "+": SumNode(nodes)
@@ -163,7 +163,8 @@ extension ExpressionCompiler {
         nodes.count == 2 ? BinaryNode(operation, nodes[0], nodes[1]) : FoldNode(operation, nodes)
     }
 
-    /// The operation whose operands are the value of one operation; nil where they stand there one by one.
+    /// The operation whose list of operands is the value of one expression; nil where the operands are listed, and for other
+    /// operators.
     private mutating func chainedNode(
         _ operation: Operation, in scope: ExpressionScope
     ) throws(SourceError) -> ExpressionNode? {

@@ -1,15 +1,15 @@
 import BusJSON
 import BusSource
 
-/// The places that `val` and `exists` name: segments, each a whole key or an index, perhaps after a climb.
+/// Compiles the paths of `val` and `exists`: segments, each a whole key or an index, perhaps after a climb.
 ///
-/// `[[n], …]` climbs to the data around: an iteration is two steps, first what is known about it, its `index`, then
-/// the data in which it stands. Where it ends is known here, so that a climb costs no search.
+/// `[[n], …]` climbs to the enclosing data. Each iteration takes two steps: the first leads to the iteration's `index`, the
+/// second to the data around it. The target is known when the expression is compiled, so a climb costs no search.
 extension ExpressionCompiler {
     /// What a climb leads to.
     private enum Target {
         case data(ExpressionScope)
-        /// An iteration; its level is the number of scopes around its body, nil for the body that is compiled.
+        /// An iteration; its level is the number of scopes around its body, nil for the body being compiled.
         case iteration(level: Int?)
     }
 
@@ -47,24 +47,24 @@ extension ExpressionCompiler {
         }
     }
 
-    /// Holds a read against what is there; `exists` may ask for what is not.
+    /// Checks a read against what exists; `exists` may ask for what does not.
     private func note(
         read known: [String], in data: ExpressionScope, _ operation: Operation
     ) {
         guard let review else { return }
         review.note(read: known, in: data, at: operation.place)
-        // A segment that is written as plain data may name what only some states have.
+        // A segment written as plain data, such as {literal: …}, may name a member that only some states have.
         let isMeant = operation.operands.indices.contains { operation.isMeant($0) }
         if operation.name == "val", !isMeant { review.check(read: known, in: data, at: operation.place) }
     }
 
-    /// A read of a place of which only the beginning is known.
+    /// A read of a path of which only the beginning is known.
     private mutating func readSegments(
         _ known: [String], _ rest: [ExpressionNode], in scope: ExpressionScope, _ operation: Operation
     ) throws(SourceError) -> ReadNode {
         let all = known.map { LiteralNode(.string($0)) } + rest
         if scope.isAction, known == ["stores"] { try check(stores: nil, in: scope, at: operation.place) }
-        // What follows these two is looked up in the commit and not in a value, so they are no start.
+        // What follows these two is looked up in the commit, not in a value, so a read can't start with their value.
         let isLookedUp = scope.isAction && (known == ["meta"] || known == ["stores"])
         guard !known.isEmpty, !isLookedUp else {
             if known.isEmpty { noteAll(in: scope) }
@@ -74,11 +74,11 @@ extension ExpressionCompiler {
         return SegmentsReadNode(start, rest, in: scope.data)
     }
 
-    /// A read of a place in a scope that is so many steps up.
+    /// A read of a known path in the scope that is `steps` up.
     private mutating func read(
         _ keys: [String], in scope: ExpressionScope, steps: Int, _ operation: Operation
     ) throws(SourceError) -> ReadNode {
-        // State and payload are the same in every scope; an element has to be kept.
+        // State and payload are the same in every scope; an element is read from its saved frame.
         guard steps > 0, !scope.isOutermost else {
             return try read(keys, nil, in: scope, at: operation.place)
         }
@@ -92,7 +92,7 @@ extension ExpressionCompiler {
     private static func steps(
         _ climb: [LocatedValue], _ operation: Operation
     ) throws(SourceError) -> Int {
-        // Up is up, whichever sign it is written with.
+        // The sign does not matter: [[-1]] and [[1]] both climb one step.
         if climb.count == 1, case .scalar(.int(let steps)) = climb[0].content, steps != .min {
             return abs(steps)
         }
@@ -121,7 +121,7 @@ extension ExpressionCompiler {
         return .iteration(level: level == depth ? nil : level)
     }
 
-    /// The segments that are known, up to the first that is not.
+    /// The segments before the first one that is not constant.
     private static func known(
         _ segments: [ExpressionNode], _ operation: Operation
     ) throws(SourceError) -> [String] {

@@ -1,10 +1,10 @@
 import BusJSON
 
-/// What a condition demands wherever it holds: that a member of the data has one of a few values.
+/// A requirement that every match of a condition meets: a member of the data has one of a few values.
 package struct MemberEquality: Sendable {
     package let member: String
     package let values: [JSON]
-    /// Whether it is written `state.floor`: then it is meant only where the data has no member `state`.
+    /// Whether the condition says `state.floor`, which means `floor` only where the data has no member `state`.
     package let isOfState: Bool
 
     fileprivate init(_ member: (name: String, isOfState: Bool), _ values: [JSON]) {
@@ -13,13 +13,13 @@ package struct MemberEquality: Sendable {
 }
 
 extension Expression {
-    /// What it demands of members of the data itself, as far as that can be seen: `floor == "attic"` and `mode in ["off",
-    /// "auto"]`, alone or beside others with `&&`.
+    /// The values that members of the data must have, as far as the expression's form shows it: `floor == "attic"` and
+    /// `mode in ["off", "auto"]`, alone or joined with others by `&&`.
     package var equalities: [MemberEquality] { node.equalities }
 }
 
 extension ExpressionNode {
-    /// What it demands wherever it is true; what it lacks may be demanded, too.
+    /// The requirements that are met wherever the node is true; there may be others.
     fileprivate var equalities: [MemberEquality] {
         switch self {
         case let node as EqualityNode where node.strict && !node.inverted:
@@ -40,7 +40,7 @@ extension ExpressionNode {
         return MemberEquality(member, [constant])
     }
 
-    /// The member of the data that it reads, and nothing else.
+    /// The member of the data, if the node only reads one.
     private var member: (name: String, isOfState: Bool)? {
         guard let read = self as? ElementReadNode else { return nil }
         if read.keys.count == 2, read.keys[0].name == "state",

@@ -3,7 +3,7 @@ import BusJSON
 /// A number while an operator works on it: an exact integer as long as it can be one.
 package enum Number: Sendable {
     case int(Int)
-    /// May be infinite, because a text may say so; results must be finite.
+    /// May be infinite, since a text can denote infinity; results must be finite.
     case double(Double)
 
     var asDouble: Double {
@@ -34,7 +34,7 @@ package enum Number: Sendable {
 }
 
 extension JSON {
-    /// What this value means where a single number is wanted; nil when it means none, as arrays and objects do.
+    /// What this value means where a single number is wanted; nil if it means none. Arrays and objects never mean one.
     @inline(__always)
     var scalarNumber: Number? {
         switch self {
@@ -47,11 +47,11 @@ extension JSON {
         }
     }
 
-    /// What this value means where a number is wanted and an array of one stands for its element; nil when it
-    /// means none.
+    /// What this value means where a number is wanted and an array of one stands for its element; nil if it means
+    /// none.
     var number: Number? {
         guard case .array(let elements) = self else { return scalarNumber }
-        // An array means what its text means, and with two elements that has a comma.
+        // An array means what its text means. The text of two or more elements has a comma, so it is no number.
         return switch elements.count {
         case 0: .int(0)
         case 1: elements[0].numberOfOnlyElement
@@ -65,7 +65,7 @@ extension JSON {
         return number
     }
 
-    /// What `+` and `*` make of this value: of a text, the number it begins with; nil when there is none.
+    /// What this value means to `+` and `*`: a text means the number it begins with; nil if there is none.
     var leadingNumber: Number? {
         switch self {
         case .int(let number): .int(number)
@@ -75,7 +75,7 @@ extension JSON {
         }
     }
 
-    /// The value of either kind of number that is whole, as an integer.
+    /// A whole number of either kind, as an integer; nil for any other value, and for a double out of range.
     var wholeNumber: Int? {
         switch self {
         case .int(let number): number

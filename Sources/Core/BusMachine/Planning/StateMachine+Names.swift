@@ -2,15 +2,15 @@ import BusJSON
 import BusLogic
 import BusProtocol
 
-/// Resolves names of types, actions and stores, or explains why there is none.
+/// Looks up types, actions and stores by name, or explains why there is none.
 extension StateMachine {
-    /// Where an address leads: the numbers of a type and of one of its stores.
+    /// The indices of a store and of its type.
     package struct Location {
         package let type: Int32
         package let store: Int32
     }
 
-    /// Where an address leads, if there is such a store; whether it is an address at all is not looked at.
+    /// The location of the store at an address; nil if there is none. Does not check whether the address is well-formed.
     @inline(__always)
     func locate(_ address: UnsafeRawBufferPointer) -> Location? {
         let length = ByteHash.count(of: address, before: UInt8(ascii: "/"))
@@ -18,14 +18,14 @@ extension StateMachine {
             let type = typeNumber(of: UnsafeRawBufferPointer(start: start, count: length))
         else { return nil }
         let name = UnsafeRawBufferPointer(start: start + length + 1, count: address.count &- length &- 1)
-        // The machine holds its stores, and nothing here changes them.
+        // The machine keeps `stores` alive, and nothing here changes it.
         let found = Unmanaged.passUnretained(stores)._withUnsafeGuaranteedRef {
             $0.find(type: type, name: name)
         }
         return found.map { Location(type: type, store: $0) }
     }
 
-    /// The same for other targets.
+    /// `locate` for other modules.
     package func location(of address: UnsafeRawBufferPointer) -> Location? { locate(address) }
 
     /// The store at an address; nil when there is none.
@@ -33,7 +33,8 @@ extension StateMachine {
         address.utf8Span.span.withUnsafeBytes { locate($0)?.store }
     }
 
-    /// The type with a name, or the error that names the types there are; `member` is the member it came in.
+    /// The type with a name. The error for an unknown one suggests existing types. `member` is the request's member that holds
+    /// the name.
     package func requireType(
         _ name: UnsafeRawBufferPointer, member: String = "type"
     ) throws(RequestError) -> TypeEntry {
@@ -64,7 +65,7 @@ extension StateMachine {
         )
     }
 
-    /// Splits an address into type and name; `member` is the member it came in.
+    /// Splits an address into type and name; `member` is the request's member that holds it.
     package func requireAddress(
         _ text: UnsafeRawBufferPointer, member: String = "store"
     ) throws(RequestError) -> AddressParts {
@@ -76,7 +77,7 @@ extension StateMachine {
         return parts
     }
 
-    /// An existing store.
+    /// The store at an address and its type; throws if either does not exist.
     package func requireStore(_ text: UnsafeRawBufferPointer) throws(RequestError) -> (TypeEntry, Int32) {
         if let found = locate(text) { return (types[Int(found.type)], found.store) }
         let parts = try requireAddress(text)
@@ -93,7 +94,8 @@ extension StateMachine {
         }
     }
 
-    /// The error for a store that is not there, nor perhaps its type. It names no other type: who asks may not know it.
+    /// The error for a store that does not exist, perhaps because its type does not. It names no other type: the caller may
+    /// not be allowed to see it.
     func absence(of address: String) -> RequestError {
         let type = String(address.prefix { $0 != "/" })
         let reason =
@@ -103,7 +105,7 @@ extension StateMachine {
         return RequestError(.unknownStore, "There is no store \(address)\(reason)")
     }
 
-    /// The type of a pattern must exist when it is named without wildcards.
+    /// Throws if a pattern names a type without wildcards and that type does not exist.
     package func requireTypes(of pattern: AddressPattern) throws(RequestError) {
         guard pattern.type.isLiteral else { return }
         try pattern.type.pattern.span.withUnsafeBytes { (name) throws(RequestError) in
@@ -113,7 +115,7 @@ extension StateMachine {
 }
 
 extension StateMachine: StoreReader {
-    /// The principal of the commit that is being applied.
+    /// The principal of the commit that is being applied; outside commits, the daemon.
     package var who: JSON { applying?.takeUnretainedValue().who ?? Principal.daemon.who }
 
     package func address(of store: Int) -> String {
@@ -124,7 +126,7 @@ extension StateMachine: StoreReader {
     package func state(at address: String) -> JSONObject? {
         guard let index = find(address) else { return nil }
         let record = stores.pointer(index)
-        // Stores of one type do not see each other's changes by one action; those of types that wait for it do.
+        // Within one action, stores of a type do not see each other's changes; stores of types that wait for it do.
         if context.facts.pointee.keepsPrior, let prior = context.prior[Int(index)],
             stores.pointer(Int32(context.facts.pointee.store)).pointee.type == record.pointee.type
         {

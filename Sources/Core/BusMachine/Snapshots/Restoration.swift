@@ -2,9 +2,9 @@ import BusJSON
 import BusLogic
 import BusProtocol
 
-/// Restores a state machine from records: those of a snapshot, and those of a hand-over that are the machine's.
+/// Restores a state machine from the records of a snapshot, or from the machine's share of a hand-over.
 ///
-/// Where the machine has types already, they stay if the states fit them; a type whose stores do not fit, or that is
+/// A type that the machine already has stays if the states of its stores fit it. A type that they do not fit, or that is
 /// gone, keeps the definition of the records. After a failure the machine must be discarded.
 package final class Restoration {
     private let machine: StateMachine
@@ -16,12 +16,12 @@ package final class Restoration {
     private var stores: [TransferRecord] = []
     private var viewStamps: [String: StateMachine.ViewStamp] = [:]
     private var drops: [TransferRecord] = []
-    /// What the log keeps of types, where that is not all, or has not always been.
+    /// What the log keeps of types, and since which revision, where it does not keep everything or has not always done so.
     private var policies: [String: (kept: LogPolicy, since: Int)] = [:]
     private var timers: [TransferRecord] = []
-    /// Types that kept the definition of the records.
+    /// Types that keep the definition of the records.
     private var kept: [String] = []
-    /// Stores whose states have to be recomputed, with the definition that they have been under.
+    /// Stores that get new states, with the definition that they were under.
     private var redefined: [(definition: JSON, stores: [(store: Int32, state: JSONObject)])] = []
 
     package init(of bus: TransferRecord, in machine: StateMachine) throws(TransferFailure) {
@@ -37,7 +37,7 @@ package final class Restoration {
         machine.forgottenThrough = bus.members["forgottenThrough"]?.int ?? 0
     }
 
-    /// Accepts a record; false if it is none of a state machine.
+    /// Accepts a record; false if it does not belong to a state machine.
     package func take(_ record: TransferRecord) throws(TransferFailure) -> Bool {
         switch record.kind {
         case "type": try takeDefinition(record)
@@ -54,24 +54,24 @@ package final class Restoration {
         return true
     }
 
-    /// The result: stores whose states have to be recomputed for a definition that has changed, and types that kept
-    /// the definition of the records.
+    /// The result: stores with the states that they get under a changed definition, and types that keep the definition of the
+    /// records.
     package struct Outcome {
         package let replaced: [(store: Int32, state: JSONObject)]
         package let kept: [String]
-        /// Views whose definitions have changed, and the names of those that are gone: they come into force by a commit, so that
-        /// it tells what that changes.
+        /// Views that are new or have changed, types that replace views, and the names of views that are gone. They take effect
+        /// with a commit, which shows what they change.
         let views: [any StateType]
         let goneViews: [String]
 
-        /// Whether nothing is to be committed.
+        /// Whether there is nothing to commit.
         package var isEmpty: Bool { replaced.isEmpty && views.isEmpty && goneViews.isEmpty }
     }
 
-    /// Applies everything once all records are there.
+    /// Applies what had to wait for all records.
     package func finish() throws(TransferFailure) -> Outcome {
         let (views, goneViews) = try setViewsAside()
-        // Where a log says which definitions hold, a new machine begins without any.
+        // A machine that starts without types, as for a snapshot, takes those of the records.
         if machine.types.isEmpty {
             for definition in definitionsInOrder { try define(definition) }
         }
@@ -105,7 +105,8 @@ package final class Restoration {
         if kept != .all || since != nil { policies[name] = (kept, since ?? 0) }
     }
 
-    /// Gives a machine that has types already the views that the records were made with, and returns those that it had.
+    /// Gives a machine that already has types the views that the records were made with. Returns the types to define by a
+    /// commit afterwards, and the names of views that are gone.
     private func setViewsAside() throws(TransferFailure) -> (views: [any StateType], gone: [String]) {
         if machine.types.isEmpty { return ([], []) }
         var views: [any StateType] = []
@@ -121,7 +122,7 @@ package final class Restoration {
             let name = definition["type"]?.string ?? ""
             if let known = machine.typesByName[name] {
                 if known.type.isView { continue }
-                // A type of this name takes its place.
+                // The machine has a type of this name that is no view: it replaces the view.
                 views.append(known.type)
             } else if !views.contains(where: { $0.name == name }) {
                 gone.append(name)
@@ -156,7 +157,7 @@ package final class Restoration {
         } catch {
             throw TransferFailure("What was handed over can't be used: \(error.message).")
         }
-        // An earlier version did not follow parts: what had changed when it wrote this is not told apart.
+        // An earlier version did not follow parts: all that had changed by then counts as changed at this revision.
         machine.followParts(since: record.members["parts"]?.int ?? machine.revision)
     }
 
@@ -225,7 +226,7 @@ package final class Restoration {
         return replaced
     }
 
-    /// Turns the timers of types whose definitions differ, at once: none of it can be refused.
+    /// Sets and cancels the timers of stores whose type has changed, at once: none of it can be refused.
     private func turnTimers() {
         for (definition, stores) in redefined {
             guard let old = try? machine.compile(definition), let name = definition["type"]?.string,
@@ -249,7 +250,7 @@ package final class Restoration {
         return taken
     }
 
-    /// The states under a changed definition; nil when one does not fit it.
+    /// The states under a changed definition; nil if one does not fit it.
     private func fitted(
         _ records: [TransferRecord], to type: (any StateType)?, old: JSON
     ) -> [JSONObject]? {
@@ -320,7 +321,8 @@ package final class Restoration {
         var forgottenThrough = forgottenThrough
         for record in drops {
             guard let entry = machine.typesByName[try record.string("type")] else {
-                // A mirror of all types may still hold the store: a subscription that resumes from before gets a reset.
+                // The type is gone, but a mirror of all types may still hold the store: a subscription that resumes from an
+                // earlier revision gets a reset.
                 forgottenThrough = max(forgottenThrough, try record.integer("revision"))
                 continue
             }

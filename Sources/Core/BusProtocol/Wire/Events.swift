@@ -10,7 +10,7 @@ package enum GoodbyeCode: String, Sendable {
 /// Events as written to the wire, one per line.
 extension BytePen {
     /// The beginning of a change: `{"event":"change","sub":1,"from":42,"revision":43`. Later
-    /// parts of one have no `from`.
+    /// parts of a change have no `from`.
     @inlinable @inline(__always)
     public mutating func append(
         changeFor subscription: Int, from: Int?, _ fromDigits: KeptDecimal, revision: Int,
@@ -30,7 +30,7 @@ extension BytePen {
     @inlinable @inline(__always)
     public mutating func appendStartOfChanges() { append(",\"changes\":{") }
 
-    /// A whole bookmark.
+    /// A complete bookmark event.
     @inlinable @inline(__always)
     public mutating func append(bookmarkFor subscription: Int, revision: Int, _ revisionDigits: KeptDecimal) {
         append("{\"event\":\"bookmark\",\"sub\":")
@@ -41,13 +41,13 @@ extension BytePen {
     }
 }
 
-/// The members of a change about stores.
+/// The members of a change that concern stores.
 public enum ChangeMember {
     case changes, states, dropped
 }
 
 extension ByteWriter {
-    /// A member of a change: items with commas between them.
+    /// A member of a change; `items` are separated by commas.
     @inlinable @inline(__always)
     public func append(_ member: ChangeMember, _ items: UnsafeRawBufferPointer) {
         switch member {
@@ -66,7 +66,7 @@ extension ByteWriter {
         }
     }
 
-    /// The end of a change whose only member is open.
+    /// The end of a change whose only member, `changes`, is still open.
     @inlinable @inline(__always)
     public func appendEndOfChanges() { append("}}\n") }
 
@@ -82,7 +82,8 @@ extension ByteWriter {
         append(",\"coalesced\":", decimal: commits)
     }
 
-    /// `,"cause":{…}` around actions, each an object, with commas between them; `by` is written unchanged.
+    /// `,"cause":{…}`. `actions` writes the actions as objects separated by commas, `by` is written unchanged, and `rest` adds
+    /// further members.
     package func append(causeBy by: [UInt8], _ actions: (ByteWriter) -> Void, rest: (ByteWriter) -> Void) {
         append(",\"cause\":{\"actions\":[")
         actions(self)
@@ -92,14 +93,14 @@ extension ByteWriter {
         append("}")
     }
 
-    /// A whole action event; `rest` is what all subscribers share, from the comma behind `sub` on.
+    /// A complete action event; `rest` is what all subscribers share, from the comma after `sub` on.
     public func append(actionFor subscription: Int, _ rest: UnsafeRawBufferPointer) {
         append("{\"event\":\"action\",\"sub\":", decimal: subscription)
         append(rest)
         append("}\n")
     }
 
-    /// The beginning of the shared part of an action event; the action follows. `index` is its place in a batch.
+    /// The beginning of the shared part of an action event; the action follows. `index` is its index in a batch.
     public func append(actionAt revision: Int, index: Int?) {
         append(revision: revision)
         if let index {
@@ -114,7 +115,7 @@ extension ByteWriter {
         by.withUnsafeBytes { append($0) }
     }
 
-    /// A whole action event of an entry of the log.
+    /// A complete action event for an action of a log entry.
     package func append(
         pastAction action: JSONObject, of entry: JSONObject, for subscription: Int, revision: Int, index: Int?
     ) {
@@ -137,14 +138,14 @@ extension ByteWriter {
         append(json: value)
     }
 
-    /// A whole gap: actions up to a revision can't be delivered any more.
+    /// A complete gap event: the actions up to `revision` can no longer be delivered.
     package func append(gapOf subscription: Int, revision: Int) {
         append("{\"event\":\"gap\",\"sub\":", decimal: subscription)
         append(revision: revision)
         append("}\n")
     }
 
-    /// A whole goodbye.
+    /// A complete goodbye event.
     package func append(goodbye code: GoodbyeCode, _ message: String) {
         append("{\"event\":\"goodbye\",\"code\":\"", raw: code.rawValue)
         append("\",\"message\":", quoted: message)

@@ -3,7 +3,7 @@ import BusLogic
 import BusMachine
 import FluxBus
 
-/// Writes the state of a bus at a revision, and every commit from there to the newest at the beginning of the export.
+/// Writes the state of a bus at a revision and every later commit, up to the newest one when the export starts.
 struct Exporter {
     let session: CommandSession
     let connection: BusConnection
@@ -25,7 +25,7 @@ struct Exporter {
         try output.write(header.line(form: Recording.form))
         let (views, leavesOut) = try writeDefinitions(at: base)
         let gone = try writeStates(at: base, but: views)
-        // Where the commits themselves scroll by, nobody needs to be told.
+        // On a terminal, the commits themselves show the progress.
         if output.isTerminal {
             try writeCommits(header, leavesOut, without: gone, from: reader, nil)
         } else {
@@ -37,7 +37,7 @@ struct Exporter {
         return header
     }
 
-    /// Returns the names of views, and whether the log leaves out commits of some types.
+    /// Writes the definitions. Returns the names of views, and whether the log leaves out commits of some types.
     private func writeDefinitions(at base: Int) throws -> (views: Set<String>, leavesOut: Bool) {
         var (views, leavesOut) = (Set<String>(), false)
         let reply = try session.ask(BusRequest("types", ["revision": .int(base)]), on: connection)
@@ -49,7 +49,8 @@ struct Exporter {
         return (views, leavesOut)
     }
 
-    /// The stores of views follow from the others. Returns the types whose past does not reach back that far.
+    /// Writes the states of all stores but those of views, which follow from the others. Returns the types whose past does not
+    /// reach back to `base`.
     private func writeStates(at base: Int, but views: Set<String>) throws -> Set<String> {
         let states = StateReader(session, connection, .match("*/*"), revision: base)
         while let (address, state) = try states.next() {
@@ -63,7 +64,7 @@ struct Exporter {
         _ header: Recording.Header, _ leavesOut: Bool, without gone: Set<String>, from reader: HistoryReader,
         _ meter: ProgressMeter?
     ) throws {
-        // What later commits did to their stores can't be repeated without those.
+        // Later commits to stores of these types can't be replayed without the states they start from.
         let thinning = Thinning(gone)
         var (revision, leavesOut) = (header.base, leavesOut)
         try reader.forEach(after: header.base, through: header.last) { line in

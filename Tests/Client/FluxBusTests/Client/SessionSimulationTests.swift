@@ -1,6 +1,6 @@
 import Testing
 
-/// Connections that end at any byte: nothing is committed twice, nothing is lost, every mirror equals the bus. A failure
+/// Connections break at any byte, yet nothing is committed twice, nothing is lost, and every mirror equals the bus. A failure
 /// names its seed.
 @Suite(.timeLimit(.minutes(10))) struct SessionSimulationTests {
     @Test(arguments: 0..<40)
