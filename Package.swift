@@ -42,10 +42,14 @@ let package = Package(
         .target(name: "BusSystem", dependencies: ["CLinux"]),
         // Looks at many bytes at once, by instructions that Swift has no name for.
         .systemLibrary(name: "CScan"),
-        // libsystemd, and what messages with descriptors need of the C library.
+        // The layout of a file that programs read states from without the daemon.
+        .systemLibrary(name: "CMap"),
+        // Such a file: its one writer, and its readers. Nothing of the bus.
+        .target(name: "BusMap", dependencies: ["BusSystem", "CLinux", "CMap"]),
+        // libsystemd, and what goes with it of the C library.
         .systemLibrary(name: "CSystemd", pkgConfig: "libsystemd", providers: [.apt(["libsystemd-dev"])]),
         // A service under systemd: readiness, watchdog, passed and stored descriptors, the journal. Nothing of the bus.
-        .target(name: "Systemd", dependencies: ["BusSystem", "CSystemd"]),
+        .target(name: "Systemd", dependencies: ["BusSystem", "CLinux", "CSystemd"]),
         // SQLite, in which the action log is.
         .systemLibrary(name: "CSQLite", pkgConfig: "sqlite3", providers: [.apt(["libsqlite3-dev"])]),
         // The action log's file: groups of commits and snapshots, durable. Nothing of what they mean. CLinux tells which
@@ -120,13 +124,17 @@ let package = Package(
         .target(name: "BusTypes", dependencies: ["BusJSON", "BusProtocol", "Flux"]),
         // The client library: connections, subscriptions, remote stores.
         .target(
-            name: "FluxBus", dependencies: ["BusJSON", "BusSystem", "BusTLS", "BusTypes", "CLinux", "Flux"]),
+            name: "FluxBus",
+            dependencies: [
+                "BusJSON", "BusMap", "BusSystem", "BusTLS", "BusTypes", "CLinux", "CMap", "Flux",
+            ]),
         // Sockets and configuration: a bus in a process.
         .target(
             name: "BusServer",
             dependencies: [
                 "BusCluster", "BusDefinitions", "BusEngine", "BusHistory", "BusJSON", "BusLog", "BusLogic",
-                "BusMachine", "BusProtocol", "BusSource", "BusSystem", "BusTLS", "BusYAML", "CLinux",
+                "BusMachine", "BusMap", "BusProtocol", "BusSource", "BusSystem", "BusTLS", "BusYAML",
+                "CLinux", "CMap",
                 "EtcdLog", "FluxBus",
                 "Systemd", "TypeTesting",
                 logging,
@@ -238,6 +246,7 @@ let package = Package(
         // Authorities and certificates of their own for tests, made by OpenSSL's program.
         .target(name: "TestCertificates", dependencies: ["TestFiles"]),
         .testTarget(name: "BusSystemTests", dependencies: ["BusSystem", "TestFiles"]),
+        .testTarget(name: "BusMapTests", dependencies: ["BusMap", "BusSystem", "CMap", "TestSupport"]),
         .testTarget(name: "BusTLSTests", dependencies: ["BusTLS", "TestCertificates", "TestSupport"]),
         // What a commit costs, and a dispatch inside a process, counted.
         .testTarget(name: "CostTests", dependencies: ["BusWork", "CMallocCount", "FluxWork"]),
@@ -458,8 +467,8 @@ let package = Package(
         .testTarget(
             name: "BusServerTests",
             dependencies: [
-                "BusEngine", "BusJSON", "BusLog", "BusMachine", "BusServer", "BusSystem", "BusTLS", "CLinux",
-                "CSQLite",
+                "BusEngine", "BusJSON", "BusLog", "BusMachine", "BusMap", "BusServer", "BusSystem", "BusTLS",
+                "CLinux", "CMap", "CSQLite",
                 "EtcdLog", "TestCertificates", "TestFiles", "TestServer", "TestStorage", "fluxbus",
                 "fluxbus-bench",
                 "fluxbusd",
@@ -489,8 +498,8 @@ let floors = [
     "Sources/Web": ["BusHooks", "CInspector", "FluxBusWeb", "fluxbus-web"],
     // C libraries, and TLS for both ends of a connection.
     "Sources/System": [
-        "BusHTTP", "BusSystem", "BusTLS", "CCurl", "CLinux", "COpenSSL", "CSQLite", "CScan", "CSystemd",
-        "CYAML",
+        "BusHTTP", "BusMap", "BusSystem", "BusTLS", "CCurl", "CLinux", "CMap", "COpenSSL", "CSQLite", "CScan",
+        "CSystemd", "CYAML",
         "CZlib",
     ],
 
@@ -510,7 +519,7 @@ let floors = [
     "Tests/Tools": ["TypeCodeTests", "BusMetricsTests", "FluxBusCommandTests"],
     "Tests/Web": ["FluxBusWebTests", "InspectorTests"],
     "Tests/Effects": ["BusEffectsTests", "FluxBusEffectsTests"],
-    "Tests/System": ["BusSystemTests", "BusTLSTests"],
+    "Tests/System": ["BusMapTests", "BusSystemTests", "BusTLSTests"],
     // The repository as a whole.
     "Tests/Project": ["TidyTests", "DocumentationTests", "ExampleTests"],
     // Programs that measure, and what they run on. They are for contributors and are not installed.

@@ -59,7 +59,7 @@ package enum Operation: Hashable, CaseIterable, Sendable {
     package enum Local: String, CaseIterable, Sendable {
         case ping, get, hello, stores, types, subscribe, unsubscribe, sync, history, blame, samples, revert,
             stats
-        case reload, timers, cluster, clients, kick, backup, compact
+        case reload, timers, cluster, clients, kick, backup, compact, map
     }
 
     package static let allCases = Command.allCases.map(Self.command) + Local.allCases.map(Self.local)
@@ -80,7 +80,7 @@ package enum Operation: Hashable, CaseIterable, Sendable {
         .local(.get), .local(.stores), .local(.types), .local(.history), .local(.blame), .local(.samples),
         .local(.subscribe),
         .local(.unsubscribe), .local(.sync), .local(.stats), .local(.ping), .local(.timers), .local(.clients),
-        .local(.backup),
+        .local(.backup), .local(.map),
     ]
 
     /// The members it may have.
@@ -122,5 +122,6 @@ package enum Operation: Hashable, CaseIterable, Sendable {
         .local(.kick): MemberSet(.client, .reason),
         .local(.backup): MemberSet(.offset),
         .local(.compact): MemberSet(),
+        .local(.map): MemberSet(.type),
     ]
 }

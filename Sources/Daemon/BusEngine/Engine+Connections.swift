@@ -37,6 +37,7 @@ extension Engine {
         long.forgetLine(of: connection)
         connection.endQuery()
         hub.removeAll(of: connection)
+        log.maps.leave(connection)
         connections.remove(connection)
         connections.release(number: id)
         // Each ends what the connection has there.

@@ -90,15 +90,16 @@ package final class Engine {
         users = Users(ownUID: configuration.ownUID)
         scheduler = Scheduler(clock, users)
         connections = Connections(clock, users, configuration.limits.daemon)
-        log = LogGate(connections)
         outputs = Outputs(reportsFrom: configuration.reportsFrom)
+        let maps = Maps(machine, clock, connections, outputs)
+        log = LogGate(connections, maps)
         queries = LogQueries(machine, connections, outputs)
         hub = SubscriptionHub(machine, connections, scheduler, clock, log, outputs, queries)
-        memory = MemoryMeter(machine, connections, hub, reads)
+        memory = MemoryMeter(machine, connections, hub, reads, maps)
         shares = FairShares(machine, connections, hub, memory)
         hub.limitOutput { [unowned shares] in shares.mayHold($0, for: $1) }
         relief = MemoryRelief(clock, connections, hub, memory, users, shares)
-        access = AccessControl(machine, clock, connections, outputs, lookUp: configuration.lookUp)
+        access = AccessControl(machine, clock, connections, outputs, maps, lookUp: configuration.lookUp)
         admission = Admission(
             machine, connections, hub, log, memory, access, users, shares, ownUID: configuration.ownUID)
         long = LongRequests(machine, clock, scheduler, connections)
@@ -120,10 +121,13 @@ package final class Engine {
     // MARK: - Outputs
 
     /// Whether there are outputs for the owner to take.
-    package var hasOutputs: Bool { !outputs.isEmpty }
+    package var hasOutputs: Bool { !outputs.isEmpty || log.hasNewsForMaps }
 
     /// Takes the outputs.
-    package func takeOutputs() -> [EngineOutput] { outputs.isEmpty ? [] : outputs.take() }
+    package func takeOutputs() -> [EngineOutput] {
+        log.updateMaps()
+        return outputs.isEmpty ? [] : outputs.take()
+    }
 
     // MARK: - Time
 

@@ -2,6 +2,7 @@
 #include <malloc.h>
 #include "CLinux.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
 #include <link.h>
@@ -68,6 +69,53 @@ ssize_t linux_send_pieces(int fd, const struct iovec *pieces, size_t count) {
     return sendmsg(fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
+ssize_t linux_send_message(int fd, const struct sockaddr_un *address, socklen_t address_length, const struct iovec *pieces, size_t count,
+                           const int *descriptors, size_t descriptor_count, int flags) {
+    union {
+        struct cmsghdr header;
+        char space[CMSG_SPACE(sizeof(int) * linux_descriptors_per_message)];
+    } control;
+    struct msghdr message = {
+        .msg_name = (void *)address, .msg_namelen = address_length, .msg_iov = (struct iovec *)pieces, .msg_iovlen = count};
+    if (descriptor_count > linux_descriptors_per_message) {
+        errno = EINVAL;
+        return -1;
+    }
+    if (descriptor_count > 0) {
+        memset(&control, 0, sizeof control);
+        message.msg_control = &control;
+        message.msg_controllen = CMSG_SPACE(sizeof(int) * descriptor_count);
+        struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+        header->cmsg_level = SOL_SOCKET;
+        header->cmsg_type = SCM_RIGHTS;
+        header->cmsg_len = CMSG_LEN(sizeof(int) * descriptor_count);
+        memcpy(CMSG_DATA(header), descriptors, sizeof(int) * descriptor_count);
+    }
+    return sendmsg(fd, &message, flags | MSG_NOSIGNAL);
+}
+
+ssize_t linux_receive_message(int fd, void *buffer, size_t size, int *descriptors, size_t *descriptor_count, int *cut, int flags) {
+    union {
+        struct cmsghdr header;
+        char space[CMSG_SPACE(sizeof(int) * linux_descriptors_per_message)];
+    } control;
+    struct iovec piece = {buffer, size};
+    struct msghdr message = {
+        .msg_iov = &piece, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
+    ssize_t count = recvmsg(fd, &message, flags | MSG_CMSG_CLOEXEC);
+    *descriptor_count = 0;
+    *cut = 0;
+    if (count < 0) return count;
+    *cut = (message.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0;
+    for (struct cmsghdr *header = CMSG_FIRSTHDR(&message); header; header = CMSG_NXTHDR(&message, header)) {
+        if (header->cmsg_level != SOL_SOCKET || header->cmsg_type != SCM_RIGHTS) continue;
+        size_t found = (header->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+        memcpy(descriptors + *descriptor_count, CMSG_DATA(header), found * sizeof(int));
+        *descriptor_count += found;
+    }
+    return count;
+}
+
 int linux_hold_path(const char *path) { return open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC); }
 
 int linux_change_held_group(int fd, gid_t group) { return fchownat(fd, "", (uid_t)-1, group, AT_EMPTY_PATH); }
@@ -120,6 +168,10 @@ static int remove_entry(const char *path, const struct stat *status, int kind, s
 void linux_remove_tree(const char *path) { nftw(path, remove_entry, 16, FTW_DEPTH | FTW_PHYS); }
 
 int linux_memory_file(const char *name) { return memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING); }
+
+int linux_seal_for_readers(int fd) {
+    return fcntl(fd, F_ADD_SEALS, F_SEAL_FUTURE_WRITE | F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
+}
 
 int linux_event_descriptor(void) { return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK); }
 

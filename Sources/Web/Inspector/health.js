@@ -18,7 +18,7 @@ const rates = [
 	["Bytes", [["in", "bytesIn"], ["out", "bytesOut"]], byteRate],
 ];
 const latencies = [["turn", "Turn time"], ["commit", "Commit time"], ["logWrite", "Log write"], ["fsync", "Log sync (fsync)"], ["reply", "Reply time"]];
-const memory = {states: "states", keys: "keys", outboxes: "waiting for clients", heldInput: "input", wills: "wills", subscriptions: "subscriptions", reads: "reads", connections: "connections"};
+const memory = {states: "states", keys: "keys", outboxes: "waiting for clients", heldInput: "input", wills: "wills", subscriptions: "subscriptions", reads: "reads", maps: "maps", connections: "connections"};
 const spans = {"": ["Last hour", longest], "15m": ["Last 15 minutes", 900], "5m": ["Last 5 minutes", 300]};
 
 export class HealthView {

@@ -115,6 +115,37 @@ extension PackageTests {
         #expect(outcome.output.contains("median ratio ") && outcome.errors.isEmpty, "\(outcome.errors)")
     }
 
+    /// The header for maps stands alone, in C and in C++, and what it reads is what the bus has.
+    @Test(.enabled(if: canBuild, "cc or make is missing.")) func cProgramsReadMapsWithoutALibrary() throws {
+        let words = [
+            "-Wall", "-Wextra", "-Wpedantic", "-Wconversion", "-Werror", "-O2", "-I", CLibrary.folder,
+        ]
+        for (source, name) in [
+            ("\(CLibrary.folder)/examples/map.c", "map"), ("\(Self.suite)/map_cost.c", "map_cost"),
+        ] {
+            try CLibrary.run(
+                ["/usr/bin/cc", "-std=gnu11"] + words + [source, "-o", "\(place.path)/\(name)"])
+        }
+        let daemon = try startDaemon()
+        defer { daemon.kill() }
+        let socket = "\(place.path)/s"
+        try check([RunningProgram.path(of: "fluxbus"), "create", "counter/main"])
+        let seen = try RunningProgram(
+            ["\(place.path)/map", socket, "counter", "main", "1"], environment: [:]
+        )
+        .wait()
+        #expect(seen.status == 0 && seen.output.hasPrefix(#"1 {"count":0"#), "\(seen)")
+        let cost = try RunningProgram(
+            ["\(place.path)/map_cost", socket, "counter", "main", "100000"], environment: [:]
+        ).wait()
+        #expect(
+            cost.status == 0 && cost.output.contains("100000 reads, 1 changes, 0 torn, 0 backward"), "\(cost)"
+        )
+        let refused = try RunningProgram(["\(place.path)/map", socket, "kettle", "main"], environment: [:])
+            .wait()
+        #expect(refused.status == 69 && refused.errors.contains("unknown_type"), "\(refused)")
+    }
+
     /// The example of the page, which prints what changed, has at most fifteen lines. `ContributorCommandTests` runs it.
     @Test func cMirrorIsShort() throws {
         let example = try #require(MarkdownPage("Sources/Clients/C/README.md").blocks("c").first)

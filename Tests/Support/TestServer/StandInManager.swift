@@ -1,3 +1,4 @@
+import CLinux
 import CSystemd
 import Glibc
 import TestFiles
@@ -72,7 +73,9 @@ package final class StandInManager {
         let length = socklen_t(MemoryLayout<sockaddr_un>.size)
         var piece = iovec()
         var count = 0
-        while systemd_send(sender, &address, length, &piece, 0, nil, 0, systemd_dont_wait) >= 0 { count += 1 }
+        while linux_send_message(sender, &address, length, &piece, 0, nil, 0, systemd_dont_wait) >= 0 {
+            count += 1
+        }
         return count
     }
 
@@ -88,7 +91,7 @@ package final class StandInManager {
         var descriptors = [Int32](repeating: -1, count: 253)
         var count = 0
         var isCut: Int32 = 0
-        let size = systemd_receive(
+        let size = linux_receive_message(
             descriptor, &buffer, buffer.count, &descriptors, &count, &isCut,
             waiting ? 0 : systemd_dont_wait)
         guard size >= 0, isCut == 0 else { return nil }

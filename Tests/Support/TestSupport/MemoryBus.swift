@@ -49,6 +49,8 @@ package final class MemoryBus {
     /// Milliseconds since 1970.
     package private(set) var now = 1_795_000_000_000
     private var endpoints: [MemoryEndpoint] = []
+    /// What its maps have.
+    package let maps = MemoryMaps()
     private var nextProcess = 4711
 
     package init(_ setup: Setup = Setup(), epoch: String = "7c1f6a52-9a43-4a7e-8c55-2f0d8e5b1a90") throws {
@@ -252,6 +254,7 @@ package final class MemoryBus {
             case .entry(let entry, let ticket, let user): member!.submit(entry, ticket: ticket, user: user)
             case .barrier(let ticket): member!.sync(ticket: ticket)
             case .cluster(let query): member!.answer(query)
+            case .map(let output): maps.perform(output, engine)
             }
         }
         return !outputs.isEmpty

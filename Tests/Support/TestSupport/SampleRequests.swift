@@ -43,6 +43,7 @@ package enum SampleRequests {
         #"{"op":"blame","id":43,"store":"note/a","time":1795000000}"#,
         #"{"op":"samples","id":44,"store":"note/a","path":"/count","since":0,"until":4,"most":2}"#,
         #"{"op":"backup","id":45,"offset":0}"#, #"{"op":"compact","id":46}"#,
+        #"{"op":"map","id":47,"type":"note"}"#,
         #"{"op":"stats","id":16}"#, #"{"op":"ping","id":17}"#, #"{"op":"reload","id":18}"#,
     ]
 }

@@ -111,7 +111,7 @@ public final class Bus: Sendable {
     public var address: BusAddress { core.address }
 
     /// The variables that are used; nothing else of the environment is read.
-    private static var environment: [String: String] {
+    static var environment: [String: String] {
         var found: [String: String] = [:]
         for name in ["FLUXBUS_ADDRESS", "XDG_RUNTIME_DIR", "FLUXBUS_TOKEN"] + TLSOptions.variables {
             if let value = getenv(name) { found[name] = String(cString: value) }

@@ -10,6 +10,7 @@ final class AccessControl {
     private let clock: TurnClock
     private let connections: Connections
     private let outputs: Outputs
+    private let maps: Maps
     /// The user name of a uid, and the groups of that user.
     private let lookUp: (Int) -> (user: String?, groups: [String])
 
@@ -24,12 +25,13 @@ final class AccessControl {
 
     init(
         _ machine: StateMachine, _ clock: TurnClock, _ connections: Connections, _ outputs: Outputs,
-        lookUp: @escaping (Int) -> (user: String?, groups: [String])
+        _ maps: Maps, lookUp: @escaping (Int) -> (user: String?, groups: [String])
     ) {
         self.machine = machine
         self.clock = clock
         self.connections = connections
         self.outputs = outputs
+        self.maps = maps
         self.lookUp = lookUp
     }
 
@@ -57,6 +59,8 @@ final class AccessControl {
         // Types may have changed: what was worked out for their actions is worked out again.
         for (_, permits) in known.values { permits.clear() }
         for case let connection? in connections.all { judge(connection, hub) }
+        // Whoever may still read a type whole asks for another map of it.
+        maps.endAll()
     }
 
     /// What a client says of itself may have changed its roles.

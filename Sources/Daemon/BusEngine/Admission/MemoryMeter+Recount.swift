@@ -20,7 +20,7 @@ extension MemoryMeter {
         return [
             MemoryCount("states", machine.stateBytes, states),
             MemoryCount("timers", machine.timers.bytes, timers),
-            MemoryCount("reads", reads.bytes, reads.recount),
+            MemoryCount("reads", reads.bytes, reads.recount), MemoryCount("maps", maps.bytes, maps.recount),
         ] + connections.recount + hub.recount
     }
 

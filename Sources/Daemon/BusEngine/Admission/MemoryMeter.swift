@@ -10,23 +10,26 @@ final class MemoryMeter {
     let connections: Connections
     let hub: SubscriptionHub
     let reads: PendingReads
+    let maps: Maps
 
     /// What the process really takes, as measured by its owner; 0 where nothing was measured.
     var measured = 0
 
     init(
-        _ machine: StateMachine, _ connections: Connections, _ hub: SubscriptionHub, _ reads: PendingReads
+        _ machine: StateMachine, _ connections: Connections, _ hub: SubscriptionHub, _ reads: PendingReads,
+        _ maps: Maps
     ) {
         self.machine = machine
         self.connections = connections
         self.hub = hub
         self.reads = reads
+        self.maps = maps
     }
 
     /// All that clients can make the daemon hold, in bytes.
     var accounted: Int {
         machine.stateMemory + machine.partsMemory + connections.memory + machine.keys.count * Self.key
-            + hub.memory + reads.bytes
+            + hub.memory + reads.bytes + maps.bytes
     }
 
     /// What of that is for what, in bytes.
@@ -37,7 +40,8 @@ final class MemoryMeter {
             "keys": .int(machine.keys.count * Self.key),
             "outboxes": .int(connections.outputBytes), "heldInput": .int(connections.heldBytes),
             "wills": .int(connections.willBytes), "subscriptions": .int(hub.memory),
-            "reads": .int(reads.bytes), "connections": .int(connections.count * Connections.each),
+            "reads": .int(reads.bytes), "maps": .int(maps.bytes),
+            "connections": .int(connections.count * Connections.each),
         ]
     }
 

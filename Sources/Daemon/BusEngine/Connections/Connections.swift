@@ -220,13 +220,17 @@ final class Connections {
     /// Writes a reply. It waits while earlier changes have not been written.
     @inline(__always)
     func reply(to connection: Connection, _ body: (ByteWriter) -> Void) {
-        if connection.lagging == 0 {
-            write(to: connection, body)
-            return connection.output.noteReply()
-        }
+        if connection.lagging == 0 { return replyAtOnce(to: connection, body) }
         let writer = ByteWriter()
         body(writer)
         hold(reply: Array(writer.bytes), of: connection)
+    }
+
+    /// Writes a reply that tells nothing of states or revisions: it need not wait for earlier changes.
+    @inline(__always)
+    func replyAtOnce(to connection: Connection, _ body: (ByteWriter) -> Void) {
+        write(to: connection, body)
+        connection.output.noteReply()
     }
 
     /// Writes the reply that waited.

@@ -16,6 +16,8 @@ package enum EngineOutput {
     case barrier(ticket: Int)
     /// A question about the members of the bus; `answer(_:with:)` brings its answer.
     case cluster(ClusterQuery)
+    /// Something about the files from which programs read states.
+    case map(MapOutput)
 }
 
 /// A request to reload definitions and limits.

@@ -54,6 +54,7 @@ extension Engine {
     /// holds what is no longer needed.
     package func rewind(to past: StateMachine) {
         hub.endMulticasts()
+        log.maps.rewind()
         sessions.keep(ended: log.fail(at: past.revision))
         reads.restart()
         machine.become(past)
@@ -69,6 +70,7 @@ extension Engine {
         for case let connection? in connections.all {
             let retraction = Retraction(
                 from: connection, connections, to: machine.revision, because: log.unavailableReason ?? "")
+            log.maps.takeBack(from: connection)
             statistics.count(.unavailable, times: retraction.refusals)
             hub.rewind(connection, retraction)
         }

@@ -7,6 +7,8 @@ import BusMachine
 /// before that commit is durable. Without a log every commit counts as durable.
 final class LogGate {
     private let connections: Connections
+    /// What programs read without the daemon, which has only what is durable.
+    let maps: Maps
 
     /// Whether there is a log, and nothing is sent before it is written.
     @exclusivity(unchecked) private(set) var isOn = false
@@ -51,7 +53,10 @@ final class LogGate {
     /// How many written batches are kept for subscriptions that catch up, and how much they may hold.
     private static let writtenKept = (count: 8, bytes: 4 << 20)
 
-    init(_ connections: Connections) { self.connections = connections }
+    init(_ connections: Connections, _ maps: Maps) {
+        self.connections = connections
+        self.maps = maps
+    }
 
     /// From now on commits are collected, and output that reveals them waits until they are written.
     func begin(at revision: Int) {
@@ -183,6 +188,7 @@ final class LogGate {
     /// - Parameter whole: Also one of commits without entries alone, so that the log ends with the last revision.
     func seal(whole: Bool = false) -> SealedBatch? {
         guard isOn, inFlight == nil, !open.isEmpty || whole && open.last > open.before else { return nil }
+        if !maps.isEmpty { maps.seal() }
         let batch = open
         batch.close()
         for connection in batch.connections {
@@ -215,7 +221,13 @@ final class LogGate {
         batch.connections.removeAll(keepingCapacity: true)
         written.append(batch)
         if open.isEmpty { release(open) }
+        maps.confirm()
     }
+
+    /// Passes on what maps lack, if all that was committed is durable.
+    func updateMaps() { if !maps.isEmpty, isDurable { maps.passOn() } }
+
+    var hasNewsForMaps: Bool { !maps.isEmpty && isDurable && maps.hasNews }
 
     /// Takes the connections that waited for room in a batch, after a new one was opened.
     func takeWaiting() -> [Connection] {

@@ -44,7 +44,10 @@ final class LogQueries {
         return ClusterQuery(connection: connection.id, number: number, subject: subject)
     }
 
-    private func wait(for purpose: PendingQuery.Purpose, id: [UInt8], _ connection: Connection) -> Int {
+    /// A connection waits for what comes of a request. Returns the number of the query.
+    func wait(
+        for purpose: PendingQuery.Purpose = .reply, id: [UInt8], _ connection: Connection
+    ) -> Int {
         count += 1
         connection.ask(PendingQuery(number: count, id: id, purpose: purpose))
         return count

@@ -67,6 +67,7 @@ extension Engine {
         case .cluster: try askCluster(connection)
         case .backup: try backUp(connection)
         case .compact: try compact(connection)
+        case .map: try map(connection)
         }
     }
 }

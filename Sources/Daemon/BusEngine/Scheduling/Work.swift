@@ -50,6 +50,8 @@ enum Work {
     /// A pointer of a selection, and each of its bytes: every other one may begin a segment.
     static let pointer = 1500
     static let pointerByte = 40
+    /// A store that is put into a map that is made.
+    static let mapStore = 400
     /// A state that is read, beside its bytes.
     static let read = 1000
     /// A subscription that is notified by itself, beside the bytes.

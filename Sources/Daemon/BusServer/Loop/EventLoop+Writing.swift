@@ -34,6 +34,7 @@ extension EventLoop: SocketWriter {
         case .entry(let entry, let ticket, let user): cluster?.submit(entry, ticket: ticket, user: user)
         case .barrier(let ticket): cluster?.sync(ticket: ticket)
         case .cluster(let query): cluster?.answer(query)
+        case .map(let output): perform(output)
         case .diagnostic(let diagnostic):
             clientLog.note(diagnostic)
             switch diagnostic.kind {
@@ -71,9 +72,10 @@ extension EventLoop: SocketWriter {
         if afterOthers { turn.noteLater() }
     }
 
-    /// Nothing more in this turn, or through TLS.
+    /// Nothing more in this turn, or through TLS, or with files.
     private func writeOtherwise(_ id: ConnectionID) -> Int {
-        connections[id]?.sated == Connection.isWrittenOtherwise ? writeSecured(id) : 0
+        guard connections[id]?.sated == Connection.isWrittenOtherwise else { return 0 }
+        return secured[id] == nil ? writeWithMaps(id) : writeSecured(id)
     }
 
     /// Something was written to the connection whose reply is measured.
@@ -85,7 +87,7 @@ extension EventLoop: SocketWriter {
     }
 
     /// Writes to one connection; returns how many bytes.
-    private func write(_ id: ConnectionID) -> Int {
+    func write(_ id: ConnectionID) -> Int {
         guard var connection = connections[id], connection.sated < turn.number else {
             return writeOtherwise(id)
         }

@@ -70,8 +70,8 @@ final class EventLoop {
     /// The log gets a batch when nothing is ready for a moment, and not after each turn: clients that were just
     /// answered send their next requests meanwhile, and a batch costs the same whatever is in it.
     var gathersTurns = false
-    /// Other work waits for the queue.
-    private var givesBack = false
+    /// The files from which programs read states.
+    let maps = MapFiles()
     let bell: EventFD
 
     init(
@@ -94,9 +94,9 @@ final class EventLoop {
     func wakeUp() {
         var turns = 0
         var groupBegan = MonotonicClock.nanoseconds
-        givesBack = false
+        turn.givesBack = false
         gathersTurns = true
-        while turns < LoopLimits.turnsPerWakeUp, !givesBack {
+        while turns < LoopLimits.turnsPerWakeUp, !turn.givesBack {
             var count = poller.poll(&calls)
             if count == 0, !hasWork {
                 let isWritten = writeLog()
@@ -188,7 +188,7 @@ final class EventLoop {
         for index in 0..<count {
             let (token, interest) = poller.event(index)
             if token == EventFD.token {
-                if bell.heard() { givesBack = true }
+                if bell.heard() { turn.givesBack = true }
                 coordinator?.hear()
                 hasLogSpoken = true
             } else if token & Acceptor.tokenMark != 0 {

@@ -11,6 +11,8 @@ struct LoopTurn {
     private(set) var workAtLook = 0
     /// What its writing has cost so far, in bytes.
     private(set) var flushed = 0
+    /// Other work waits for the queue.
+    var givesBack = false
     /// Until when it writes to connections that come after others, in nanoseconds.
     private var flushEnd = 0
 

@@ -53,11 +53,33 @@ enum SystemCall {
     static func send(
         _ descriptor: Int32, _ pieces: UnsafeBufferPointer<OutputPiece>, _ calls: inout SystemCallCount
     ) -> Sent {
-        while true {
-            calls.send &+= 1
-            let count = pieces.withMemoryRebound(to: iovec.self) {
+        send(&calls) {
+            pieces.withMemoryRebound(to: iovec.self) {
                 linux_send_pieces(descriptor, $0.baseAddress, $0.count)
             }
+        }
+    }
+
+    /// The same with a file, which the peer gets with the first byte.
+    static func send(
+        _ descriptor: Int32, _ pieces: UnsafeBufferPointer<OutputPiece>, with file: Int32,
+        _ calls: inout SystemCallCount
+    ) -> Sent {
+        send(&calls) {
+            pieces.withMemoryRebound(to: iovec.self) { pieces in
+                withUnsafePointer(to: file) {
+                    linux_send_message(
+                        descriptor, nil, 0, pieces.baseAddress, pieces.count, $0, 1, linux_dont_wait)
+                }
+            }
+        }
+    }
+
+    @inline(__always)
+    private static func send(_ calls: inout SystemCallCount, _ call: () -> Int) -> Sent {
+        while true {
+            calls.send &+= 1
+            let count = call()
             if count >= 0 { return .bytes(count) }
             switch errno {
             case EINTR: continue

@@ -1,3 +1,4 @@
+import CLinux
 import CSystemd
 import Glibc
 
@@ -62,7 +63,7 @@ public final class NonblockingJournal: Sendable {
                 var piece = iovec(
                     iov_base: UnsafeMutableRawPointer(mutating: bytes.baseAddress), iov_len: bytes.count)
                 while true {
-                    let count = systemd_send(
+                    let count = linux_send_message(
                         descriptor, address, socklen_t(MemoryLayout<sockaddr_un>.size), &piece,
                         bytes.isEmpty ? 0 : 1, descriptors, descriptors.count, systemd_dont_wait)
                     if count >= 0 { return 0 }

@@ -1,4 +1,5 @@
 import BusSystem
+import CLinux
 import CSystemd
 import Glibc
 
@@ -19,7 +20,7 @@ import Glibc
 /// ```
 public enum DescriptorBundle {
     /// The most descriptors that the kernel takes along with one message.
-    public static let mostPerMessage = Int(systemd_descriptors_per_message)
+    public static let mostPerMessage = Int(linux_descriptors_per_message)
 
     /// Packs descriptors into a new one, which the caller owns. They stay open here, and belong to the caller.
     ///
@@ -50,7 +51,7 @@ public enum DescriptorBundle {
         let outcome: Int32 = withUnsafeMutableBytes(of: &byte) { byte in
             var piece = iovec(iov_base: byte.baseAddress, iov_len: 1)
             while true {
-                let count = systemd_send(
+                let count = linux_send_message(
                     socket, nil, 0, &piece, 1, descriptors, descriptors.count, systemd_dont_wait)
                 if count >= 0 { return 0 }
                 if errno != EINTR { return errno }
@@ -79,7 +80,7 @@ public enum DescriptorBundle {
             var byte: UInt8 = 0
             var count = 0
             var isCut: Int32 = 0
-            let received = systemd_receive(bundle, &byte, 1, &room, &count, &isCut, systemd_dont_wait)
+            let received = linux_receive_message(bundle, &byte, 1, &room, &count, &isCut, systemd_dont_wait)
             let number = errno
             unpacked += room[..<count]
             if received < 0, number == EINTR { continue }

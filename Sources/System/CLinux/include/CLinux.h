@@ -62,6 +62,17 @@ int linux_peer_credentials(int fd, int32_t *pid, uint32_t *uid, uint32_t *gid);
 /* Sends several pieces at once, without SIGPIPE. */
 ssize_t linux_send_pieces(int fd, const struct iovec *pieces, size_t count);
 
+/* Most descriptors that the kernel takes along with one message (SCM_MAX_FD). */
+enum { linux_descriptors_per_message = 253 };
+
+/* Sends pieces as one message, with descriptors and without SIGPIPE. Without an address the socket must be connected. */
+ssize_t linux_send_message(int fd, const struct sockaddr_un *address, socklen_t address_length, const struct iovec *pieces, size_t count,
+                           const int *descriptors, size_t descriptor_count, int flags);
+
+/* Receives one message with at most linux_descriptors_per_message descriptors, closed on exec. `cut` tells that the
+   buffer or the room for descriptors was too small. */
+ssize_t linux_receive_message(int fd, void *buffer, size_t size, int *descriptors, size_t *descriptor_count, int *cut, int flags);
+
 /* The longest path of a Unix socket, without the zero at its end. */
 static const size_t linux_unix_path_limit = sizeof(((struct sockaddr_un *)0)->sun_path) - 1;
 
@@ -95,6 +106,9 @@ int linux_event_descriptor(void);
 
 /* A file in memory that can be sealed, closed on exec. */
 int linux_memory_file(const char *name);
+
+/* Seals a file in memory for readers: nobody can write to it but by mappings that exist, and its size and seals stay. */
+int linux_seal_for_readers(int fd);
 
 /* Waits for descriptors as poll does, for at most so many nanoseconds. */
 int linux_poll(struct pollfd *entries, size_t count, int64_t nanoseconds);

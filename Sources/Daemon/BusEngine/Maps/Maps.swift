@@ -1,0 +1,218 @@
+import BusJSON
+import BusMachine
+
+/// The maps of types, from which programs read states without the daemon.
+///
+/// The owner of the engine keeps the files; what goes into them is found here. A commit does nothing for that: a type lists its
+/// stores in the order of their changes, so what is new is found when it is durable, once for all commits of a turn or a batch.
+/// Nothing is told of a commit that may still be rolled back.
+final class Maps {
+    private let machine: StateMachine
+    private let clock: TurnClock
+    private let connections: Connections
+    private let outputs: Outputs
+
+    /// Mostly there are none.
+    private var all: [TypeMap] = []
+    private var made = 0
+    /// What is new in the batch that is being written.
+    private var sealed: [MapOutput] = []
+    /// The replies that bring maps and were not sent yet, by connection, in order.
+    private var given: [ConnectionID: [(place: Int, map: Int)]] = [:]
+    /// How many maps were made for each user, by number, since when.
+    private var spent: [Int: (count: Int, since: Int)] = [:]
+    /// The size of all files.
+    private(set) var bytes = 0
+
+    init(_ machine: StateMachine, _ clock: TurnClock, _ connections: Connections, _ outputs: Outputs) {
+        self.machine = machine
+        self.clock = clock
+        self.connections = connections
+        self.outputs = outputs
+    }
+
+    @inline(__always)
+    var isEmpty: Bool { all.isEmpty }
+
+    func map(of type: TypeEntry) -> TypeMap? { all.first { $0.type === type } }
+
+    /// What all maps together may take, in bytes.
+    var mostBytes: Int { connections.limits.memory / DaemonLimits.partOfMaps }
+
+    // MARK: Beginning and ending
+
+    /// Whether a user may have another map made now.
+    func mayMake(for user: User) -> Bool {
+        let (count, since) = spent[user.number] ?? (0, clock.now)
+        return count < DaemonLimits.mapsMade || clock.now - since >= DaemonLimits.mapInterval
+    }
+
+    /// A map of a type is made as soon as all that was committed is durable.
+    func begin(_ type: TypeEntry, for user: User) -> TypeMap {
+        made += 1
+        var (count, since) = spent[user.number] ?? (0, clock.now)
+        if clock.now - since >= DaemonLimits.mapInterval { (count, since) = (0, clock.now) }
+        spent[user.number] = (count + 1, since)
+        let map = TypeMap(number: made, type)
+        all.append(map)
+        return map
+    }
+
+    /// The file of a map was made, and has so many bytes. Nil: nobody wants it any more.
+    func finish(_ number: Int, bytes: Int) -> TypeMap? {
+        guard let map = all.first(where: { $0.number == number }) else { return nil }
+        map.bytes = bytes
+        self.bytes += bytes
+        return map
+    }
+
+    /// A map is kept no more; its readers ask for another one. Returns it, with those who wait for it; nil: that is known already.
+    @discardableResult
+    func end(_ number: Int) -> TypeMap? {
+        guard let place = all.firstIndex(where: { $0.number == number }) else { return nil }
+        let map = all.remove(at: place)
+        bytes -= map.bytes
+        sealed.removeAll { $0.number == number }
+        outputs.add(.map(.end(number)))
+        return map
+    }
+
+    /// Who may read what, or what types are, has changed: who still may asks again.
+    func endAll() { for map in all where map.isMade { end(map.number) } }
+
+    /// The bus goes back to what is on disk.
+    func rewind() {
+        sealed = []
+        for map in all { end(map.number) }
+    }
+
+    /// The size of all files, counted from nothing.
+    var recount: Int { all.reduce(0) { $0 + $1.bytes } }
+
+    // MARK: Readers
+
+    /// A reply that brings a map is about to be written for a connection, which keeps it from then on.
+    func give(_ map: TypeMap, to connection: Connection) {
+        connections.takeShared(connection)
+        map.holders.insert(connection.id)
+        given[connection.id, default: []].append((connection.output.outbox.total, map.number))
+        outputs.add(.map(.give(connection.id)))
+    }
+
+    /// What was written for a connection and not released was taken back.
+    func takeBack(from connection: Connection) {
+        given[connection.id]?.removeAll { $0.place >= connection.output.outbox.total }
+    }
+
+    /// The next reply with a map for a connection: after how many bytes it begins, and how many there are before another one.
+    func next(for connection: Connection) -> (map: Int, before: Int, room: Int)? {
+        guard let list = given[connection.id], let first = list.first else { return nil }
+        let outbox = connection.output.outbox
+        let end = list.count > 1 ? list[1].place - first.place : Int.max
+        return (first.map, first.place - (outbox.total - outbox.count), end)
+    }
+
+    /// The beginning of that reply was sent.
+    func noteSent(to id: ConnectionID) {
+        given[id]?.removeFirst()
+        if given[id]?.isEmpty == true { given[id] = nil }
+    }
+
+    /// A connection has ended: maps go with the last one that asked for them.
+    func leave(_ connection: Connection) {
+        if all.isEmpty { return }
+        given[connection.id] = nil
+        for map in all where map.holders.remove(connection.id) != nil && map.holders.isEmpty {
+            if map.waiting.isEmpty { end(map.number) }
+        }
+    }
+
+    // MARK: What is new
+
+    /// The open batch is written next: what is new in it becomes durable with it.
+    func seal() { for map in all { if let news = news(of: map) { sealed.append(news) } } }
+
+    /// It is on disk.
+    func confirm() {
+        for news in sealed { outputs.add(.map(news)) }
+        sealed = []
+    }
+
+    /// Whether a map lacks something.
+    var hasNews: Bool {
+        all.contains { map in
+            if !map.isAsked { return true }
+            return map.isMade && (map.sequence != machine.sequence || map.drops != machine.dropLog.count)
+        }
+    }
+
+    /// Everything is durable: what is new is passed on.
+    func passOn() { for map in all { if let news = news(of: map) { outputs.add(.map(news)) } } }
+
+    /// What has changed in a type since the last time; nil: nothing. A map that can't go on ends.
+    private func news(of map: TypeMap) -> MapOutput? {
+        if map.isAsked {
+            // One that is being made follows once it is.
+            guard map.isMade else { return nil }
+            if machine.sequence == map.sequence, machine.dropLog.count == map.drops { return nil }
+            guard map.definitions == map.type.definitions, map.drops >= machine.dropLog.forgottenCount else {
+                end(map.number)
+                return nil
+            }
+        }
+        var store = map.type.firstChanged(after: map.sequence) { clock.work += $0 * Work.look / 4 }
+        if map.isAsked, store < 0, map.drops == machine.dropLog.count {
+            // What has changed is of other types.
+            map.sequence = machine.sequence
+            return nil
+        }
+        let changes = MapChanges()
+        if map.isAsked { addDrops(of: map, to: changes) }
+        while store >= 0 {
+            let record = machine.stores.pointer(store)
+            changes.add(record.pointee.name, record.pointee.state, at: record.pointee.revision)
+            store = record.pointee.newer
+        }
+        clock.work += changes.count * Work.look + changes.bytes.count * Work.encodedByte
+        (map.sequence, map.drops) = (machine.sequence, machine.dropLog.count)
+        map.definitions = map.type.definitions
+        if !map.isAsked {
+            map.isAsked = true
+            return .make(map.number, type: map.type.name, changes, room: max(0, mostBytes - bytes))
+        }
+        return changes.count == 0 ? nil : .publish(map.number, changes)
+    }
+
+    private func addDrops(of map: TypeMap, to changes: MapChanges) {
+        for number in map.drops..<machine.dropLog.count {
+            clock.work += Work.rememberedDrop
+            let drop = machine.dropLog[number]
+            guard drop.type == map.type.index, machine.find("\(map.type.name)/\(drop.name)") == nil else {
+                continue
+            }
+            changes.add(drop.name, nil, at: drop.revision)
+        }
+    }
+}
+
+/// A type whose states are in a map.
+final class TypeMap {
+    let number: Int
+    let type: TypeEntry
+    /// Its owner was asked to make the file, and how large that is.
+    var isAsked = false
+    var bytes = 0
+    /// Up to where it is: in the order of changes, among all drops, and in definitions of the type.
+    var sequence = -1
+    var drops = 0
+    var definitions = 0
+    /// Who waits for it: connections, and the numbers of their queries.
+    var waiting: [(query: Int, connection: ConnectionID)] = []
+    /// The connections that were given it.
+    var holders: Set<ConnectionID> = []
+
+    init(number: Int, _ type: TypeEntry) { (self.number, self.type) = (number, type) }
+
+    /// Whether there is a file.
+    var isMade: Bool { bytes > 0 }
+}
