@@ -174,6 +174,32 @@ import Testing
         #expect(bus.maps.live.count == 2)
     }
 
+    /// What a suspended member answers is in its maps, as it is in the shared log.
+    @Test(
+        .aloneOnly(
+            because: "The shared log in memory has no member that is suspended; `SuspensionTests` have one."))
+    func suspendedMemberHasInItsMapsWhatItAnswers() throws {
+        let bus = try MemoryBus.logging("counter/a")
+        let client = bus.connect()
+        #expect(try client.code(of: request) == nil)
+        bus.disk = .isBusy
+        // One waits in the batch that can't be written, the other in the next one.
+        client.send(#"{"op":"dispatch","store":"counter/a","action":"increment"}"#)
+        client.send(#"{"op":"create","store":"counter/b"}"#)
+        #expect(try entries(bus)["a"]?.state == #"{"count":0,"isEven":true}"#)
+        bus.engine.suspendCommits(reason: "The disk is full.", showing: true)
+        bus.settle()
+        #expect(try client.all().map { $0["ok"] } == [true, true])
+        try expectExact(bus, client)
+        #expect(try entries(bus)["b"]?.state != nil)
+        #expect(try client.code(of: #"{"op":"map","type":"todo"}"#) == nil)
+        bus.disk = .works
+        try client.increment("counter/b")
+        let counters = try #require(bus.maps.live.values.first { $0["a"] != nil })
+        #expect(counters["b"]?.state == #"{"count":1,"isEven":false}"#)
+        #expect(bus.maps.ended.isEmpty)
+    }
+
     @Test(.aloneOnly(because: "A member whose disk fails ends, and the bus goes on without it."))
     func nothingThatIsRolledBackIsEverSeen() throws {
         let bus = try MemoryBus.logging("counter/a", "counter/b")

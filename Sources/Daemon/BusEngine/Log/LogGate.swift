@@ -75,6 +75,10 @@ final class LogGate {
     /// Whether every commit is on disk, or need not be.
     var isDurable: Bool { !isOn || (inFlight == nil && open.isEmpty) }
 
+    /// Whether every commit may be seen.
+    @inline(__always)
+    private var isShown: Bool { isDurable || isShowing }
+
     /// Whether too much waits for the disk to accept more.
     @inline(__always)
     var isFull: Bool { isOn && open.size > Self.openLimit }
@@ -173,7 +177,7 @@ final class LogGate {
     /// Output written for a connection is sent when everything it could reveal is on disk.
     @inline(__always)
     func hold(_ connection: Connection) {
-        if isDurable || isShowing {
+        if isShown {
             connection.output.releaseAll()
         } else if connection.unwritten.hold() {
             open.connections.append(connection)
@@ -188,7 +192,7 @@ final class LogGate {
     /// - Parameter whole: Also one of commits without entries alone, so that the log ends with the last revision.
     func seal(whole: Bool = false) -> SealedBatch? {
         guard isOn, inFlight == nil, !open.isEmpty || whole && open.last > open.before else { return nil }
-        if !maps.isEmpty { maps.seal() }
+        if !maps.isEmpty, !isShowing { maps.seal() }
         let batch = open
         batch.close()
         for connection in batch.connections {
@@ -224,10 +228,10 @@ final class LogGate {
         maps.confirm()
     }
 
-    /// Passes on what maps lack, if all that was committed is durable.
-    func updateMaps() { if !maps.isEmpty, isDurable { maps.passOn() } }
+    /// Passes on what maps lack, if all that was committed may be seen.
+    func updateMaps() { if !maps.isEmpty, isShown { maps.passOn() } }
 
-    var hasNewsForMaps: Bool { !maps.isEmpty && isDurable && maps.hasNews }
+    var hasNewsForMaps: Bool { !maps.isEmpty && isShown && maps.hasNews }
 
     /// Takes the connections that waited for room in a batch, after a new one was opened.
     func takeWaiting() -> [Connection] {
@@ -268,6 +272,7 @@ final class LogGate {
         isShowing = true
         if let inFlight { release(inFlight) }
         release(open)
+        maps.confirm()
     }
 
     /// After `suspend`: everything after `revision` is rolled back. Returns the sessions that had ended after it.
