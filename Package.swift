@@ -235,7 +235,8 @@ let package = Package(
         .target(
             name: "TestServer",
             dependencies: [
-                "BusJSON", "BusLogic", "BusServer", "BusSystem", "BusTLS", "CLinux", "CSystemd", "TestFiles",
+                "BusJSON", "BusLogic", "BusMap", "BusServer", "BusSystem", "BusTLS", "CLinux", "CSystemd",
+                "TestFiles",
                 logging,
             ]),
         // What user interfaces are to tests: a module whose names are those of some of ours, and the main thread.

@@ -12,50 +12,21 @@ import Testing
 
 /// Maps of a real daemon: the file that a reply brings, and programs that read it while the daemon writes, is killed and comes back.
 @Suite(.timeLimit(.minutes(10))) struct MapDaemonTests {
-    /// A client that takes the file that comes with a reply.
-    private func map(_ type: String, _ client: LineClient) throws -> (reply: String, file: Int32?) {
-        try client.send(#"{"op":"map","id":1,"type":"\#(type)"}"#)
-        var files = [Int32](repeating: -1, count: Int(linux_descriptors_per_message))
-        var buffer = [UInt8](repeating: 0, count: 4096)
-        var (count, cut): (Int, Int32) = (0, 0)
-        let received = linux_receive_message(
-            client.descriptor, &buffer, buffer.count, &files, &count, &cut, 0)
-        try #require(received > 0 && count <= 1 && cut == 0)
-        return (String(decoding: buffer[..<received], as: UTF8.self), count == 1 ? files[0] : nil)
-    }
-
-    private func reader(_ client: LineClient) throws -> MapReader {
-        let (reply, file) = try map("counter", client)
-        defer { if let file { close(file) } }
-        return try MapReader(#require(file, "\(reply)"))
-    }
-
-    private static func read(_ map: MapReader, _ store: String) -> (MapAnswer, JSON?) {
-        var answer = MapAnswer.none
-        let bytes = [UInt8](unsafeUninitializedCapacity: 4096) { buffer, count in
-            answer = Array(store.utf8).withUnsafeBytes {
-                map.read($0, into: UnsafeMutableRawBufferPointer(buffer))
-            }
-            if case .state(let length, _) = answer { count = length }
-        }
-        return (answer, try? JSON(parsing: bytes))
-    }
-
     @Test func replyBringsAFileThatFollows() throws {
         let bus = try LiveBus()
         let (client, other) = (try bus.client(), try bus.client())
-        let map = try reader(client)
-        #expect(Self.read(map, "main").1?["count"] == 0)
+        let map = try client.reader(of: "counter")
+        #expect(map.state(of: "main").state?["count"] == 0)
         for count in 1...100 {
             let reply = try other.ask(#"{"op":"dispatch","store":"counter/main","action":"increment"}"#)
             // Whoever has the reply finds in the map what it tells of.
-            let (answer, state) = Self.read(map, "main")
+            let (answer, state) = map.state(of: "main")
             #expect(state?["count"]?.int == count)
             guard case .state(_, let revision) = answer else { Issue.record("\(answer)"); return }
             #expect(reply.contains("\"revision\":\(revision),"))
         }
         _ = try other.ask(#"{"op":"drop","store":"counter/main"}"#)
-        #expect(Self.read(map, "main").0 == .none)
+        #expect(map.state(of: "main").answer == .none)
     }
 
     /// Requests before and behind it, on the same connection, and readers who let all of that wait: each file comes with its reply.
@@ -90,7 +61,7 @@ import Testing
             // It comes with the read that has the first byte of its reply.
             #expect(files[next].first <= place && place < files[next].end)
             let map = try MapReader(files[next].file)
-            #expect((Self.read(map, "main").0 == .none) == (number % 3 != 0), "\(number)")
+            #expect((map.state(of: "main").answer == .none) == (number % 3 != 0), "\(number)")
             next += 1
         }
     }
@@ -98,7 +69,7 @@ import Testing
     @Test func readerCanNeitherWriteNorCutNorGrowTheFile() throws {
         let bus = try LiveBus()
         let client = try bus.client()
-        let (_, found) = try map("counter", client)
+        let (_, found) = try client.map("counter")
         let file = try #require(found)
         defer { close(file) }
         let size = Int(lseek(file, 0, SEEK_END))
@@ -111,26 +82,26 @@ import Testing
         }
         let map = try MapReader(file)
         _ = try client.ask(#"{"op":"dispatch","store":"counter/main","action":"increment"}"#)
-        #expect(Self.read(map, "main").1?["count"] == 1)
+        #expect(map.state(of: "main").state?["count"] == 1)
     }
 
     @Test func mapThatGrowsIsFollowedByAnother() throws {
         let bus = try LiveBus()
         let client = try bus.client()
-        var map = try reader(client)
+        var map = try client.reader(of: "counter")
         var maps = 1
         for number in 0..<3000 {
             _ = try client.ask(#"{"op":"create","store":"counter/s\#(number)"}"#)
-            if Self.read(map, "s\(number)").0 == .moved {
-                map = try reader(client)
+            if map.state(of: "s\(number)").answer == .moved {
+                map = try client.reader(of: "counter")
                 maps += 1
             }
-            #expect(Self.read(map, "s\(number)").1?["count"] == 0)
+            #expect(map.state(of: "s\(number)").state?["count"] == 0)
         }
         #expect(maps == 3)
-        for number in 0..<3000 { #expect(Self.read(map, "s\(number)").1?["count"] == 0) }
+        for number in 0..<3000 { #expect(map.state(of: "s\(number)").state?["count"] == 0) }
         bus.stop()
-        #expect([.ended, .moved].contains(Self.read(map, "s1").0))
+        #expect([.ended, .moved].contains(map.state(of: "s1").answer))
     }
 
     /// Reads until it is stopped, and counts what no reader may see: a state that is none, and one before another.
@@ -151,7 +122,7 @@ import Testing
             try SystemThread.start(named: "map reader") { [self] in
                 var (found, last) = (Report(), (count: least, revision: UInt64(0)))
                 while !isStopped.load(ordering: .relaxed) {
-                    let (answer, state) = MapDaemonTests.read(map, "main")
+                    let (answer, state) = map.state(of: "main")
                     guard case .state(_, let revision) = answer else { continue }
                     found.reads += 1
                     guard let count = state?["count"]?.int else {
@@ -182,7 +153,7 @@ import Testing
         for round in 0..<5 {
             let daemon = try place.start(["--sync", "always"])
             let client = try place.client()
-            let map = try reader(client)
+            let map = try client.reader(of: "counter")
             let reading = try Reading(map, least: least)
             let sender = try LineClient(place.address, isResetAnEnd: true)
             let line = #"{"op":"dispatch","store":"counter/main","action":"increment"}"# + "\n"
@@ -207,14 +178,38 @@ import Testing
         _ = try place.stop(daemon)
     }
 
+    /// Connections go on at the next daemon, so nothing but the map says that nobody keeps it any more.
+    @Test func restartThatKeepsConnectionsEndsTheirMaps() throws {
+        let place = try DaemonBus(hasLog: true)
+        let daemon = SupervisedProgram(
+            [RunningProgram.path(of: "fluxbusd")] + place.arguments(),
+            messages: "\(place.directory.path)/messages", again: [], store: DescriptorStore())
+        try daemon.start()
+        let wait = try RunningProgram.run(
+            "fluxbus", ["--address", place.address, "wait", "--timeout", "30s"])
+        #expect(wait.status == 0, "\(wait.errors)")
+        let client = try place.client()
+        let increment = #"{"op":"dispatch","store":"counter/main","action":"increment"}"#
+        for run in 1...2 {
+            let map = try client.reader(of: "counter")
+            #expect(try client.ask(increment).contains(#""ok":true"#))
+            #expect(map.state(of: "main").state?["count"] == .int(run))
+            #expect(daemon.stopToRestart() == 0)
+            #expect(map.state(of: "main").answer == .moved)
+            try daemon.start()
+        }
+        #expect(try client.reader(of: "counter").state(of: "main").state?["count"] == 2)
+        #expect(daemon.stop() == 0)
+    }
+
     @Test func mapEndsWithItsLastConnection() throws {
         let bus = try LiveBus()
         let other = try bus.client()
         let client = try bus.client()
-        let map = try reader(client)
+        let map = try client.reader(of: "counter")
         client.close()
         // The daemon sees the end in its time.
-        while Self.read(map, "main").0 != .moved { _ = try other.ask(#"{"op":"ping"}"#) }
+        while map.state(of: "main").answer != .moved { _ = try other.ask(#"{"op":"ping"}"#) }
         let stats = try JSON(parsing: other.ask(#"{"op":"stats"}"#))
         #expect(stats["stats"]?["memory"]?["maps"] == 0)
     }

@@ -59,7 +59,6 @@ final class AccessControl {
         // Types may have changed: what was worked out for their actions is worked out again.
         for (_, permits) in known.values { permits.clear() }
         for case let connection? in connections.all { judge(connection, hub) }
-        // Whoever may still read a type whole asks for another map of it.
         maps.endAll()
     }
 

@@ -82,6 +82,9 @@ extension Engine {
         answer(map) { _, _ throws(RequestError) in throw RequestError(.limit, reason) }
     }
 
+    /// The connections are about to go on at another daemon, which has maps of its own.
+    package func endMaps() { log.maps.endAll() }
+
     private func answer(
         _ map: TypeMap, _ body: (Connection, UnsafeRawBufferPointer) throws(RequestError) -> Void
     ) {

@@ -77,7 +77,7 @@ final class Maps {
         return map
     }
 
-    /// Who may read what, or what types are, has changed: who still may asks again.
+    /// Whoever may still read a type whole asks for another map of it.
     func endAll() { for map in all where map.isMade { end(map.number) } }
 
     /// The bus goes back to what is on disk.

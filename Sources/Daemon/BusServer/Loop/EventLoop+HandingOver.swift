@@ -53,6 +53,9 @@ extension EventLoop {
     /// Stops without closing a connection: what can be written is, then everything is handed over to the next daemon.
     /// After an error the loop continues as before.
     func leave(to service: Service) throws(SystemdError) {
+        // Readers keep their connections: nothing but the map tells them that it is kept no more.
+        engine.endMaps()
+        performOutputs()
         let own = acceptors.compactMap(\.listener).filter { !$0.isPassed }
         var member: StateTransfer.Member?
         if let cluster {
