@@ -154,6 +154,20 @@ import Testing
         try expectExact(bus, client)
     }
 
+    /// A shared bus may begin a new epoch while it runs; revisions of one are nothing in the other.
+    @Test func otherHistoryIsInAnotherMap() throws {
+        let bus = try MemoryBus.with("counter/a")
+        let client = bus.connect()
+        #expect(try client.reply(to: request)["epoch"] == .string(bus.epoch))
+        let epoch = "00000000-0000-4000-8000-000000000001"
+        bus.engine.epoch = epoch
+        let shown = bus.maps.shown.count
+        try client.increment("counter/a")
+        #expect(bus.maps.live.isEmpty && bus.maps.shown.count == shown)
+        #expect(try client.reply(to: request)["epoch"] == .string(epoch))
+        try expectExact(bus, client)
+    }
+
     /// While the disk is busy nothing of what waits for it is seen, nor is a map made of it.
     @Test func nothingIsSeenBeforeItIsDurable() throws {
         let bus = try MemoryBus.logging("counter/a")

@@ -155,7 +155,9 @@ final class Maps {
             // One that is being made follows once it is.
             guard map.isMade else { return nil }
             if machine.sequence == map.sequence, machine.dropLog.count == map.drops { return nil }
-            guard map.definitions == map.type.definitions, map.drops >= machine.dropLog.forgottenCount else {
+            guard map.epoch == machine.epoch, map.definitions == map.type.definitions,
+                map.drops >= machine.dropLog.forgottenCount
+            else {
                 end(map.number)
                 return nil
             }
@@ -175,7 +177,7 @@ final class Maps {
         }
         clock.work += changes.count * Work.look + changes.bytes.count * Work.encodedByte
         (map.sequence, map.drops) = (machine.sequence, machine.dropLog.count)
-        map.definitions = map.type.definitions
+        (map.definitions, map.epoch) = (map.type.definitions, machine.epoch)
         if !map.isAsked {
             map.isAsked = true
             return .make(map.number, type: map.type.name, changes, room: max(0, mostBytes - bytes))
@@ -202,10 +204,11 @@ final class TypeMap {
     /// Its owner was asked to make the file, and how large that is.
     var isAsked = false
     var bytes = 0
-    /// Up to where it is: in the order of changes, among all drops, and in definitions of the type.
+    /// Up to where it is: in the order of changes, among all drops, in definitions of the type, and in which history.
     var sequence = -1
     var drops = 0
     var definitions = 0
+    var epoch = ""
     /// Who waits for it: connections, and the numbers of their queries.
     var waiting: [(query: Int, connection: ConnectionID)] = []
     /// The connections that were given it.
