@@ -350,7 +350,8 @@ let package = Package(
         .testTarget(
             name: "ClusterDaemonTests",
             dependencies: [
-                "BusJSON", "TestEtcd", "TestFiles", "TestServer", "TestSupport", "fluxbus", "fluxbusd",
+                "BusJSON", "BusMap", "TestEtcd", "TestFiles", "TestServer", "TestSupport", "fluxbus",
+                "fluxbusd",
             ]),
         .testTarget(name: "FluxTests", dependencies: ["Flux", "TestFiles", "TestInterface"]),
         // The main actor owns what says nothing else, as in new projects of applications.

@@ -1,4 +1,5 @@
 import BusJSON
+import BusMap
 import Foundation
 import TestEtcd
 import TestServer
@@ -72,6 +73,9 @@ struct SuspensionTests {
         let watcher = try member.client()
         var mirror = ContractMirror()
         _ = try ok(watcher, #"{"op":"subscribe","type":"counter"}"#)
+        let reading = try member.client()
+        let map = try reading.reader(of: "ledger")
+        let written = { map.state(of: "l0", room: 1 << 20).state }
 
         try suspend(member, by: other)
         // What is here is read.
@@ -79,6 +83,9 @@ struct SuspensionTests {
         #expect(before == 1)
         // The past is in the copy, which lacks the last of it: nobody waits for that either.
         #expect(try client.ask(#"{"op":"history","limit":1}"#).contains("suspended"))
+        // So is a map, with what this member can't write.
+        let answered = try ok(client, #"{"op":"get","store":"ledger/l0"}"#)
+        #expect(try #require(written()) == answered["states"]?["ledger/l0"])
         // Nothing commits, and nobody waits for that.
         for request in [
             "{\(Self.increment)}", #"{"op":"sync"}"#, #"{"op":"get","store":"\#(Self.main)","fresh":true}"#,

@@ -27,10 +27,10 @@ extension LineClient {
 }
 
 extension MapReader {
-    /// What it says of a store, whose state is short.
-    package func state(of store: String) -> (answer: MapAnswer, state: JSON?) {
+    /// What it says of a store, whose state has at most so many bytes.
+    package func state(of store: String, room: Int = 4096) -> (answer: MapAnswer, state: JSON?) {
         var answer = MapAnswer.none
-        let bytes = [UInt8](unsafeUninitializedCapacity: 4096) { buffer, count in
+        let bytes = [UInt8](unsafeUninitializedCapacity: room) { buffer, count in
             answer = Array(store.utf8).withUnsafeBytes {
                 read($0, into: UnsafeMutableRawBufferPointer(buffer))
             }
