@@ -112,6 +112,24 @@ import Testing
         #expect(try client.code(of: request) == nil)
     }
 
+    /// All of them would be written at once.
+    @Test func typeOfTooManyStoresHasNoMap() throws {
+        let bus = try MemoryBus.with()
+        let client = bus.connect()
+        let names = (0...DaemonLimits.mapStores).map { "counter/s\($0)" }
+        for start in stride(from: 0, to: names.count, by: 1000) {
+            let creations = names[start..<min(start + 1000, names.count)].map {
+                #"{"op":"create","store":"\#($0)"}"#
+            }
+            try client.revision(
+                after: #"{"op":"dispatch","actions":[\#(creations.joined(separator: ","))]}"#)
+        }
+        #expect(try client.code(of: request) == "limit")
+        try client.revision(after: #"{"op":"drop","store":"counter/s0"}"#)
+        #expect(try client.code(of: request) == nil)
+        #expect(try entries(bus).count == DaemonLimits.mapStores)
+    }
+
     /// Other types grow too large beside each other.
     @Test func allMapsTogetherHaveAPartOfTheMemory() throws {
         let bus = try MemoryBus.with("counter/a", "todo/t") { $0.limits.daemon.memory = 16 << 20 }
