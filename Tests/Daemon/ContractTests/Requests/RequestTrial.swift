@@ -86,6 +86,12 @@ struct RequestTrial {
         }
         try root.ask(#"{"op":"drop","store":"note/x\#(number)"}"#)
         for store in ["note/b", "note/c"] { try root.ask(#"{"op":"drop","store":"\#(store)"}"#) }
+        // What one role may depends on its count.
+        let count = bus.engine.state(at: "note/main")?["count"]?.int ?? 0
+        if count != 0 {
+            try root.ask(
+                #"{"op":"dispatch","store":"note/main","action":"add","payload":{"by":\#(-count)}}"#)
+        }
     }
 
     private func comparable(_ value: JSON, _ before: Int) -> JSON {
