@@ -2,18 +2,18 @@ import BusJSON
 import BusProtocol
 import Flux
 
-/// Actions on their way to the wire and from there.
+/// Converting actions to their form on the wire and back.
 extension ActionList {
-    /// The action's place in the list; nil when it is not listed.
+    /// The index of an action in the list; nil if it is not listed.
     package func index(of name: String) -> Int? { usable.firstIndex { UTF8Order.equal($0.name, name) } }
 
-    /// Checks a payload as one of a declared type is checked, and fills in defaults.
+    /// Checks a payload as strictly as that of a declared type, and fills in defaults.
     package func accept(_ payload: JSONObject, for index: Int) throws(PayloadFailure) -> JSONObject {
         let form = usable[index]
         return try form.payload.accept(payload, by: form.name)
     }
 
-    /// The action with an accepted payload. An error of its own decoding is reported with the member that caused it.
+    /// The action with an accepted payload. If the action's own decoding fails, the error names the member that caused it.
     package func action(_ index: Int, with payload: JSONObject) throws(PayloadFailure) -> State.Action {
         let form = usable[index]
         do {
@@ -26,10 +26,9 @@ extension ActionList {
         }
     }
 
-    /// The action that a name and a payload stand for, defaults filled in.
+    /// The action that a name and a payload stand for, with defaults filled in.
     ///
-    /// - Throws: A ``JSONCodingError`` whose sentence says what is wrong, when the action is not listed or does not
-    ///   take the payload.
+    /// - Throws: A ``JSONCodingError`` that says what is wrong, if the action is not listed or does not take the payload.
     package func action(named name: String, payload: JSONObject) throws(JSONCodingError) -> State.Action {
         guard let index = index(of: name) else {
             throw JSONCodingError(
@@ -45,7 +44,7 @@ extension ActionList {
 
     /// An action's name and its whole payload.
     ///
-    /// - Throws: A ``JSONCodingError`` when it can't be encoded, or is not listed.
+    /// - Throws: A ``JSONCodingError`` if the action can't be encoded or is not listed.
     package func encoded(
         _ action: State.Action
     ) throws(JSONCodingError) -> (name: String, payload: JSONObject) {
@@ -60,7 +59,7 @@ extension ActionList {
                 path: [], reason: "\(State.self).actions does not list \(action); add a sample of it there.")
         }
         var payload = coded.payload
-        // Absence is written as null by some codings; on the wire only `any` takes one.
+        // Some codings write an absent value as null; on the wire, only members of type `any` may be null.
         for member in usable[index].payload.members where member.isOptional && member.type != .any {
             if payload[member.name]?.isNull == true { payload[member.name] = nil }
         }

@@ -1,10 +1,10 @@
-/// Errors of the architecture, each with a sentence that says what to do.
+/// Errors of this library, each with a message that says what to do.
 public enum FluxError: Error, Equatable, Sendable, CustomStringConvertible {
     /// A mutation dispatched. The commit was rolled back and the inner dispatch refused.
     case dispatchInMutation(action: String)
-    /// No reducer knew the action.
+    /// No reducer handled the action.
     case unhandledAction(action: String)
-    /// Two reducers handle one sub-state, or may.
+    /// Two reducers are for the same sub-state, or can't be told apart for certain.
     case duplicateReducer(first: String, second: String)
     /// A reducer's sub-state lies inside another one's.
     case nestedReducer(outer: String, inner: String)

@@ -1,11 +1,11 @@
 import CSQLite
 
-/// The tables of the log, as an operator with the `sqlite3` tool finds them. Comments inside are for that operator:
+/// The tables of the log, as an operator sees them with the `sqlite3` tool. The comments in the SQL are for that operator:
 /// SQLite keeps them, and `.schema` shows them.
 enum Schema {
     /// "FLUX", so that a file of another program is recognised.
     static let applicationID = 0x464c_5558
-    /// The form of the tables; a file of a later one is refused. One whose groups are thinned has it, all others the first one.
+    /// The newest form of the tables; a file of a later form is refused. Thinned logs have this form, all others the first.
     static let form = 2
     private static let firstForm = 1
 
@@ -55,7 +55,7 @@ enum Schema {
         COMMIT;
         """
 
-    /// Whether the file is new: SQLite's, but without tables, because its creator did not get further.
+    /// Whether the file is still empty: it has no tables and no application's mark, because its creator got no further.
     static func isAbsent(in database: Database) throws(LogFailure) -> Bool {
         if try database.integer("PRAGMA application_id") != 0 { return false }
         return try database.integer("SELECT count(*) FROM sqlite_schema") == 0

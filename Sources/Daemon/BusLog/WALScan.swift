@@ -1,20 +1,20 @@
 import Glibc
 
-/// Checks a write-ahead log before SQLite reads it. SQLite uses its frames up to the first that does not follow
-/// from the previous one, and silently ignores the rest: that is right for the end of a crash, and silent loss when
-/// a bit in the middle has flipped.
+/// Checks a write-ahead log before SQLite reads it. SQLite uses the frames up to the first one that does not follow from its
+/// predecessor, and silently ignores the rest. That is right after a crash, which tears the end, but loses commits if a bit
+/// in the middle has flipped.
 struct WALScan {
-    /// Commits behind the first broken frame that belong to the same generation of the log.
+    /// Commits from the first broken frame on, that frame included, that belong to the same generation of the log.
     private(set) var commitsBehindBreak = 0
-    /// Whether not even its first bytes are valid, although there are more.
+    /// Whether the header is invalid although more bytes follow it.
     private(set) var isHeaderBroken = false
-    /// Whether it is absent, or too short to hold anything.
+    /// Whether the log is absent, can't be opened, or is too short to hold a frame.
     private(set) var isEmpty = true
 
     private static let headerSize = 32
     private static let frameHeaderSize = 24
 
-    /// Without a file nothing is broken.
+    /// Scans the log at `path`. A file that can't be opened counts as empty, not as broken.
     init(_ path: String) {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { return }
@@ -59,7 +59,7 @@ struct WALScan {
         bytes.withUnsafeBytes { UInt32(bigEndian: $0.loadUnaligned(fromByteOffset: place, as: UInt32.self)) }
     }
 
-    /// SQLite's checksum: two running sums over pairs of numbers.
+    /// SQLite's checksum: two running sums over pairs of 32-bit numbers.
     private static func sum(_ bytes: ArraySlice<UInt8>, _ start: (UInt32, UInt32), _ isBig: Bool) -> (
         UInt32, UInt32
     ) {

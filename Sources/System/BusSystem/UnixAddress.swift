@@ -3,14 +3,14 @@ import Glibc
 
 /// The address of a Unix socket.
 package struct UnixAddress {
-    /// The most bytes of a path.
+    /// The most bytes that a path may have.
     package static let longestPath = Int(linux_unix_path_limit)
 
     private let address: sockaddr_un
     private let length: socklen_t
     private let path: String
 
-    /// Calls fail with a path that is too long.
+    /// An address with this path. If the path is too long, `connect` and `bind` fail.
     package init(_ path: String) {
         var address = sockaddr_un()
         length = linux_unix_address(path, &address)
@@ -27,18 +27,18 @@ package struct UnixAddress {
         }
     }
 
-    /// 0, or -1 and `errno`.
+    /// Returns 0, or -1 with the reason in `errno`.
     package func connect(_ descriptor: Int32) -> Int32 { withAddress { Glibc.connect(descriptor, $0, $1) } }
     package func bind(_ descriptor: Int32) -> Int32 { withAddress { Glibc.bind(descriptor, $0, $1) } }
 
-    /// What has the name of a socket that is to be opened.
+    /// What already exists at the path of a socket that is to be opened.
     package enum Occupant {
         case nothing
         /// A socket on which a program answers.
         case live
         /// A socket whose program is gone.
         case stale
-        /// A file, a directory or a link.
+        /// Anything else: a file, a directory, a link.
         case other
         case unknown(SystemError)
     }

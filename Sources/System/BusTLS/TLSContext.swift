@@ -1,25 +1,26 @@
 internal import COpenSSL
 
-/// What the sessions of one listener, or of one client, have in common: certificate, key, whom they trust.
+/// What the sessions of one listener, or of one client, share: certificate, key, trusted authorities.
 ///
-/// TLS 1.2 and 1.3 only, with ciphers that give forward secrecy and integrity in one; no compression, no renegotiation. No
-/// session is resumed either: connections to a bus last, and each one's certificate is verified by the context of its time.
+/// TLS 1.2 and 1.3 only, with ciphers that give both forward secrecy and authenticated encryption; no compression, no
+/// renegotiation. Sessions are never resumed: connections to a bus last long, and so each new one has its certificate verified
+/// by the current context.
 ///
 /// `@unchecked Sendable`: nothing changes after `init`, and OpenSSL counts references to a context atomically.
 package final class TLSContext: @unchecked Sendable {
     let pointer: OpaquePointer
 
-    /// Of TLS 1.2; those of 1.3 are all of this kind.
+    /// The ciphers of TLS 1.2; all those of 1.3 have these properties.
     private static let ciphers = "ECDHE+AESGCM:ECDHE+CHACHA20"
-    /// OpenSSL's level for keys of 112 bits of security: RSA of 2048 bits, and no SHA-1.
+    /// OpenSSL's level for 112 bits of security: RSA keys of at least 2048 bits, and no SHA-1.
     private static let securityLevel: Int32 = 2
 
     deinit { SSL_CTX_free(pointer) }
 
     /// - Parameters:
-    ///   - chain: The server's certificate, then those it is issued by.
-    ///   - clients: The authorities of clients; if there are any, a certificate is asked for.
-    ///   - requiresCertificate: A client without a certificate is refused.
+    ///   - chain: The server's certificate, then those of its issuers.
+    ///   - clients: The authorities that issue clients' certificates; if there are any, clients are asked for a certificate.
+    ///   - requiresCertificate: Whether a client without a certificate is refused; matters only if there are `clients`.
     package init(
         serverWith chain: [TLSCertificate], _ key: TLSKey, clients: [TLSCertificate] = [],
         requiresCertificate: Bool = false
@@ -34,8 +35,8 @@ package final class TLSContext: @unchecked Sendable {
     }
 
     /// - Parameters:
-    ///   - authorities: Whom servers' certificates have to be issued by; nil: whom the system trusts.
-    ///   - chain: The client's certificate, then those it is issued by; empty: none.
+    ///   - authorities: The authorities that servers' certificates must come from; nil: those that the system trusts.
+    ///   - chain: The client's certificate, then those of its issuers; empty, without a key, if it has none.
     package init(
         clientTrusting authorities: [TLSCertificate]?, chain: [TLSCertificate] = [], _ key: TLSKey? = nil
     ) throws(TLSFailure) {

@@ -1,4 +1,4 @@
-/// Work that takes time and dispatches meanwhile, as a value that can be passed to a store.
+/// Work that takes time and dispatches as it goes, as a value that can be passed to a store.
 ///
 /// ```swift
 /// let refresh = Thunk<Weather> { store in
@@ -11,41 +11,41 @@
 /// It works with any ``StateStore``. Only the actions it dispatches pass the middleware and are recorded; the work itself never
 /// runs in a replay.
 ///
-/// One with an identity can be cancelled by it, and can wait until it is time:
+/// A thunk with an identity can be cancelled by that identity, and can begin later:
 ///
 /// ```swift
-/// store.dispatch(search("flux").cancellable(id: "search", cancelInFlight: true))   // ends the search before
-/// store.dispatch(search("flux").debounced(id: "search", for: .milliseconds(300)))  // once nobody types any more
-/// store.dispatch(save.throttled(id: "save", for: .seconds(1)))                     // once a second at most
+/// store.dispatch(search("flux").cancellable(id: "search", cancelInFlight: true))   // cancels the previous search
+/// store.dispatch(search("flux").debounced(id: "search", for: .milliseconds(300)))  // begins when typing pauses
+/// store.dispatch(save.throttled(id: "save", for: .seconds(1)))                     // at most once a second
 /// store.cancel(id: "search")
 /// ```
 public struct Thunk<State: Flux.State>: Sendable {
     let body: @Sendable (AnyStore<State>) async throws -> Void
-    /// What it is cancelled by, if anything, and when it begins.
+    /// The identity by which it can be cancelled, and when it begins; nil: it has no identity, and begins at once.
     private(set) var identity: (id: EffectID, pace: EffectPace)?
 
-    /// Work with a store, which lives at least as long as the work.
+    /// A thunk that does this work. The store lives at least as long as the work.
     public init(_ body: @escaping @Sendable (_ store: AnyStore<State>) async throws -> Void) {
         self.body = body
     }
 }
 
 extension Thunk {
-    /// The same work, which ``StateStore/cancel(id:)`` ends. With `cancelInFlight`, work of that identity that is under way in the
-    /// same store is cancelled when this begins.
+    /// The same work, which ``StateStore/cancel(id:)`` can cancel. With `cancelInFlight`, starting it cancels earlier work of
+    /// that identity in the same store.
     public func cancellable(id: some Hashable & Sendable, cancelInFlight: Bool = false) -> Thunk {
         identified(EffectID(base: id), .atOnce(cancelsInFlight: cancelInFlight))
     }
 
-    /// The same work, which begins once no other of that identity has been dispatched to the same store for so long, by the store's
-    /// clock. Each dispatch cancels the one before, also if that is under way.
+    /// The same work, which begins after `pause`, by the store's clock, unless other work of that identity is dispatched to the
+    /// same store before. Each dispatch cancels the previous one, even if that is under way.
     public func debounced(id: some Hashable & Sendable, for pause: Duration) -> Thunk {
         identified(EffectID(base: id), .debounced(pause))
     }
 
-    /// The same work, which begins at most once in `interval` for that identity and store, by the store's clock: at once if none has
-    /// begun for so long. Of those that come too early, none begins, and their tasks are cancelled ones; with `latest`, the last
-    /// one begins when the interval is over.
+    /// The same work, which begins at most once in an `interval` for that identity and store, by the store's clock: at once, if
+    /// the previous interval is over. Work that comes too early never begins, and its task throws `CancellationError`. With
+    /// `latest`, the last work that came too early begins when the interval is over.
     public func throttled(
         id: some Hashable & Sendable, for interval: Duration, latest: Bool = false
     ) -> Thunk {
@@ -60,13 +60,13 @@ extension Thunk {
 }
 
 extension StateStore {
-    /// Starts the work in a task and returns that, which can be awaited or cancelled. No part of the work is done before
-    /// this returns on the calling thread: it runs beside it, or later.
+    /// Starts the work in a task and returns the task, which can be awaited or cancelled. The calling thread does none of the
+    /// work before this returns.
     ///
-    /// An error that the work throws fails the task and is reported by the store's failures, without actions; not so the end of a
-    /// cancelled one. Inside a mutation nothing starts: the mutation and the task fail with
-    /// ``FluxError/dispatchInMutation(action:)``. While an observer is notified of a replay nothing starts either (see
-    /// ``Recorder``), and the task is a cancelled one.
+    /// An error that the work throws fails the task and is reported by the store's failures, without actions. The
+    /// `CancellationError` of a cancelled task is not reported. Inside a mutation nothing starts: the mutation and the task
+    /// fail with ``FluxError/dispatchInMutation(action:)``. Nothing starts while an observer is notified of a replay, either
+    /// (see ``Recorder``): the task throws `CancellationError`.
     @discardableResult
     public func dispatch(_ thunk: Thunk<State>) -> Task<Void, any Error> {
         guard !ThreadContext.current.refusesDispatch() else {
@@ -78,11 +78,11 @@ extension StateStore {
         }
     }
 
-    /// Does the work and returns when it has ended, or throws what it throws.
+    /// Does the work, and returns when it has ended. Throws what the work throws.
     public func run(_ thunk: Thunk<State>) async throws {
         guard thunk.identity != nil else { return try await thunk.body(AnyStore(self)) }
         let task = start(thunk) { _ in }
-        // Work that waits for other work is asleep while that is.
+        // Work that waits for other work counts as asleep: only the other keeps the roster busy.
         let waiting = RosteredWork.current
         waiting?.fallAsleep()
         defer { waiting?.wakeUp() }
@@ -93,7 +93,7 @@ extension StateStore {
         }
     }
 
-    /// Cancels the work of that identity that is under way for this store or waits for its time. Nothing happens if there is
+    /// Cancels all work of that identity in this store, whether it is under way or has yet to begin. Does nothing if there is
     /// none. As with any task, it is up to the work how soon it ends.
     public func cancel(id: some Hashable & Sendable) { effects.cancel(EffectID(base: id)) }
 

@@ -11,18 +11,18 @@ import Dispatch
 /// gets one value after another.
 public struct FluxExecutor: Sendable {
     private let carryOut: @Sendable (@escaping @Sendable () -> Void) -> Void
-    /// Whether it is the calling thread that works, and at once: then a dispatch makes no closure.
+    /// Whether the calling thread does the work at once; a dispatch then needs no closure.
     @usableFromInline let isImmediate: Bool
 
     /// A custom executor: the closure receives each piece of work and has to call it once, now or later, on any thread.
-    /// Work that it drops is not lost: the next piece of the same store, or for the same observer, makes up for it.
+    /// Work that it drops is not lost: the next piece for the same store or observer does it, too.
     ///
     /// ```swift
     /// let guarded = FluxExecutor { work in queue.sync(execute: work) }
     /// ```
     ///
-    /// One that waits for another thread to do the work must not be used from that thread: what observers
-    /// dispatch there is executed there.
+    /// An executor that waits for another thread to do the work must not be used from that thread, where it would wait for
+    /// itself. An observer that is notified there uses it when it dispatches.
     public init(_ carryOut: @escaping @Sendable (_ work: @escaping @Sendable () -> Void) -> Void) {
         self.init(isImmediate: false, carryOut)
     }
@@ -40,12 +40,12 @@ public struct FluxExecutor: Sendable {
     /// At once, on the calling thread.
     public static let immediate = FluxExecutor(isImmediate: true) { $0() }
 
-    /// On the main thread: at once if that is the calling thread and nothing waits before, else in the queue.
+    /// On the main thread: at once if that is the calling thread and nothing is waiting, else through the main queue.
     ///
     /// Something has to serve the main queue: an asynchronous `main`, a run loop, or `dispatchMain()`.
     public static let mainThread = FluxExecutor { MainThread.line.run($0) }
 
-    /// On `queue`, one piece of work after another even when the queue is a concurrent one.
+    /// On `queue`, one piece of work after another, even if the queue is concurrent.
     public static func queue(_ queue: DispatchQueue) -> FluxExecutor {
         let line = DispatchQueue(label: "flux.executor", target: queue)
         return FluxExecutor { line.async(execute: $0) }

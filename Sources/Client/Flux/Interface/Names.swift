@@ -1,9 +1,9 @@
-/// ``State`` by a name that no other module has, for files that import a user interface's `State`, too.
+/// ``State`` under a name that no other module has, for files that also import the `State` of a user interface.
 ///
 /// ```swift
 /// struct Counter: FluxState { … }
 /// ```
 public typealias FluxState = State
 
-/// ``Binding`` by a name that no other module has, for files that import a user interface's `Binding`, too.
+/// ``Binding`` under a name that no other module has, for files that also import the `Binding` of a user interface.
 public typealias FluxBinding = Binding

@@ -10,11 +10,11 @@
 /// let store = try Store<App>(state: App())
 /// ```
 ///
-/// A reducer that has to look beyond its part takes the whole state as a third argument, to read.
+/// A reducer that has to look beyond its part takes the whole state as a third argument, which it can only read.
 ///
 /// An action goes through all reducers in the order listed; each either handles or ignores it, and an action that all
-/// of them ignore fails with ``FluxError/unhandledAction(action:)``. A sub-state has at most one reducer: two for
-/// the same one, or one inside another's, is an error when the store is made. What no reducer is for stays as it began.
+/// of them ignore fails with ``FluxError/unhandledAction(action:)``. A sub-state has at most one reducer: two reducers for
+/// the same sub-state, or for one inside another, are an error when the store is made. A part without a reducer never changes.
 public protocol ComposedMutations<State>: Mutations {
     /// The state as a whole; it follows from the type of ``mutators``.
     associatedtype State
@@ -37,7 +37,7 @@ extension ComposedMutations {
         if !isHandled { throw absence ?? FluxError.unhandledAction(action: String(describing: action)) }
     }
 
-    /// Throws if two reducers handle one sub-state, or one inside another. A store calls it when it is made.
+    /// Throws if two reducers are for the same sub-state, or for one inside another. A store calls it when it is made.
     public func check() throws(FluxError) {
         let mutators = mutators
         for (place, mutator) in mutators.enumerated() {
@@ -55,8 +55,8 @@ extension ComposedMutations {
 }
 
 extension Store where State.Mutations: ComposedMutations {
-    /// A store whose rules are composed of reducers. It throws if two of them handle the same sub-state, or one a
-    /// sub-state inside another's, in a sentence that names both.
+    /// A store whose rules are composed of reducers. Throws an error that names both if two of them are for the same sub-state,
+    /// or for one inside another.
     public convenience init(
         state: State, mutations: State.Mutations = .init(), executor: FluxExecutor = .immediate,
         skipsEqualStates: Bool = true, middleware: [Middleware<State>] = [],

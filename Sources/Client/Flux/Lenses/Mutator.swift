@@ -1,4 +1,4 @@
-/// A reducer for one sub-state: where the sub-state is, and what actions do to it. See ``ComposedMutations``.
+/// A reducer for one sub-state: it says where the sub-state is, and what actions do to it. See ``ComposedMutations``.
 ///
 /// ```swift
 /// Mutator(\.count) { action, count in
@@ -155,8 +155,8 @@ extension Mutator {
     /// }
     /// ```
     ///
-    /// `whole` is the state as the reducers before this one have left it. It changes no other part: exactly this part is its
-    /// own. While it is kept, a collection that the reducer changes is copied once.
+    /// `whole` is the state as the reducers before this one have left it. The reducer changes no part but its own. Since
+    /// `whole` shares storage with the part, a collection that the reducer changes is copied once.
     public init<Part>(
         _ lens: Lens<State, Part>, name: String? = nil,
         reduce:

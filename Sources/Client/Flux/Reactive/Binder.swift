@@ -8,10 +8,10 @@ public struct Binder<Value: Sendable>: Sendable {
     let executor: FluxExecutor
     /// Whether the target exists.
     let isAlive: @Sendable () -> Bool
-    /// Puts the value; false if the target has been released.
+    /// Gives the value to the target; false if the target has been released.
     let put: @Sendable (Value) -> Bool
 
-    /// A place in `target`, filled by `apply` on `executor`.
+    /// A destination in `target`; `apply` puts values there, on `executor`.
     public init<Target: AnyObject & Sendable>(
         _ target: Target, on executor: FluxExecutor = .immediate,
         _ apply: @escaping @Sendable (Target, Value) -> Void
@@ -51,7 +51,7 @@ public struct Binding<Value: Sendable>: SignalSource {
         self.set = set
     }
 
-    /// The current value; a new one is passed to `set`, and can be read once that has changed the source.
+    /// The current value. A new value is passed to `set`, and can be read once `set` has changed the source.
     public var value: Value {
         get { constant.value }
         nonmutating set { set(newValue) }
@@ -62,11 +62,11 @@ public struct Binding<Value: Sendable>: SignalSource {
 }
 
 extension SignalSource {
-    /// Passes each value to `binder`, until disposed of, or until the target or the source is released: a binding to a
-    /// target that has gone already is disposed of at once, later the next value ends it.
+    /// Passes each value to `binder`, until disposed of, or until the target or the source is released. If the target is gone
+    /// already, the binding is disposed of at once; if it goes later, the next value ends the binding.
     ///
-    /// Values are put where `binder` says, by default at once on the thread that delivers them; give
-    /// ``FluxExecutor/mainThread`` for what belongs to a user interface.
+    /// Values are passed on the binder's executor, by default at once on the thread that delivers them. Use
+    /// ``FluxExecutor/mainThread`` for a target that belongs to a user interface.
     @discardableResult
     public func bind(to binder: Binder<Value>) -> Disposable {
         let end = DisposableScope()
@@ -78,7 +78,7 @@ extension SignalSource {
         return binding
     }
 
-    /// Puts each value into a member of `target`, which is held weakly.
+    /// Assigns each value to a member of `target`, which is held weakly.
     ///
     /// ```swift
     /// store.signal(\.count).bind(to: gauge, \.reading)

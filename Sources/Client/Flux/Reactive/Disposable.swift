@@ -11,9 +11,9 @@ import Synchronization
 /// ``DisposableScope`` does that.
 public final class Disposable: Sendable {
     private struct Contents {
-        /// How it is ended; nil once it is.
+        /// What ends it; nil once it has been ended.
         var action: (@Sendable () -> Void)?
-        /// Who wants to know when it is, most often nobody or one scope.
+        /// Called when it has been ended; mostly there is none, or one of a scope.
         var followers: [@Sendable () -> Void] = []
     }
 
@@ -21,19 +21,19 @@ public final class Disposable: Sendable {
     /// Whether the source has ended by itself.
     private let isOver: @Sendable () -> Bool
 
-    /// Something that ends by `dispose`, which is called at most once.
+    /// Something that `dispose` ends. The closure is called at most once.
     public init(_ dispose: @escaping @Sendable () -> Void) {
         contents = Mutex(Contents(action: dispose))
         isOver = { false }
     }
 
-    /// Something that ends by `dispose`, or by itself when `work` is released.
+    /// Something that `dispose` ends, or that ends by itself when `work` is released.
     init(endingWith work: some AnyObject & Sendable, _ dispose: @escaping @Sendable () -> Void) {
         contents = Mutex(Contents(action: dispose))
         isOver = { [weak work] in work == nil }
     }
 
-    /// Whether it has been ended, or its source has and no value is left to be delivered.
+    /// Whether it has been ended, or its source has ended and no value is left to be delivered.
     public var isDisposed: Bool { isOver() || contents.withLock { $0.action == nil } }
 
     /// Ends it. Further calls do nothing.
@@ -46,7 +46,7 @@ public final class Disposable: Sendable {
         for follower in ended.followers { follower() }
     }
 
-    /// Calls `follower` when it has been ended by ``dispose()``; false if it has been already.
+    /// Calls `follower` when ``dispose()`` has ended it. Returns false, and never calls it, if that has happened already.
     func whenDisposed(_ follower: @escaping @Sendable () -> Void) -> Bool {
         contents.withLock { contents in
             guard contents.action != nil else { return false }
@@ -59,14 +59,14 @@ public final class Disposable: Sendable {
     public func add(to scope: DisposableScope) { scope.add(self) }
 }
 
-/// A lifetime: all that was added to it ends with it, by ``dispose()`` or when the scope is released.
+/// A lifetime: everything added to it ends with it, by ``dispose()`` or when the scope is released.
 ///
 /// ```swift
 /// final class Screen: Sendable {
 ///     let scope = DisposableScope()
 ///
 ///     init(_ store: Store<Counter>) {
-///         store.signal.observe(until: scope) { … }   // ends when the screen goes
+///         store.signal.observe(until: scope) { … }   // ends when the screen is released
 ///     }
 /// }
 /// ```
@@ -86,7 +86,7 @@ public final class DisposableScope: Sendable {
     }
 
     private let contents = Mutex(Contents())
-    /// Whether it has ended, for those who ask often.
+    /// Whether it has ended, readable without the lock.
     private let hasEnded = Atomic<Bool>(false)
 
     public init() {}
@@ -99,7 +99,7 @@ public final class DisposableScope: Sendable {
     /// How many things end with it.
     package var count: Int { contents.withLock { $0.members?.count ?? 0 } }
 
-    /// Adds something that ends with the scope; at once if the scope has ended. What is disposed of before leaves the scope.
+    /// Adds something that ends with the scope, or at once if the scope has ended. It leaves the scope if it is disposed of.
     public func add(_ disposable: Disposable) {
         let number = contents.withLock { contents -> UInt64? in
             guard var members = contents.members.take() else { return nil }
@@ -117,12 +117,12 @@ public final class DisposableScope: Sendable {
         if !disposable.whenDisposed({ [weak self] in self?.remove(number) }) { remove(number) }
     }
 
-    /// Lets go of a member that has been disposed of.
+    /// Removes a member that has been disposed of.
     private func remove(_ number: UInt64) {
-        // Released outside the lock: what it holds may do anything when it goes.
+        // Released outside the lock: what the member holds may do anything when it is released.
         _ = contents.withLock { contents in
             guard let members = contents.members else { return Disposable?.none }
-            // Their numbers ascend.
+            // Members are in the order of their numbers.
             var (low, high) = (0, members.count)
             while low < high {
                 let middle = (low + high) / 2
@@ -133,7 +133,7 @@ public final class DisposableScope: Sendable {
         }
     }
 
-    /// Ends all that was added, in that order. Further calls do nothing.
+    /// Ends everything that was added, in the order of adding. Further calls do nothing.
     public func dispose() {
         let ended = contents.withLock { contents in
             hasEnded.store(true, ordering: .releasing)

@@ -2,26 +2,26 @@ import Synchronization
 
 /// One registered observer of an ``Emitter``.
 ///
-/// It starts by itself, on the thread that registered it, so that it has had its first value when `observe` returns.
-/// What the source emits meanwhile is kept for it and follows; so one observer is never called by two threads at a
-/// time, and sees every value once. After `dispose` no call begins.
+/// It starts on the thread that registered it, so it has received its first value when `observe` returns. What the source
+/// emits during the start is kept for it and delivered next. So an observer is never called by two threads at a time, and
+/// sees every value once. After `dispose` no call begins.
 @usableFromInline
 final class Observer<Value: Sendable>: Sendable {
-    /// An emission, and whether a replay has led to it.
+    /// An emission, and whether it comes from a replay.
     struct Kept {
         let emission: Emission<Value>
         let isReplay: Bool
     }
 
     private struct Contents {
-        /// The emissions still to be delivered before it is live; nil from then on.
+        /// The emissions still to be delivered before it is live; nil once it is live or has been disposed of.
         var kept: FirstInFirstOut<Kept>?
     }
 
-    /// The number of the last emission before it registered; it receives those after.
+    /// The number of the last emission before it was registered; it receives the later ones.
     @usableFromInline let joined: UInt64
     @usableFromInline let receive: @Sendable (Emission<Value>) -> Void
-    /// Whether it has started, and has not been disposed of: then nothing else has to be looked at.
+    /// Whether it has finished its start and has not been disposed of. While this is true, `offer` takes no lock.
     @usableFromInline let isLive = Atomic<Bool>(false)
     private let contents: Mutex<Contents>
 
@@ -47,7 +47,7 @@ final class Observer<Value: Sendable>: Sendable {
     func offer(_ emission: Emission<Value>, isReplay: Bool) {
         if !isLive.load(ordering: .acquiring) {
             if keep(emission, isReplay: isReplay) { return }
-            // It may have become live meanwhile; else it has been disposed of.
+            // It is live by now, or it has been disposed of.
             guard isLive.load(ordering: .acquiring) else { return }
         }
         receive(emission)
@@ -72,7 +72,7 @@ final class Observer<Value: Sendable>: Sendable {
     private func nextKept() -> Kept? {
         contents.withLock { contents in
             guard let next = contents.kept?.popFirst() else {
-                // Not if it has been disposed of.
+                // If it has been disposed of, it must not become live.
                 if contents.kept.take() != nil { isLive.store(true, ordering: .releasing) }
                 return nil
             }

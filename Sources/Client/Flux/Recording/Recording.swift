@@ -1,13 +1,13 @@
-/// What a store committed, step by step, and the state it began with. It can be encoded when its actions can, and
-/// replayed by a ``Recorder``.
+/// What a store committed, step by step, and the state it began with. It can be encoded if its actions can, and a
+/// ``Recorder`` can replay it.
 ///
-/// In a file the first state is there if the state is `Codable`. A recording without one is replayed from whatever state
+/// A file holds the first state if the state is `Codable`. A recording without a first state is replayed from whatever state
 /// the recorder began with.
 public struct Recording<State: Flux.State>: Sendable {
-    /// One commit: its action, or the several of an atomic one.
+    /// One commit: its action, or all actions of an atomic one.
     public struct Step: Sendable {
         public var actions: [State.Action]
-        /// When it was committed: how long after the recording began, by the store's clock. In a file it is seconds.
+        /// The time from the beginning of the recording to the commit, by the store's clock. In a file, it is in seconds.
         public var time: Duration
 
         public init(actions: [State.Action], time: Duration = .zero) {
@@ -33,7 +33,7 @@ public struct Recording<State: Flux.State>: Sendable {
 extension Recording.Step: Equatable where State.Action: Equatable {}
 
 extension Recording: Equatable where State.Action: Equatable {
-    /// Whether the steps are equal, and the first states, as far as states can be compared.
+    /// Whether the steps are equal, and also the first states, if states can be compared.
     public static func == (one: Self, other: Self) -> Bool {
         guard one.steps == other.steps, (one.start == nil) == (other.start == nil) else { return false }
         guard let first = one.start, let second = other.start else { return true }
@@ -68,12 +68,12 @@ private enum RecordedTime {
         return Double(seconds) + Double(attoseconds) / 1e18
     }
 
-    /// Recordings of version 1 have times as `Duration` codes itself; those before have none.
+    /// Recordings of version 1 hold times as `Duration` encodes itself; earlier ones hold none.
     static func decode(_ container: KeyedDecodingContainer<StepKey>) throws -> Duration {
         guard let seconds = try? container.decodeIfPresent(Double.self, forKey: .time) else {
             return try container.decodeIfPresent(Duration.self, forKey: .time) ?? .zero
         }
-        // So many that nanoseconds do not count need more than 64 bits of them.
+        // Over thirty million years is a mistake, and far more would not fit the integer below.
         guard abs(seconds) < 1e15 else {
             throw DecodingError.dataCorruptedError(
                 forKey: .time, in: container,
@@ -96,7 +96,7 @@ extension Recording: Encodable where State.Action: Encodable {
 }
 
 extension Recording: Decodable where State.Action: Decodable {
-    /// Reads what was encoded; recordings of earlier releases, too, which have neither version nor times nor a first state.
+    /// Reads a recording of this or an earlier version. The earliest have no version, no times and no first state.
     public init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: RecordingKey.self)
         let version = try container.decodeIfPresent(Int.self, forKey: .version) ?? Self.version
@@ -116,8 +116,8 @@ extension Recording: Decodable where State.Action: Decodable {
 }
 
 extension Store {
-    /// Calls `body` with every commit of actions, within the store's turn: the state before it, and the actions that reached
-    /// the mutations. It must neither wait nor dispatch. Replays are no commits.
+    /// Calls `body` for every commit of actions, within the store's turn, with the state before it and the actions that reached
+    /// the mutations. `body` must neither wait nor dispatch. Replays do not count as commits.
     package func observeCommits(
         _ body: @escaping @Sendable (_ before: State, _ actions: [State.Action]) -> Void
     ) -> Disposable {

@@ -1,6 +1,6 @@
 /// A kind of state: what it holds, the actions that may change it, and the mutations that apply them.
 ///
-/// A state is a value. Only its mutations change it, and those only when an action is committed:
+/// A state is a value. Only its mutations change it, and only when an action is committed:
 ///
 /// ```swift
 /// struct Counter: State {
@@ -19,7 +19,7 @@
 /// }
 /// ```
 ///
-/// A state that is `Equatable` notifies its observers only of commits that made a difference.
+/// Observers of an `Equatable` state are by default notified only of commits that changed it.
 public protocol State: Sendable {
     /// The changes that may be made to the state. Plain data; most often an enum.
     associatedtype Action: Sendable
@@ -27,7 +27,7 @@ public protocol State: Sendable {
     /// The rules that apply actions.
     associatedtype Mutations: Flux.Mutations where Mutations.State == Self
 
-    /// Which timers an action sets or takes away; none by default.
+    /// Which timers an action sets or cancels; none by default.
     static var timers: TimerRule<Self> { get }
 }
 
@@ -55,25 +55,24 @@ extension State {
 public struct Actions<State: Flux.State>: Sendable {
     @usableFromInline let send: @Sendable (State.Action) -> Void
 
-    /// Actions that are passed to `send`.
+    /// Passes each dispatched action to `send`.
     @inlinable
     public init(_ send: @escaping @Sendable (State.Action) -> Void) { self.send = send }
 
-    /// Dispatches one action. It returns at once where it may; the store's documentation
-    /// says when the change is visible.
+    /// Dispatches one action. The store's documentation says when this returns and when the change is visible.
     @inlinable
     public func dispatch(_ action: State.Action) { send(action) }
 }
 
 extension Actions {
-    /// Dispatches one action after another; each state between can be observed. Other callers may dispatch
+    /// Dispatches one action after another; each state in between can be observed. Other callers may dispatch
     /// between two of them; see ``Store/dispatch(_:)-([State.Action])`` and ``Store/dispatch(atomically:)``
     /// for lists that stay together.
     public func dispatch(_ actions: [State.Action]) {
         for action in actions { dispatch(action) }
     }
 
-    /// Dispatches each action of an asynchronous sequence as it comes, until it ends or throws.
+    /// Dispatches each action of an asynchronous sequence as it comes, until the sequence ends or throws.
     public func dispatch<Sequence: AsyncSequence>(
         _ actions: Sequence
     ) async throws(Sequence.Failure) where Sequence.Element == State.Action {
@@ -86,7 +85,7 @@ extension Actions {
 ///
 /// A mutation sees nothing but the state and the action, so the same actions in the same order always give the same
 /// state: in this process, in another one, and when a recording is replayed. Code that takes time, reads a clock or may
-/// fail for external reasons belongs into an action (see ``Actions``).
+/// fail for external reasons belongs in an extension of ``Actions``.
 public protocol Mutations<State>: Sendable {
     associatedtype State: Flux.State
 
@@ -99,7 +98,7 @@ public protocol Mutations<State>: Sendable {
 }
 
 extension Mutations {
-    /// Commits and keeps the guarantees of ``commit(_:to:)``: when it throws, `state` stays as it was; a mutation that
+    /// Applies `action` with the guarantees of ``commit(_:to:)``: when it throws, `state` stays as it was, and a mutation that
     /// dispatches fails with ``FluxError/dispatchInMutation(action:)``.
     package func commitPurely(_ action: State.Action, to state: inout State) throws {
         var changed = state
@@ -109,12 +108,12 @@ extension Mutations {
     }
 }
 
-/// What this thread is doing, for stores that are no `Store`.
+/// Whether this thread is in a mutation, for stores of other kinds than ``Store``.
 package enum Mutating {
     /// Whether a mutation is running on this thread.
     package static var isUnderWay: Bool { ThreadContext.current.isMutating }
 
-    /// Why an action can't be dispatched: a mutation is running on this thread, against which the attempt is remembered.
+    /// The error for a dispatch inside a mutation, which then fails as well; nil if no mutation is running on this thread.
     package static func refusal(of action: some Any) -> FluxError? {
         guard ThreadContext.current.refusesDispatch() else { return nil }
         return .dispatchInMutation(action: String(describing: action))
@@ -133,7 +132,7 @@ package enum Mutating {
 /// store.computed.count      // members of the state itself, too
 /// ```
 ///
-/// It is a snapshot: all that is read from one value belongs to one moment.
+/// It is a snapshot: everything read from one value belongs to the same moment.
 @dynamicMemberLookup
 public struct Computed<State: Flux.State>: Sendable {
     public let state: State

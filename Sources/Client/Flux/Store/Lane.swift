@@ -1,10 +1,10 @@
 import Synchronization
 
-/// The order of one state type in this process.
+/// The order of all dispatches to stores of one state type in this process.
 ///
 /// Every dispatch, to one store or to all, takes its place under the lane's one lock: there it gets its ticket and goes
 /// into the inbox of each store that it is for. So no two stores see two dispatches in different orders. Nothing is
-/// executed under the lock; each store's executor does that afterwards.
+/// executed under the lock; each store's executor commits the dispatch afterwards.
 @usableFromInline
 final class Lane<State: Flux.State>: Sendable {
     @usableFromInline
@@ -32,7 +32,7 @@ final class Lane<State: Flux.State>: Sendable {
     /// The lane of the state type.
     @usableFromInline static var shared: Lane<State> { LaneRegistry.lane(of: State.self) }
 
-    /// Makes the store a target of global dispatches, after `first`, if given, has taken its place in it.
+    /// Makes the store a target of global dispatches. `first`, if given, goes into its inbox before any of them.
     func join(_ core: StoreCore<State>, first: Entry<State>?) {
         let ticket = contents.withLock { contents in
             contents.ticket += 1
@@ -49,7 +49,7 @@ final class Lane<State: Flux.State>: Sendable {
         contents.withLock { contents in contents.members.removeAll { $0.name == name } }
     }
 
-    /// Commits `entry` to one store. That of an observer that is notified of a replay is ignored.
+    /// Commits `entry` to one store. Refuses it inside a mutation, and ignores it from an observer of a replay.
     @inlinable
     func place(_ entry: Entry<State>, in core: StoreCore<State>) {
         let context = ThreadContext.current
@@ -61,8 +61,8 @@ final class Lane<State: Flux.State>: Sendable {
         if let ticket { core.scheduleTurn(through: ticket, context) } else { core.tellGone(entry) }
     }
 
-    /// Commits `entries` to one store, one after another with nothing between. Those of an observer that is notified of a
-    /// replay are ignored. What the library itself places is refused and ignored nowhere.
+    /// Commits `entries` to one store, one after another with nothing in between. Refuses them inside a mutation, and ignores
+    /// them from an observer of a replay, unless they are the library's own.
     @usableFromInline
     func place(_ entries: [Entry<State>], in core: StoreCore<State>, isOwn: Bool = false) {
         let context = ThreadContext.current
@@ -83,7 +83,7 @@ final class Lane<State: Flux.State>: Sendable {
         for entry in refused { core.tellGone(entry) }
     }
 
-    /// Completes entries that a mutation or an observer of a replay would place.
+    /// Completes entries without placing them: with an error inside a mutation, with the state in an observer of a replay.
     @usableFromInline
     func refuse(_ entries: [Entry<State>], in core: StoreCore<State>, _ context: ThreadContext) {
         let isMutating = context.refusesDispatch()
@@ -92,13 +92,13 @@ final class Lane<State: Flux.State>: Sendable {
         }
     }
 
-    /// Commits `action` to every live store, in the order of creation. If a relay is attached, only that is called,
-    /// unless it is the relay of this number that commits; if it is no longer attached, nothing happens.
+    /// Commits `action` to every live store, in the order of creation. If a relay is attached, the action goes only to the
+    /// relay. With a `number`, it is that relay that commits; if the relay is no longer attached, nothing happens.
     @inlinable
     func placeInAll(_ action: State.Action, byRelay number: UInt64? = nil) {
         let context = ThreadContext.current
         if context.refusesDispatch() || context.isReplaying { return }
-        // Filled inside the lock but released outside: the last reference to a store must not be released under it.
+        // Filled under the lock but released outside: the last reference to a store must not be released under it.
         var targets: [StoreCore<State>] = []
         var ticket: UInt64 = 0
         let entry = Entry<State>(number == nil ? .action(action) : .actions([action], isRelayed: true))
@@ -118,8 +118,8 @@ final class Lane<State: Flux.State>: Sendable {
         for core in targets { core.scheduleTurn(through: ticket, context) }
     }
 
-    /// Commits `action` to every live store, in the order of creation, and reports the outcomes; none of stores that are released
-    /// before. If a relay is attached, only that is called.
+    /// Commits `action` to every live store, in the order of creation, and reports the outcomes, except for stores that are
+    /// released before they commit. If a relay is attached, the action goes only to the relay, and there are no outcomes.
     func placeInAll(
         _ action: State.Action, whenAll: @escaping @Sendable ([Result<State, any Error>]) -> Void
     ) {
@@ -193,14 +193,14 @@ struct Entry<State: Flux.State>: Sendable {
     enum Work: Sendable {
         /// One action, as most are.
         case action(State.Action)
-        /// Actions that become one commit, each through the middleware from the given number on. Those that a relay commits
-        /// set no timers.
+        /// Actions that become one commit, each passed through the middleware from number `firstMiddleware` on. Actions that a
+        /// relay commits set no timers.
         case actions([State.Action], firstMiddleware: Int = .min, isRelayed: Bool = false)
-        /// A recording: what it begins with and holds is asked for when it is committed. Its actions pass no middleware.
+        /// A replay: `read` provides its first state and its actions when it is committed. The actions pass no middleware.
         indirect case replay(_ read: @Sendable (_ now: State) throws -> Replay<State>)
-        /// A timer is set or taken away. Apart from the entry, which all dispatches copy.
+        /// Sets or cancels a timer. Indirect, because every dispatch copies an entry and most have no timer.
         indirect case timer(TimerChange<State>)
-        /// The action of a timer that is due, if there is one.
+        /// Commits the action of a timer that is due, if there is one.
         case dueTimer
     }
 
@@ -224,7 +224,7 @@ struct Entry<State: Flux.State>: Sendable {
     }
 }
 
-/// What a store replays: this state, and then these actions. The closure is called on success.
+/// What a store replays: the state `start`, then `actions`. `whenDone` is called once all have been applied without an error.
 @usableFromInline
 struct Replay<State: Flux.State> {
     let start: State
@@ -235,7 +235,7 @@ struct Replay<State: Flux.State> {
 /// The queue of a store: what is still to be committed, in the order of dispatch.
 @usableFromInline
 final class Inbox<State: Flux.State>: Sendable {
-    /// An entry at its place.
+    /// An entry and its place in the order.
     @usableFromInline
     struct Placed: Sendable {
         @usableFromInline let ticket: UInt64
@@ -272,7 +272,7 @@ final class Inbox<State: Flux.State>: Sendable {
         }
     }
 
-    /// The next entry whose place is at most `ticket`.
+    /// Removes and returns the first entry; nil if its place is after `ticket`, or if there is none.
     @inlinable
     func next(through ticket: UInt64) -> Placed? {
         contents.withLock { contents in

@@ -1,18 +1,21 @@
 import BusJSON
 
-/// Dispatches: one action, several as one commit, on trial, and without an answer.
+/// Dispatches: of one action, of several as one commit, as a dry run, and without waiting for a reply.
 extension Bus {
-    /// Dispatches an action. Returns when it is committed and its changes have been delivered to
-    /// all subscriptions of this bus.
+    /// Dispatches an action. Returns when it is committed and its changes have been delivered to all subscriptions of this bus.
     ///
     /// ```swift
     /// let reply = try await bus.dispatch("increment", to: .store("counter/kitchen"), payload: ["by": 2])
     /// ```
     ///
-    /// With `ifRevision`, for one store, it commits only if that is the store's revision, and with `if` only if that expression
-    /// (a text, or an object of JsonLogic) holds for the store's state; else `conflict`, whose `details` hold the actual
-    /// `revision`. With `where`, for a type, it goes to the stores for which that expression holds. `traceparent` (W3C Trace Context) goes along into events, the
-    /// log and what follows. `usesKey` overrides the options. Throws the bus's refusal (`rejected`, `invalid_payload`, `unknown_store`, …), `timed_out`, `cancelled`, `closed`, `outcome_unknown`.
+    /// For one store, `ifRevision` and `if` set conditions: the action commits only if the store has that revision, and only if
+    /// the expression (a text, or an object of JsonLogic) holds for its state. Otherwise `conflict` is thrown, whose `details`
+    /// hold the actual `revision`. For a type, `where` selects the stores for which an expression holds. `traceparent` (W3C
+    /// Trace Context) is passed on to events, to the log and to what follows from the action. `usesKey` overrides the option
+    /// `usesKeys`.
+    ///
+    /// Throws the bus's refusal (`rejected`, `invalid_payload`, `unknown_store`, …), `timed_out`, `cancelled`, `closed` or
+    /// `outcome_unknown`.
     @discardableResult
     public nonisolated(nonsending) func dispatch(
         _ action: String, to target: DispatchTarget, payload: JSONObject = [:], ifRevision: Int? = nil,
@@ -25,7 +28,7 @@ extension Bus {
         ).dispatched
     }
 
-    /// Submits a dispatch and returns at once, or when there is room for it.
+    /// Submits a dispatch, and returns as soon as there is room for it. The reply is still to come.
     public nonisolated(nonsending) func startDispatch(
         _ action: String, to target: DispatchTarget, payload: JSONObject = [:], ifRevision: Int? = nil,
         if condition: JSON? = nil, where filter: JSON? = nil, traceparent: String? = nil,
@@ -38,7 +41,7 @@ extension Bus {
         return PendingReply(submission: submission, core: core)
     }
 
-    /// Dispatches without waiting for room, for callers that can't wait; see `post`.
+    /// Dispatches an action without waiting for room, for callers that can't wait; see `post`.
     public func postDispatch(
         _ action: String, to target: DispatchTarget, payload: JSONObject = [:], ifRevision: Int? = nil,
         usesKey: Bool? = nil, timeout: TimeLimit = .standard,
@@ -50,8 +53,8 @@ extension Bus {
             ) { onReply($0.dispatch) })
     }
 
-    /// Dispatches and returns as soon as there is room: the bus answers only if it fails, which a notice
-    /// `dispatchFailed` reports. It is committed exactly once all the same.
+    /// Dispatches an action, and returns as soon as there is room. The bus answers only if the dispatch fails, which a notice
+    /// `dispatchFailed` reports. With the option `usesKeys`, the action commits exactly once even if the connection is lost.
     public nonisolated(nonsending) func dispatchUnacknowledged(
         _ action: String, to target: DispatchTarget, payload: JSONObject = [:]
     ) async throws(BusError) {
@@ -78,7 +81,7 @@ extension Bus {
         return try await PendingReply(submission: submission, core: core).dispatched
     }
 
-    /// Dispatches several actions as one commit, without waiting. `onReply` is called with the outcome, on the bus's thread; it
+    /// Dispatches several actions as one commit, without waiting. `onReply` is called with the outcome on the bus's thread, and
     /// must not block.
     public func postDispatch(
         _ actions: [ActionRequest], usesKey: Bool? = nil, timeout: TimeLimit = .standard,
@@ -105,9 +108,9 @@ extension Bus {
         return try await PendingReply(submission: submission, core: core).dispatched
     }
 
-    /// The same, and returns what it has changed besides `revision`, `matched` and `changed`: `changes` or `states` as asked
-    /// for, and addresses that are `dropped`. They are missing where they were too long for a line (`omitted`), and where the
-    /// reply was lost and the bus has answered again (`duplicate`).
+    /// Dispatches a batch as one commit, and returns what it changed. Besides `revision`, `matched` and `changed`, the reply
+    /// holds `changes` or `states`, as asked for, and the addresses of dropped stores in `dropped`. These are missing if they
+    /// are too long for a line (`omitted`), or if the first reply was lost and the bus answered again (`duplicate`).
     public nonisolated(nonsending) func dispatch(
         _ steps: [BatchStep], returning form: ReturnedForm, usesKey: Bool? = nil,
         timeout: TimeLimit = .standard
@@ -127,8 +130,8 @@ extension Bus {
         try await tryOut(actions.map(BatchStep.init), timeout: timeout)
     }
 
-    /// Returns what a batch would do, without committing it. Stores that it would drop are in `dropped`, those that it would
-    /// create in `states`.
+    /// Returns what a batch would do, without committing it. `dropped` holds the stores that it would drop, and `states` those
+    /// that it would create.
     public nonisolated(nonsending) func tryOut(
         _ steps: [BatchStep], timeout: TimeLimit = .standard
     ) async throws(BusError) -> JSONObject {

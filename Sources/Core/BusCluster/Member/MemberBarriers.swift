@@ -1,14 +1,14 @@
-/// The barriers that a member has asked its log for: its own, behind which reading has caught up, and those of clients.
+/// The barriers that a member has asked its log for: its own, at which reading has caught up, and those of clients.
 struct MemberBarriers {
-    /// The barrier behind which everything that was in the log when reading began is here; 0: behind it.
+    /// The barrier at which everything that was in the log when reading began has arrived; 0 once it has been reached.
     private(set) var ofReading = 0
     private var last = 0
-    /// The tickets that wait for each barrier.
+    /// The tickets of clients that wait for a barrier, with its number.
     private var waiting: [(number: Int, ticket: Int, since: Int)] = []
-    /// Barriers that were reached, and wait until what was applied before them is durable.
+    /// The tickets whose barriers were reached, and that wait until what was applied before is durable.
     private var reached: [(place: Int, ticket: Int, since: Int)] = []
 
-    /// Whether no client waits for one.
+    /// Whether no client waits for a barrier.
     var isEmpty: Bool { waiting.isEmpty && reached.isEmpty }
 
     private mutating func next() -> Int {
@@ -22,28 +22,28 @@ struct MemberBarriers {
         return last
     }
 
-    /// Starts reading over. The barriers of the previous reading get no answer; returns the numbers of the new ones that replace
-    /// them.
+    /// Starts reading over. The barriers of the previous reading get no answer. Returns the numbers of those that replace them,
+    /// the barrier of reading first.
     mutating func beginReading() -> [Int] {
         ofReading = next()
         for index in waiting.indices { waiting[index].number = next() }
         return [ofReading] + waiting.map(\.number)
     }
 
-    /// Applied entries are no longer certain to be in the log: barriers that were reached are asked for again when reading begins.
+    /// Forgets that barriers were reached, since applied entries may not be in the log. The next reading asks for them again.
     mutating func forgetReached() {
         waiting += reached.map { (0, $0.ticket, $0.since) }
         reached = []
     }
 
-    /// The log has come to a barrier; `place` is where the replica stands.
+    /// Notes that the log has come to a barrier, with the replica at `place`.
     mutating func reach(_ number: Int, at place: Int) {
         if number >= ofReading { ofReading = 0 }
         reached += waiting.filter { $0.number == number }.map { (place, $0.ticket, $0.since) }
         waiting.removeAll { $0.number == number }
     }
 
-    /// The log has not made a barrier. Returns the number of the one that takes its place; nil: nobody waits for it.
+    /// Replaces a barrier that the log failed to make. Returns the new one's number; nil if nobody waits for it.
     mutating func renew(_ number: Int) -> Int? {
         let isOfReading = number == ofReading
         guard isOfReading || waiting.contains(where: { $0.number == number }) else { return nil }
@@ -53,13 +53,13 @@ struct MemberBarriers {
         return renewed
     }
 
-    /// Takes those before which everything is durable, up to a place.
+    /// Removes and returns the tickets whose barriers were reached at or before `place`, up to which everything is durable.
     mutating func takeDurable(through place: Int) -> [Int] {
         defer { reached.removeAll { $0.place <= place } }
         return reached.filter { $0.place <= place }.map(\.ticket)
     }
 
-    /// Takes those that have waited since this time or longer.
+    /// Removes and returns the tickets that have waited since `end` or longer.
     mutating func takeLate(since end: Int) -> [Int] {
         defer {
             reached.removeAll { $0.since <= end }

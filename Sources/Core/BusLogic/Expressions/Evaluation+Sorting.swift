@@ -1,8 +1,8 @@
 import BusJSON
 
-/// Bringing values into order: the same on every machine, and every comparison counts.
+/// Sorting. The order is the same on every machine, and every comparison counts as an operation.
 extension Evaluation {
-    /// What an expression says of each element; the elements themselves without one.
+    /// The value of the expression for each element; without an expression, the elements themselves.
     mutating func keys(of elements: [JSON], by body: Body?) throws(EvaluationFailure) -> [JSON] {
         guard let body else { return elements }
         let outer = enter(body)
@@ -16,7 +16,7 @@ extension Evaluation {
         return keys
     }
 
-    /// Elements in the order of their keys, of which none is an array or object.
+    /// The elements in the order of their keys. No key may be an array or an object.
     mutating func sorted(
         _ elements: [JSON], by keys: [JSON], descending: Bool
     ) throws(EvaluationFailure) -> JSON {
@@ -25,7 +25,7 @@ extension Evaluation {
         return .array(order.map { elements[$0] })
     }
 
-    /// The indices of keys, none an array or object, in the order of the keys; equal ones as they stand. Runs of
+    /// The indices of the keys in the order of the keys; equal keys stay in place. No key may be an array or an object. Runs of
     /// one are merged into runs of two, these into runs of four, and so on.
     mutating func order(of keys: [JSON], descending: Bool) throws(EvaluationFailure) -> [Int] {
         var order = Array(keys.indices)
@@ -54,7 +54,7 @@ extension Evaluation {
         return order
     }
 
-    /// Null, booleans, numbers, texts.
+    /// Negative, zero or positive. Null comes first, then booleans, numbers and texts.
     private mutating func compare(_ left: JSON, _ right: JSON) throws(EvaluationFailure) -> Int {
         try spend()
         if case .string(let a) = left, case .string(let b) = right { return try order(a, b) }

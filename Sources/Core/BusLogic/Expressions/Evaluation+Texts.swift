@@ -2,7 +2,7 @@ import BusJSON
 
 /// What operators on texts share.
 extension Evaluation {
-    /// The text of an operand: null is empty, numbers and booleans are written as `cat` writes them.
+    /// The text of an operand. Null is empty; numbers and booleans look as `cat` writes them; arrays and objects are refused.
     mutating func operandText(_ value: JSON, for operation: String) throws(EvaluationFailure) -> String {
         switch value {
         case .string(let text): return text
@@ -15,8 +15,8 @@ extension Evaluation {
         }
     }
 
-    /// The byte at which `part`, which is not empty, next stands in a text; nil if nowhere. Every 64 compared bytes
-    /// count as an operation.
+    /// The byte offset of the next `part` in `text`, from `start` on; nil if there is none. `part` must not be empty. Every 64
+    /// compared bytes count as an operation.
     mutating func offset(
         of part: String, in text: String, from start: Int
     ) throws(EvaluationFailure) -> Int? {
@@ -39,7 +39,7 @@ extension Evaluation {
 }
 
 extension String {
-    /// The text between two bytes, which have to be the beginnings of Unicode scalars.
+    /// The text in a range of bytes, whose bounds must not lie inside a Unicode scalar.
     func bytes(_ range: Range<Int>) -> Substring {
         let bytes = utf8
         let start = bytes.index(bytes.startIndex, offsetBy: range.lowerBound)

@@ -1,19 +1,19 @@
-/// A store that the commit being made writes to.
+/// A store that the current commit writes to.
 public struct StoreWrite {
     public let store: Int32
-    /// The size of its state before.
+    /// The size of its state before the commit.
     let size: Int32
     /// Its records in the undo log.
     var records: Range<Int>
-    /// The index of the last of its further records, if a batch reached it again; else -1.
+    /// The index of its last ``FurtherRecords``; -1 if no step of a batch has written to it again.
     var further: Int32 = -1
 }
 
-/// Records of a store that a batch reached again.
+/// The records of a store that a step of a batch has written to again.
 struct FurtherRecords {
-    /// Its place in the write set.
+    /// The index of the store in the write set.
     let write: Int32
     let records: Range<Int>
-    /// The index of those before them; -1 when they are the first.
+    /// The index of the store's previous further records; -1 if these are the first.
     let before: Int32
 }

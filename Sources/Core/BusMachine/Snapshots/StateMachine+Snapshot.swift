@@ -2,7 +2,7 @@ import BusJSON
 
 /// Writes the state machine as records.
 extension StateMachine {
-    /// Everything that commits have made.
+    /// Everything that commits have made, as far as the log keeps it.
     package func snapshot() -> ByteWriter {
         let writer = RecordWriter()
         writeBus(to: writer, form: StateTransfer.snapshotForm)
@@ -11,7 +11,7 @@ extension StateMachine {
         return writer.finished()
     }
 
-    /// The bus as a whole: its place in history, its types, its identities.
+    /// Writes the bus as a whole: its place in history, its types, its access rules, its identities.
     package func writeBus(to writer: RecordWriter, form: Int) {
         writer.record("bus") { record in
             record("form", .int(form))
@@ -46,7 +46,7 @@ extension StateMachine {
         }
     }
 
-    /// Sessions with a will or ephemeral stores.
+    /// Writes the sessions that have a will or ephemeral stores; with `keptOnly`, only stores that the log keeps count.
     package func writeSessions(to writer: RecordWriter, keptOnly: Bool = false) {
         for session in sessionsInOrder where !session.isEmpty {
             if keptOnly, session.will.isEmpty,
@@ -60,7 +60,8 @@ extension StateMachine {
         }
     }
 
-    /// The stores, the drop log, the keys of commits, and the timers.
+    /// Writes the stores, the drop log, the keys of commits, and the timers; with `keptOnly`, without the stores, drops and
+    /// timers of types that the log does not keep.
     package func writeStores(to writer: RecordWriter, keptOnly: Bool = false) {
         for entry in types where !keptOnly || entry.kept != .none { writeStores(of: entry, to: writer) }
         for number in dropLog.forgottenCount..<dropLog.count {
@@ -79,7 +80,7 @@ extension StateMachine {
     private func writeStores(of entry: TypeEntry, to writer: RecordWriter) {
         for index in entry.members where index >= 0 {
             let store = stores.pointer(index)
-            // The state of a view's store follows from the others, but not when it last changed.
+            // The state of a view's store follows from the other stores, but the time of its last change does not.
             let isOfView = store.pointee.creator == StoreRecord.view
             writer.record(isOfView ? "view" : "store") { record in
                 record("type", .string(entry.name))
@@ -110,9 +111,9 @@ extension StateMachine {
         }
     }
 
-    /// Restores what a snapshot holds. The machine must be new, made with `init(replayingWith:)`.
+    /// Restores what a snapshot holds. The machine must be new and made with `init(replayingWith:)`.
     ///
-    /// - Parameter unknown: Types whose past is known from later revisions on only.
+    /// - Parameter unknown: The types whose past is known only from a later revision on, with that revision.
     package func restore(
         _ bytes: UnsafeRawBufferPointer, forgetting unknown: [String: Int] = [:]
     ) throws(TransferFailure) {
@@ -131,12 +132,12 @@ extension StateMachine {
 }
 
 extension StateMachine {
-    /// A digest that differs if the states of two buses do, as far as a log keeps them: every store's address, its state byte for byte, its own
-    /// revision, and whether it is ephemeral; and every timer and lease. Creators, and the numbers of identities, are not
-    /// part of it, nor are the stores of views, which follow from the others.
+    /// A digest that differs if two buses do, as far as a log keeps them. It covers every store's address, its state byte for
+    /// byte, its revision, and whether it is ephemeral; and every timer and lease. It covers neither creators nor the numbers
+    /// of identities, nor the stores of views, which follow from the others.
     package var stateDigest: String { stateDigest(leavingOut: []) }
 
-    /// The digest of all types but these.
+    /// The same digest without these types.
     package func stateDigest(leavingOut types: Set<String>) -> String {
         let line = ByteWriter()
         let sum = ByteWriter()

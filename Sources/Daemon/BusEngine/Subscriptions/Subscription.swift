@@ -5,9 +5,9 @@ final class Subscription {
     // A subscription lives in its connection and ends with it.
     unowned(unsafe) let connection: Connection
     let group: SubscriberGroup
-    /// What its client asked for. The access rules may leave less of it, and other rules more.
+    /// What its client asked for. The access rules may grant less, and more again when they change.
     let wanted: SubscriptionFilter
-    /// Its place among the group's subscribers.
+    /// Its index among the group's subscribers.
     @exclusivity(unchecked) var place = 0
 
     /// The revision of its previous event; the next one's `from`.
@@ -25,10 +25,10 @@ final class Subscription {
         }
     }
 
-    /// Whether there is something of that.
+    /// Whether it still has something to receive before live changes continue.
     var isLagging: Bool { lag != nil }
 
-    /// Most subscriptions are up to date, and need no room for it.
+    /// Keeps the catch-up out of the subscription: most subscriptions are up to date, and need no room for one.
     private final class Lag {
         @exclusivity(unchecked) var catchUp: CatchUp
 
@@ -37,8 +37,8 @@ final class Subscription {
 
     @exclusivity(unchecked) private var lag: Lag?
 
-    /// Of actions: those up to this revision have been delivered, later ones come from the
-    /// log; nil once they come live.
+    /// For a subscription to actions: those up to this revision have been delivered, and later ones come from the log. Nil once
+    /// they come live.
     @exclusivity(unchecked) var deliveredThrough: Int?
 
     init(
@@ -52,55 +52,55 @@ final class Subscription {
     }
 }
 
-/// The progress of a subscription that lags behind: a first state, a resumption, or a slow reader's merged changes, all
-/// the same way. Stores are delivered in rounds, in the order in which they changed; what changes meanwhile comes in
-/// the next round, and the event ends when a round finds nothing new.
+/// The progress of a subscription that lags behind. A first state, a resumption and a slow reader's merged changes all work
+/// the same way: stores are delivered in rounds, in the order in which they changed. What changes during a round comes in the
+/// next one, and the event ends when nothing has changed since its last round began.
 struct CatchUp {
-    /// The event starts from nothing.
+    /// Whether the event is a reset, which starts from nothing.
     var reset: Bool
-    /// Must be delivered even when it holds nothing.
+    /// Whether the event is delivered even if it holds nothing.
     var evenIfEmpty: Bool
-    /// It began with this commit, and for it alone; nil: with what came before, or with several.
+    /// The commit at which a live subscription fell behind; nil if it lags for any other reason.
     var commit: Int?
-    /// A part of the event has been written.
+    /// Whether a part of the event has been written.
     var isOpen = false
     /// Drops after this revision have to be delivered.
     var dropsAfter: Int
 
-    /// What changed up to here, in the order of changes to stores, had been delivered before; -1 where that is not known.
+    /// The place in the order of all changes to stores up to which everything had been delivered before; -1 if unknown.
     let start: Int
-    /// The round: changes after `floor` up to `ceiling`, in the order of all changes to stores.
+    /// The current round: the changes after `floor` up to `ceiling`, in the order of all changes to stores.
     var floor: Int
     var ceiling: Int
-    /// How far the round has got: types before `type` are done, and in it changes up to `cursor`.
+    /// How far the round has got: the types before `type` are done, and so are the changes in `type` up to `cursor`.
     var type = 0
     var cursor: Int
-    /// The store at which the cursor stands, as long as it has not changed since.
+    /// The store whose change is at the cursor, unless it has changed again; -1 if there is none.
     var hint: Int32 = -1
-    /// The next drop to look at, counted from the first there ever was; nil before the first.
+    /// The number of the next drop to look at, counted from the first drop ever; nil until the drops are looked at.
     var nextDrop: Int?
-    /// Of one that chooses stores and goes on where it was: what has changed or was dropped since. What of it is not wanted now
-    /// may have been then.
+    /// For a resumed subscription whose expression selects stores: the addresses of stores that have changed or were dropped
+    /// since. Those that it does not select now, it may have selected then.
     var changed: [String] = []
-    /// How many stores had been dropped when the next part was begun or continued.
+    /// How many stores had been dropped when the next part was last begun or continued.
     var dropsSeen = 0
-    /// Everything has been delivered, and it waits until it may take live changes again.
+    /// Whether everything has been delivered, and the subscription waits until it may take live changes again.
     var isResting = false
-    /// What was collected of the next part when a slice was used up.
+    /// The unfinished next part, kept when a slice was used up.
     var part: ItemList?
 
-    // Where parts of states are all that is seen, the order of changes would tell of changes to the rest. Then rounds are
-    // by the revisions that are seen, and in the order of addresses.
-    /// What was seen to change up to this revision is delivered; nil in the first round.
+    // For subscribers that see only parts of some states, the order of all changes would reveal changes to the hidden parts.
+    // So their rounds go by the revisions that they see, and mostly in the order of addresses.
+    /// The revision up to which visible changes have been delivered; nil in the first round.
     var told: Int?
     /// The bus's revision when the round began; nil before that.
     var through: Int?
-    /// Whether there were too many members in that round to look at all of them at once.
+    /// Whether the round has too many members to look at all of them at once.
     var isLong = false
-    /// The last address looked at; in a long round the last name.
+    /// The address of the last store of the round so far; in a long round its name alone.
     var address: String?
 
-    /// Starts from nothing.
+    /// Starts over, with a reset.
     mutating func restart(dropsAfter revision: Int, ceiling: Int) {
         (reset, isOpen, dropsAfter, nextDrop) = (true, false, revision, nil)
         (floor, self.ceiling, type, cursor, hint) = (0, ceiling, 0, 0, -1)
@@ -109,7 +109,7 @@ struct CatchUp {
         part?.clear()
     }
 
-    /// What changed since the round began is delivered in another one.
+    /// Begins another round, for what has changed since the last one began.
     mutating func beginRound(ceiling: Int) {
         floor = self.ceiling
         (self.ceiling, type, cursor, hint) = (ceiling, 0, floor, -1)

@@ -2,9 +2,9 @@ import BusSource
 
 /// The tokens that TCP clients send in `hello`, and the names they stand for.
 ///
-/// The file has lines of NAME and TOKEN, divided by spaces; empty lines and those that start with `#` are skipped. It
-/// must be readable by its owner only, which is root or the daemon's user. Tokens are compared in constant time: the
-/// duration does not reveal how much of a guess was right.
+/// Each line of the file is a NAME and a TOKEN, separated by spaces or tabs. Empty lines and those that start with `#` are
+/// skipped. The file must belong to root or to the daemon's user, and nobody else may read or write it. Tokens are compared
+/// in constant time: the duration does not reveal how much of a guess was right.
 package struct TokenTable: Sendable {
     private struct Entry: Sendable {
         let name: String
@@ -13,15 +13,15 @@ package struct TokenTable: Sendable {
 
     private var entries: [Entry] = []
 
-    /// The longest token: a line of the wire holds it many times.
+    /// The longest token: a line of the wire has room for many times as much.
     private static let longestToken = 1024
-    /// The shortest token: an attacker that tries a thousand a second for a year finds no random one of this length.
+    /// The shortest token: trying a thousand a second for a year does not find a random one of this length.
     private static let shortestToken = 16
     private static let longestName = 128
 
     package var names: [String] { entries.map(\.name) }
 
-    /// The name that a token stands for; nil for an unknown one. Every entry is compared, to the last byte.
+    /// The name that a token stands for; nil if the token is unknown. Every entry is compared to its last byte.
     package func name(for token: String) -> String? {
         let shown = Array(token.utf8)
         var found: String?

@@ -3,7 +3,7 @@ import BusJSON
 import BusLogic
 import FluxBus
 
-/// What a store has to be like for a request to be carried out: `--if-revision 12`, `--if 'count < 9'`.
+/// The conditions on a store under which a request is executed: `--if-revision 12`, `--if 'count < 9'`.
 package struct StoreCondition: ParsableArguments {
     @Option(help: ArgumentHelp("Only if this is the store's revision.", valueName: "revision"))
     package var ifRevision: Int?
@@ -17,12 +17,12 @@ package struct StoreCondition: ParsableArguments {
 
     package init() {}
 
-    /// The flags that are given.
+    /// The options that were given, as they are written.
     var flags: [String] {
         (ifRevision == nil ? [] : ["--if-revision"]) + (condition == nil ? [] : ["--if"])
     }
 
-    /// Adds the request's members for it.
+    /// Adds the conditions to a request.
     func add(to request: inout BusRequest) throws {
         request.set("ifRevision", ifRevision.map(JSON.int))
         request.set("if", try condition.map(Expression.condition))

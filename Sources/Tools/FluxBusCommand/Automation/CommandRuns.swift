@@ -2,19 +2,20 @@ import BusSystem
 import FluxBus
 import Glibc
 
-/// Runs a command for each occurrence: those of one store one after the other in their order, several stores at a time.
+/// Runs a command for each occurrence: in order for one store, in parallel for several.
 ///
-/// What waits for its turn is bounded. Beyond the bound nothing more should be read from the bus, which keeps the rest.
+/// The occurrences that wait for their turn are bounded. At the bound, nothing more should be read from the bus, which keeps
+/// the rest.
 final class CommandRuns {
     /// How many commands may run at a time.
     static let mostJobs = 1024
-    /// How much waits in this program: occurrences, and bytes for commands to read.
+    /// How much may wait in this program: occurrences, and bytes of input for their commands.
     static let mostWaiting = 1000
     static let mostWaitingBytes = 8 << 20
     /// How long commands have between SIGTERM and SIGKILL.
     static let grace = Duration.seconds(10)
 
-    /// How a command ended that did not succeed.
+    /// A command that failed or could not be started.
     struct Failure {
         let occurrence: Occurrence
         let status: Int32
@@ -23,7 +24,7 @@ final class CommandRuns {
 
     private let command: [String]
     private let jobs: Int
-    /// How many more are run; nil: all.
+    /// How many more occurrences are accepted; nil: all.
     private var remaining: Int?
     private var waiting: [Occurrence] = []
     private var waitingBytes = 0
@@ -37,10 +38,10 @@ final class CommandRuns {
         remaining != 0 && waiting.count < Self.mostWaiting && waitingBytes < Self.mostWaitingBytes
     }
 
-    /// As many have been run as should be.
+    /// Whether as many commands as asked for have run; never without a limit.
     var isComplete: Bool { remaining == 0 && waiting.isEmpty && running.isEmpty }
 
-    /// The first revision of which something has not been run to its end; nil when there is none.
+    /// The first revision with a command that waits or runs; nil if there is none.
     var unfinished: Int? { (running.map(\.occurrence) + waiting).map(\.revision).min() }
 
     func add(_ occurrence: Occurrence) {
@@ -50,16 +51,16 @@ final class CommandRuns {
         waitingBytes += occurrence.input.count
     }
 
-    /// Starts what may run now, and returns what could not be started.
+    /// Starts the commands that may run now, and returns those that could not be started.
     func start() -> [Failure] {
         var failures: [Failure] = []
         var taken = Set(running.map(\.occurrence.target))
         var index = 0
-        // Beside one that is about all stores nothing runs.
+        // While a command about many stores runs, nothing else does.
         while index < waiting.count, running.count < jobs, running.allSatisfy({ $0.occurrence.store != nil })
         {
             let target = waiting[index].target
-            // What came before one that is about all stores ends first, and what comes after it waits.
+            // A command about many stores waits until all earlier ones have ended; later ones wait for it.
             if waiting[index].store == nil, !taken.isEmpty { break }
             if taken.contains(target) {
                 index += 1
@@ -93,7 +94,7 @@ final class CommandRuns {
         }
     }
 
-    /// What shells say of a command that is not there, or that can't be started.
+    /// The exit status that shells give for a command that is missing, or that can't be started.
     static func status(of error: SystemError) -> Int32 { error.code == ENOENT ? 127 : 126 }
 
     private static func told(_ words: [String], _ occurrence: Occurrence, _ ending: String) -> String {
@@ -111,7 +112,7 @@ final class CommandRuns {
         }
     }
 
-    /// Ends all that run. They stay unfinished.
+    /// Ends all running commands. Their occurrences stay unfinished.
     func end(_ signals: SignalPipe) {
         ChildProcess.end(running.map(\.child), until: Deadline(after: Self.grace), signals)
     }

@@ -16,7 +16,7 @@ package struct EffectsTryCommand: BusCommand {
               fluxbus effects try alarm.yaml --since yesterday
             """)
 
-    /// How far back it looks, in seconds.
+    /// How far before its end a trial begins by default, in seconds.
     private static let day = 86_400.0
 
     @Argument(help: "The file of an effect.", completion: .file())
@@ -67,7 +67,7 @@ package struct EffectsTryCommand: BusCommand {
         return .success
     }
 
-    /// The revision a day before another, or the oldest that is kept.
+    /// The revision a day before `last`, or the oldest one that is kept.
     private func beginning(
         before last: Int, on connection: BusConnection, in session: CommandSession
     ) throws -> Int {
@@ -86,7 +86,7 @@ package struct EffectsTryCommand: BusCommand {
     }
 }
 
-/// Holds commits against an effect, and prints what it would have done.
+/// Checks commits for what an effect is about, and prints what the effect would have done.
 private final class EffectTrial {
     private let effect: Effect
     private let session: CommandSession

@@ -1,32 +1,32 @@
 import Glibc
 
-/// Lines from a descriptor, as they come. An unterminated last line counts as a line; empty ones are skipped.
+/// Lines from a descriptor, as they come. An unterminated last line counts as a line; blank lines are skipped.
 ///
-/// Each byte is searched for a line's end once, however small the pieces in which a long line arrives, and endless
-/// input is refused: a line over `longestLine`, and more than `mostBlank` without any line.
+/// Each byte is searched for a line's end only once, however small the pieces in which a long line arrives. Endless input is
+/// refused: a line longer than `longestLine`, or more than `mostBlank` blank bytes in a row.
 package struct InputLines {
     private var bytes: [UInt8] = []
     private var start = 0
-    /// The end of the bytes searched without finding a line's end.
+    /// Where the next search for a line's end begins.
     private var searched = 0
     /// Blank bytes since the last line.
     private var blank = 0
     private let name: String
-    /// How many bytes one line may have; it may change from line to line.
+    /// How many bytes a line may have. This may be changed between lines.
     package var longestLine: Int
     private let mostBlank: Int?
-    /// How many bytes were searched for line ends.
+    /// How many bytes have been searched for line ends in all.
     package private(set) var bytesSearched = 0
-    /// True when the descriptor has ended and every line was taken.
+    /// Whether the descriptor has ended and every line has been taken.
     package var hasEnded: Bool { reachedEnd && start == bytes.count }
     private var reachedEnd = false
 
-    /// A line of more than this is no request: a bus can't be configured to take a larger one.
+    /// A longer line can't be a request: no bus can be configured to accept it.
     package static let longestRequest = 256 << 20
 
     /// - Parameters:
     ///   - name: The name of the source, for messages.
-    ///   - mostBlank: How many bytes may hold no line; nil where the source may be silent for any time.
+    ///   - mostBlank: How many blank bytes may come in a row; nil: any number.
     package init(
         _ name: String = "standard input", longestLine: Int = Self.longestRequest, mostBlank: Int? = nil
     ) {
@@ -48,7 +48,7 @@ package struct InputLines {
         bytes += piece
     }
 
-    /// The next line that is not blank; nil when more has to be read for it, or nothing is left.
+    /// The next line that is not blank; nil if more has to be read first, or if nothing is left.
     package mutating func next() throws -> [UInt8]? {
         while start < bytes.count {
             let end = nextNewline()

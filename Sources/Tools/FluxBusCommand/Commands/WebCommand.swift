@@ -3,7 +3,7 @@ import BusSystem
 import FluxBus
 import Glibc
 
-/// `fluxbus web`: becomes `fluxbus-web`, a program of its own, since most who use this one need no web server.
+/// `fluxbus web`: becomes `fluxbus-web`, which is a separate program because most users of this one need no web server.
 package struct WebCommand: BusCommand {
     package static let configuration = CommandConfiguration(
         commandName: "web",
@@ -29,7 +29,7 @@ package struct WebCommand: BusCommand {
         try OtherProgram.become("fluxbus-web", passed)
     }
 
-    /// The arguments, and before them the options of `fluxbus` that stood before the command and are its too.
+    /// What `fluxbus-web` is given: the options before the command that both programs have, then the arguments after it.
     package var passed: [String] {
         let given: [(String, String?)] = [
             ("--address", options.address.first), ("--token-file", options.tokenFile), ("--ca", options.ca),
@@ -38,10 +38,10 @@ package struct WebCommand: BusCommand {
         return given.flatMap { option, value in value.map { [option, $0] } ?? [] } + arguments
     }
 
-    /// Where it may be: beside this program, then where programs are.
+    /// Where a program may be: beside this one, then in the folders of `path`.
     package static func places(of program: String, beside own: String?, path: String?) -> [String] {
         let folder = own.flatMap { own in own.lastIndex(of: "/").map { String(own[..<$0]) } }
-        // An empty name in the path is the folder where one works, which anybody may have filled.
+        // An empty or relative name in the path stands for a place in the working directory, which anybody may have filled.
         let others = (path ?? "").split(separator: ":").map(String.init).filter { $0.hasPrefix("/") }
         return ([folder].compactMap { $0 } + others).map { "\($0)/\(program)" }
     }

@@ -1,6 +1,6 @@
 import BusJSON
 
-/// What `top` draws: a model, as lines for a terminal of a size. It knows no terminal and no clock.
+/// Draws what `top` shows: turns a model into lines for a terminal of a given size. It uses neither a terminal nor a clock.
 package struct TopScreen {
     package struct Size: Equatable, Sendable {
         package var columns: Int
@@ -24,13 +24,13 @@ package struct TopScreen {
         self.users = users
     }
 
-    /// Exactly as many lines as the terminal has, none wider than it.
+    /// Returns exactly as many lines as the terminal has, none wider than it.
     package func render(_ model: TopModel?, _ view: TopView, size: Size) -> [String] {
         var lines = [title(model, view, size.columns)]
         if view.showsHelp {
             lines += Self.help.map { ScreenLine($0) }
         } else if let model {
-            // The list keeps some rows; the last line says what can be done, where there is room for it.
+            // The list always gets up to five rows. Where there is room, the last line shows the keys.
             let footer = size.rows >= 14 ? 1 : 0
             let list = min(5, size.rows - 1)
             lines += overview(model, view, width: size.columns, height: size.rows - 1 - list - footer)
@@ -47,7 +47,7 @@ package struct TopScreen {
         return all.map { $0.text(width: size.columns, style: style, isUTF8: isUTF8) }
     }
 
-    /// The same once, for paper: everything, below each other.
+    /// The lines of one sample for printing, with all lists one below the other; 200 columns wide if `width` is nil.
     package func page(_ model: TopModel, width: Int?) -> [String] {
         let width = width ?? 200
         var view = TopView()
@@ -63,7 +63,7 @@ package struct TopScreen {
 
     // MARK: - Above the list
 
-    /// Which bus, how long it has been running, and what is special now.
+    /// The bus and its uptime. On a screen, the right side shows trouble, a pause or the interval.
     private func title(_ model: TopModel?, _ view: TopView?, _ width: Int) -> ScreenLine {
         let version = (model?.sample.stats["version"]?.string).map { " " + ScreenText.safe($0) } ?? ""
         let uptime = (model?.sample.number("uptime")).map { "  up " + Quantity.time($0.rounded(.down)) } ?? ""
@@ -85,7 +85,7 @@ package struct TopScreen {
         return line
     }
 
-    /// The blocks that have room, the more important ones first, in the order in which they are read.
+    /// The blocks that fit, in the order in which they are read. The more important ones get room first.
     private func overview(_ model: TopModel, _ view: TopView, width: Int, height: Int) -> [ScreenLine] {
         var blocks: [(rank: Int, lines: [ScreenLine])] = [
             (3, flow(counts(model), width)), (0, flow(rates(model), width)),
@@ -93,7 +93,7 @@ package struct TopScreen {
         ]
         var room = height
         for place in blocks.indices.sorted(by: { blocks[$0].rank < blocks[$1].rank }) {
-            // Of the rates some are better than none.
+            // Some of the rates are better than none.
             if blocks[place].rank == 0 {
                 blocks[place].lines = Array(blocks[place].lines.prefix(max(0, room)))
             }
@@ -105,7 +105,7 @@ package struct TopScreen {
 
     private typealias Item = (label: String, value: String)
 
-    /// Labels with their values, side by side in as many lines as it takes.
+    /// Labels with their values, side by side, on as many lines as they need.
     private func flow(_ items: [Item], _ width: Int) -> [ScreenLine] {
         var lines: [ScreenLine] = []
         for item in items {
@@ -158,7 +158,7 @@ package struct TopScreen {
         return items
     }
 
-    /// What took how long since the sample before, one column each.
+    /// How long each kind of work took since the previous sample, one column a kind.
     private func latencies(_ model: TopModel, _ width: Int) -> [ScreenLine] {
         let column = width >= 65 ? 12 : 9
         let rank = ["turn", "commit", "fsync", "reply", "logWrite"]
@@ -207,7 +207,7 @@ package struct TopScreen {
         for section in TopView.Section.allCases {
             line.add("\(section.rawValue) ", .faint)
             line.add(section.name, section == view.section ? .heading : .faint)
-            // Without colours the brackets tell.
+            // Without colours, the bracket marks the current section.
             line.add(section == view.section ? " <  " : "   ", .faint)
         }
         return line
