@@ -48,6 +48,13 @@ import Testing
         try expectExact(bus, client)
         try other.revision(after: #"{"op":"create","store":"todo/u"}"#)
         try expectExact(bus, client)
+        // A commit that drops a store and makes it again shows no moment between the two.
+        let remade = try other.revision(
+            after:
+                #"{"op":"dispatch","actions":[{"op":"drop","store":"counter/a"},{"op":"create","store":"counter/a","state":{"count":7}}]}"#
+        )
+        try expectExact(bus, client)
+        #expect(!bus.maps.shown.contains("\(remade) a -"), "\(bus.maps.shown)")
     }
 
     @Test func everybodyIsGivenTheSameMapAndItGoesWithTheLast() throws {

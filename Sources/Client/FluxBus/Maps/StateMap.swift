@@ -21,7 +21,7 @@ public final class StateMap: @unchecked Sendable {
 
     /// Opens the map of a type, on a connection of its own. It waits for the daemon, as opening a file waits for a disk.
     ///
-    /// Without an address: that of ``Bus/connect(_:options:)``. Only a Unix socket brings maps.
+    /// Without an address: that of ``Bus/connect(_:options:)-(BusAddress?,_)``. Only a Unix socket brings maps.
     ///
     /// Throws `unreachable`, `unavailable` where the address is none of a Unix socket, and what the bus refuses `map` with.
     public init(_ type: String, at address: BusAddress? = nil) throws(BusError) {
