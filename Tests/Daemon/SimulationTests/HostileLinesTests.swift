@@ -22,12 +22,14 @@ import Testing
         configuration.limits.daemon.subscriptions = 8
         let engine = Engine(configuration, types: [try DeclaredType(definition: SampleTypes.note)])
         var client = engine.connect(.unix(uid: 1000, pid: 1))
+        let maps = MemoryMaps()
 
         for number in 0..<Self.linesOfAPart {
             let (line, isEmpty) = Self.line(using: &random)
             engine.beginTurn(at: 1_795_000_000_000 + number)
             line.withUnsafeBytes { engine.receive(client, $0) }
             engine.tick()
+            for case .map(let output) in engine.takeOutputs() { maps.perform(output, engine) }
             let (replies, isWhole) = Self.take(engine, client)
             let silent = isEmpty || line.contains(sub: Array(#""ack":false"#.utf8))
             if !isWhole || (!silent && replies != 1) || replies > 1 {

@@ -18,7 +18,9 @@ package final class MemoryMaps {
     package var mostStores = Int.max
     package var bytesOfEach = 1 << 16
 
-    func perform(_ output: MapOutput, _ engine: Engine) {
+    package init() {}
+
+    package func perform(_ output: MapOutput, _ engine: Engine) {
         switch output {
         case .make(let number, _, let contents, let room):
             guard bytesOfEach <= room else {

@@ -30,7 +30,8 @@ struct PrintedCodeTests {
                 "-module-cache-path", "\(workshop.path)/modules", "-I", "\(build)/Modules", "-Xcc",
                 "-fmodule-map-file=\(build)/CLinux.build/module.modulemap", "-Xcc",
                 "-fmodule-map-file=\(Repository.root.path)/Sources/System/COpenSSL/module.modulemap", "-Xcc",
-                "-fmodule-map-file=\(Repository.root.path)/Sources/System/CScan/module.modulemap",
+                "-fmodule-map-file=\(Repository.root.path)/Sources/System/CScan/module.modulemap", "-Xcc",
+                "-fmodule-map-file=\(Repository.root.path)/Sources/System/CMap/module.modulemap",
                 "main.swift", "articles.swift",
             ] + Workshop.files.map { "\($0).swift" } + ["@objects", "-lssl", "-lcrypto"])
         try #require(compiled.status == 0, "\(compiled.errors)")
