@@ -31,21 +31,21 @@ public struct Thunk<State: Flux.State>: Sendable {
 }
 
 extension Thunk {
-    /// The same work, which ``StateStore/cancel(id:)`` can cancel. With `cancelInFlight`, starting it cancels earlier work of
-    /// that identity in the same store.
+    /// Returns the same work under an `id`, by which ``StateStore/cancel(id:)`` cancels it. With `cancelInFlight`, starting it
+    /// cancels work that is already running under that `id` in the same store.
     public func cancellable(id: some Hashable & Sendable, cancelInFlight: Bool = false) -> Thunk {
         identified(EffectID(base: id), .atOnce(cancelsInFlight: cancelInFlight))
     }
 
-    /// The same work, which begins after `pause`, by the store's clock, unless other work of that identity is dispatched to the
-    /// same store before. Each dispatch cancels the previous one, even if that is under way.
+    /// Returns the same work, delayed by `pause` on the store's clock. Dispatching other work with the same `id` to the same
+    /// store cancels it, whether it is still waiting or already running.
     public func debounced(id: some Hashable & Sendable, for pause: Duration) -> Thunk {
         identified(EffectID(base: id), .debounced(pause))
     }
 
-    /// The same work, which begins at most once in an `interval` for that identity and store, by the store's clock: at once, if
-    /// the previous interval is over. Work that comes too early never begins, and its task throws `CancellationError`. With
-    /// `latest`, the last work that came too early begins when the interval is over.
+    /// Returns the same work, started at most once per `interval` for each `id` and store, on the store's clock. It starts at
+    /// once if the previous interval is over. Otherwise it never starts, and its task throws `CancellationError`; but with
+    /// `latest`, the last work that came too early starts when the interval is over.
     public func throttled(
         id: some Hashable & Sendable, for interval: Duration, latest: Bool = false
     ) -> Thunk {

@@ -21,13 +21,13 @@ public final class Disposable: Sendable {
     /// Whether the source has ended by itself.
     private let isOver: @Sendable () -> Bool
 
-    /// Something that `dispose` ends. The closure is called at most once.
+    /// Creates a disposable that `dispose` ends. The closure is called at most once.
     public init(_ dispose: @escaping @Sendable () -> Void) {
         contents = Mutex(Contents(action: dispose))
         isOver = { false }
     }
 
-    /// Something that `dispose` ends, or that ends by itself when `work` is released.
+    /// Creates a disposable that `dispose` ends; it also counts as ended once `work` has been released.
     init(endingWith work: some AnyObject & Sendable, _ dispose: @escaping @Sendable () -> Void) {
         contents = Mutex(Contents(action: dispose))
         isOver = { [weak work] in work == nil }

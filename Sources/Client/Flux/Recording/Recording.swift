@@ -1,8 +1,8 @@
 /// What a store committed, step by step, and the state it began with. It can be encoded if its actions can, and a
 /// ``Recorder`` can replay it.
 ///
-/// A file holds the first state if the state is `Codable`. A recording without a first state is replayed from whatever state
-/// the recorder began with.
+/// A file holds the first state if the state is `Codable`. A recording without one is replayed from the state with which the
+/// recorder that replays it began.
 public struct Recording<State: Flux.State>: Sendable {
     /// One commit: its action, or all actions of an atomic one.
     public struct Step: Sendable {

@@ -3,8 +3,8 @@ import Synchronization
 /// Timers of a store. They change only in the store's turn, so each change has its place in the order of dispatches. The
 /// clock only asks for a turn, in which the store checks what is due.
 extension StoreCore {
-    /// Makes a commit's changes to timers. A timer belongs to whoever commits: when a relay commits an action, the relay has
-    /// already set the timer, and none of that name stays here.
+    /// Applies a commit's changes to timers. A timer belongs to the one that commits: for an action that a relay has committed,
+    /// the relay has set the timer, and this store keeps none of that name.
     func change(_ changes: [TimerChange<State>], isRelayed: Bool = false) throws {
         if changes.isEmpty { return }
         let now = clock.now
