@@ -85,12 +85,12 @@ package struct DaemonLimits: Sendable, Equatable {
     /// Different subscriptions to one store, or to all stores of a type, of all users: a commit there looks at each, which
     /// takes some tens of nanoseconds though nobody is notified.
     package static let alikeShapes = 8192
-    /// All maps together take at most one part in so many of the memory limit, the room to grow included.
+    /// All maps together, with their room to grow, take at most the memory limit divided by this.
     package static let partOfMaps = 8
-    /// The stores of a map when it is made: they are written at once, which takes some tens of milliseconds.
+    /// The most stores that a type may have when its map is made: all are written in one turn, in some tens of milliseconds.
     package static let mapStores = 65_536
-    /// The maps that one user has made within so many milliseconds: who reads a map can create stores that its table has no
-    /// place for, and each one that is made takes as long as all its stores.
+    /// How many maps are made for one user within `mapInterval`, in milliseconds. A user who may also create stores can fill
+    /// one map after another, and each new one costs as much as all of its stores.
     package static let mapsMade = 16
     package static let mapInterval = 10_000
     /// Pointers in one `select`: bounds the work that one commit causes per subscriber group.

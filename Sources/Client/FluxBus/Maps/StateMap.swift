@@ -19,11 +19,11 @@ public final class StateMap: @unchecked Sendable {
     private let map: fluxbus_map
     public let type: String
 
-    /// Opens the map of a type, on a connection of its own. It waits for the daemon, as opening a file waits for a disk.
+    /// Opens the map of a type, on a connection of its own. Blocks until the daemon has answered.
     ///
-    /// Without an address: that of ``Bus/connect(_:options:)-(BusAddress?,_)``. Only a Unix socket brings maps.
+    /// Without an address, it uses that of ``Bus/connect(_:options:)-(BusAddress?,_)``. Only a Unix socket can pass a map.
     ///
-    /// Throws `unreachable`, `unavailable` where the address is none of a Unix socket, and what the bus refuses `map` with.
+    /// Throws `unreachable`, `unavailable` if the address is not that of a Unix socket, and the errors of the op `map`.
     public init(_ type: String, at address: BusAddress? = nil) throws(BusError) {
         self.type = type
         let wanted: BusAddress

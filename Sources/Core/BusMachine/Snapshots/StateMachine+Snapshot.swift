@@ -137,7 +137,7 @@ extension StateMachine {
     /// of identities, nor the stores of views, which follow from the others.
     package var stateDigest: String { stateDigest(leavingOut: []) }
 
-    /// The same digest without these types.
+    /// The digest of everything but the stores, timers and leases of these types.
     package func stateDigest(leavingOut types: Set<String>) -> String {
         let line = ByteWriter()
         let sum = ByteWriter()

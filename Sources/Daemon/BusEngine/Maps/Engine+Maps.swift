@@ -64,7 +64,7 @@ extension Engine {
         }
     }
 
-    /// A map was made, whose file has so many bytes.
+    /// The owner of the engine has made the file of a map, of this size in bytes.
     package func mapMade(_ number: Int, bytes: Int) {
         guard let map = log.maps.finish(number, bytes: bytes) else { return }
         answer(map) { connection, id throws(RequestError) in
@@ -82,7 +82,7 @@ extension Engine {
         answer(map) { _, _ throws(RequestError) in throw RequestError(.limit, reason) }
     }
 
-    /// The connections are about to go on at another daemon, which has maps of its own.
+    /// Ends all maps, because the connections are about to be handed over to another daemon, which makes its own.
     package func endMaps() { log.maps.endAll() }
 
     private func answer(
