@@ -71,25 +71,10 @@ extension EventLoop {
             var count = engine.output(of: id, into: buffers.pieces)
             let total = buffers.pieces.cut(&count, to: begins ? next.room : next.before)
             if total == 0 { break }
-            var sent = total
-            if connection.output != .lost {
-                let pieces = UnsafeBufferPointer(rebasing: buffers.pieces[..<count])
-                // One that has ended meanwhile is not sent: its client asks again.
-                let file = begins ? maps.writers[next.map]?.descriptor : nil
-                let outcome =
-                    if let file {
-                        SystemCall.send(connection.descriptor, pieces, with: file, &calls)
-                    } else {
-                        SystemCall.send(connection.descriptor, pieces, &calls)
-                    }
-                switch outcome {
-                case .bytes(let count): sent = count
-                case .wouldBlock: sent = 0
-                case .failed:
-                    loseOutput(id)
-                    connection.output = .lost
-                }
-            }
+            // One that has ended meanwhile is not sent: its client asks again.
+            let file = begins ? maps.writers[next.map]?.descriptor : nil
+            let pieces = UnsafeBufferPointer(rebasing: buffers.pieces[..<count])
+            let sent = sendOutput(pieces, of: total, with: file, to: id, &connection)
             if sent > 0 {
                 engine.sent(id, sent)
                 if begins { engine.mapSent(to: id) }

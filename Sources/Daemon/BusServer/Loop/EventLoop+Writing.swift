@@ -86,6 +86,30 @@ extension EventLoop: SocketWriter {
         }
     }
 
+    /// Sends pieces of `total` bytes, with a file if there is one; returns how many bytes are done with. Output that the client
+    /// will not read is discarded as if it was sent.
+    @inline(__always)
+    func sendOutput(
+        _ pieces: UnsafeBufferPointer<OutputPiece>, of total: Int, with file: Int32? = nil,
+        to id: ConnectionID, _ connection: inout Connection
+    ) -> Int {
+        if connection.output == .lost { return total }
+        let outcome =
+            if let file {
+                SystemCall.send(connection.descriptor, pieces, with: file, &calls)
+            } else {
+                SystemCall.send(connection.descriptor, pieces, &calls)
+            }
+        switch outcome {
+        case .bytes(let count): return count
+        case .wouldBlock: return 0
+        case .failed:
+            loseOutput(id)
+            connection.output = .lost
+            return total
+        }
+    }
+
     /// Writes to one connection; returns how many bytes.
     func write(_ id: ConnectionID) -> Int {
         guard var connection = connections[id], connection.sated < turn.number else {
@@ -97,17 +121,7 @@ extension EventLoop: SocketWriter {
             if count == 0 { break }
             let filled = UnsafeBufferPointer(rebasing: buffers.pieces[..<count])
             let total = filled.reduce(0) { $0 + $1.count }
-            var written = total
-            if connection.output != .lost {
-                switch SystemCall.send(connection.descriptor, filled, &calls) {
-                case .bytes(let count): written = count
-                case .wouldBlock: written = 0
-                // Output that the client will not read is discarded as if it was sent.
-                case .failed:
-                    loseOutput(id)
-                    connection.output = .lost
-                }
-            }
+            let written = sendOutput(filled, of: total, to: id, &connection)
             if written > 0 {
                 let isDone = engine.sent(id, written)
                 if probe.follows(id) { noteReply(id) }
