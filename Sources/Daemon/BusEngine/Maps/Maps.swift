@@ -189,10 +189,8 @@ final class Maps {
         for number in map.drops..<machine.dropLog.count {
             clock.work += Work.rememberedDrop
             let drop = machine.dropLog[number]
-            guard drop.type == map.type.index, machine.find("\(map.type.name)/\(drop.name)") == nil else {
-                continue
-            }
-            changes.add(drop.name, nil, at: drop.revision)
+            // A store that was made again since is among the changes that follow.
+            if drop.type == map.type.index { changes.add(drop.name, nil, at: drop.revision) }
         }
     }
 }
