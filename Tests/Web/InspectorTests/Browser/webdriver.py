@@ -163,6 +163,11 @@ class Browser:
     def devtools(self, command, **parameters):
         return self._ask("POST", "/goog/cdp/execute", {"cmd": command, "params": parameters})
 
+    def busy(self):
+        """The seconds of processor that the page's thread has used, after `Performance.enable` for `threadTicks`."""
+        metrics = self.devtools("Performance.getMetrics")["metrics"]
+        return next(one["value"] for one in metrics if one["name"] == "TaskDuration")
+
     def console(self):
         """What the page and the browser have said since the last call: warnings, errors, broken policies."""
         return self._ask("POST", "/se/log", {"type": "browser"})
