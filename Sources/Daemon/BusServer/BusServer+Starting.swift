@@ -66,8 +66,7 @@ extension BusServer {
         do throws(SystemError) {
             loop = try EventLoop(
                 queue: queue, engine: engine, limits: setup.configuration.limits, timeouts: timeouts,
-                log: log,
-                bell: bell)
+                log: log, bell: bell, usesRing: usesRing)
         } catch {
             inheritance?.drop()
             throw StartFailure(.system, "epoll: \(error.description).")

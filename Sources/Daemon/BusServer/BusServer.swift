@@ -50,6 +50,9 @@ package final class BusServer: @unchecked Sendable {
     /// The start, which may wait for long, is to be given up.
     let ending = Ending()
 
+    /// Whether many connections are written to by one call of io_uring, where the kernel has that; to be set before the start.
+    package var usesRing = ProcessVariables.all["FLUXBUS_IO_URING"] != "off"
+
     /// Measures the process's memory, where the process is this server's alone.
     var meter: MemoryMeter?
 
@@ -224,6 +227,7 @@ extension BusServer {
             var statistics: JSONObject = [
                 "uptime": .double(Double(MonotonicClock.milliseconds - began) / 1000)
             ]
+            if let loop { statistics["io"] = loop.ring == nil ? "epoll" : "io_uring" }
             if let bytes = MemoryMeter.resident() { statistics["residentMemory"] = .int(bytes) }
             if let log = loop?.coordinator?.statistics { statistics["log"] = .object(log) }
             return statistics

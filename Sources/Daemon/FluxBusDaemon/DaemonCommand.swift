@@ -29,6 +29,7 @@ struct DaemonCommand: ParsableCommand {
               FLUXBUS_SYNC        always, interval or never, as --sync
               FLUXBUS_LIMITS      limits, comma-separated, as --limit
               FLUXBUS_LOG_LEVEL   as --log-level
+              FLUXBUS_IO_URING    off: io_uring is not used, though the kernel has it
 
             SIGNALS:
               SIGTERM, SIGINT     say goodbye to all clients, at most 5 s; a second one ends at once

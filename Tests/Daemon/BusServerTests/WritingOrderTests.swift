@@ -33,6 +33,8 @@ struct WritingOrderTests {
             ready += hearers.removeValue(forKey: id) ?? []
         }
 
+        func writeGathered() {}
+
         /// Who was written to in one more turn.
         func turn(_ order: WritingOrder, room: Int = .max) -> [Int] {
             self.room = room

@@ -23,6 +23,8 @@ package final class LiveBus {
         package var natives: [any StateType] = []
         package var stores = ["counter/main"]
         package var hasLog = false
+        /// Whether it may use io_uring; nil: as by default.
+        package var usesRing: Bool?
         /// When the log is synced; nil: as by default.
         package var sync: String?
         /// The log's file; others beside it begin with its name.
@@ -119,6 +121,8 @@ extension LiveBus.Setup {
                 log: hasLog ? "\(path)/\(Self.logName)" : nil, sync: sync),
             environment: ConfigurationOverrides(environment: [:]), defaultFile: "/nonexistent/fluxbusd.yaml",
             natives: natives)
-        return BusServer(loaded, service: service, timeouts: timeouts, logger: logger)
+        let server = BusServer(loaded, service: service, timeouts: timeouts, logger: logger)
+        if let usesRing { server.usesRing = usesRing }
+        return server
     }
 }

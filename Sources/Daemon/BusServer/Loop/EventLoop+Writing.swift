@@ -63,6 +63,8 @@ extension EventLoop: SocketWriter {
     func hasReply(_ id: ConnectionID) -> Bool { engine.hasReply(id) }
 
     func write(_ id: ConnectionID, afterOthers: Bool) {
+        if !afterOthers, gather(id) { return }
+        writeGathered()
         if let connection = connections[id], connection.output != .lost, engine.isFull(id) {
             // Its socket says when it takes more: trying is a system call in vain.
             turn.count(flushed: LoopLimits.costOfLooking)
@@ -70,6 +72,38 @@ extension EventLoop: SocketWriter {
         }
         turn.count(flushed: LoopLimits.costOfWriting + write(id))
         if afterOthers { turn.noteLater() }
+    }
+
+    /// The usual case where there is a ring: one piece for a connection that has no special status is sent with others.
+    private func gather(_ id: ConnectionID) -> Bool {
+        guard let ring, !ring.has(id), let connection = connections[id], connection.isAsUsual,
+            connection.sated < turn.number, !engine.isFull(id),
+            engine.output(of: id, into: buffers.pieces) == 1
+        else { return false }
+        turn.count(flushed: LoopLimits.costOfWriting + buffers.pieces[0].count)
+        ring.add(buffers.pieces[0], to: connection.descriptor, of: id)
+        if ring.isFull { writeGathered() }
+        return true
+    }
+
+    func writeGathered() {
+        guard let ring, ring.count > 0 else { return }
+        ring.send(&calls)
+        ring.takeOutcomes { id, sent, wanted in
+            guard let connection = connections[id] else { return }
+            switch sent {
+            case .bytes(let count):
+                let isDone = engine.sent(id, count)
+                if probe.follows(id) { noteReply(id) }
+                if isDone { return }
+                if count < wanted { engine.noteFull(id) }
+            case .wouldBlock: engine.noteFull(id)
+            case .failed: loseOutput(id)
+            case nil: break
+            }
+            if engine.isFull(id) { return settle(id, connection) }
+            turn.count(flushed: write(id))
+        }
     }
 
     /// Nothing more in this turn, or through TLS, or with files.

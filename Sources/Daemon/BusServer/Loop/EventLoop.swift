@@ -73,12 +73,15 @@ final class EventLoop {
     /// The files from which programs read states.
     let maps = MapFiles()
     let bell: EventFD
+    /// Sends to many connections at once; nil: each is written to by a call of its own.
+    let ring: SendRing?
 
     init(
         queue: DispatchQueue, engine: Engine, limits: Limits, timeouts: Timeouts, log: ClientLog,
-        bell: EventFD
+        bell: EventFD, usesRing: Bool
     ) throws(SystemError) {
         self.bell = bell
+        ring = usesRing ? SendRing() : nil
         self.queue = queue
         self.engine = engine
         self.limits = limits

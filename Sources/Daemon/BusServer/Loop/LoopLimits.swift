@@ -36,6 +36,10 @@ enum LoopLimits {
     static let lookAtSharedLog: Int32 = 10
     /// With more output than this, in bytes, a connection comes after those with less.
     static let heavyOutput = 32 << 10
+    /// Sockets written to by one call of io_uring at most…
+    static let gathered = 64
+    /// …and at least: for fewer, a call for each costs no more.
+    static let leastGathered = 8
     /// Pieces passed to the kernel at once: enough for a burst of shared events, little on the stack.
     static let pieces = 64
     /// Nanoseconds in one turn for accepting connections, of which each takes some ten, or thirty where its client's unit is

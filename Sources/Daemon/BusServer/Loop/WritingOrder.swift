@@ -12,8 +12,11 @@ package protocol SocketWriter: AnyObject {
     func hasReply(_ id: ConnectionID) -> Bool
     /// Whether the turn has room for more.
     var hasRoom: Bool { get }
-    /// Writes to a connection, which may make something ready for others. `afterOthers`: others came before it.
+    /// Writes to a connection, at once or with the next ones, which may make something ready for others. `afterOthers`: others
+    /// came before it.
     func write(_ id: ConnectionID, afterOthers: Bool)
+    /// Writes what was put off to be written together.
+    func writeGathered()
 }
 
 /// The order in which connections are written to at the end of a turn.
@@ -56,6 +59,7 @@ package final class WritingOrder {
     }
 
     private func addReady(_ writer: some SocketWriter) {
+        writer.writeGathered()
         writer.takeReady { add($0, of: writer.userNumber(of: $0), hasReply: writer.hasReply($0)) }
     }
 

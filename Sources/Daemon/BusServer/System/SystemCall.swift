@@ -75,6 +75,13 @@ enum SystemCall {
         }
     }
 
+    /// What the result of sending means: so many bytes, or an error number below zero.
+    static func sent(_ result: Int32) -> Sent {
+        if result >= 0 { return .bytes(Int(result)) }
+        errno = -result
+        return result == -EAGAIN ? .wouldBlock : .failed(failure("send"))
+    }
+
     @inline(__always)
     private static func send(_ calls: inout SystemCallCount, _ call: () -> Int) -> Sent {
         while true {

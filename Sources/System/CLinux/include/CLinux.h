@@ -62,6 +62,23 @@ int linux_peer_credentials(int fd, int32_t *pid, uint32_t *uid, uint32_t *gid);
 /* Sends several pieces at once, without SIGPIPE. */
 ssize_t linux_send_pieces(int fd, const struct iovec *pieces, size_t count);
 
+/* A ring of io_uring, by which one system call sends to many sockets. NULL where the kernel has none, or does not let us. */
+typedef struct linux_ring linux_ring;
+linux_ring *linux_ring_create(unsigned most);
+void linux_ring_free(linux_ring *ring);
+
+/* What is sent to one socket, and its result: so many bytes, or an errno below zero. EINTR: it was not tried. */
+typedef struct {
+    const void *bytes;
+    size_t count;
+    int fd;
+    int result;
+} linux_sending;
+
+/* Sends as `send` does, without waiting for any of the sockets, as many as the ring was made for at most; returns the number of system
+   calls. */
+int linux_ring_send(linux_ring *ring, linux_sending *sendings, size_t count);
+
 /* Most descriptors that the kernel takes along with one message (SCM_MAX_FD). */
 enum { linux_descriptors_per_message = 253 };
 
