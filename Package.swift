@@ -9,7 +9,8 @@ let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
 // Imports point one way: a target may use those above it, never those below.
 let package = Package(
     name: "FluxBus",
-    // `Flux` is for Apple's systems, too; there it needs what `Synchronization` does. The rest is for Linux.
+    // `Flux` is for Apple's systems, too, and so is what of `FluxBus` is not in its folder `Linux`; there they need what
+    // `Synchronization` does. The rest is for Linux.
     platforms: [.macOS(.v15), .iOS(.v18), .tvOS(.v18), .watchOS(.v11), .visionOS(.v2)],
     products: [
         .library(name: "Flux", targets: ["Flux"]),
@@ -38,8 +39,10 @@ let package = Package(
     targets: [
         // System calls of Linux that the C library module lacks.
         .target(name: "CLinux"),
-        // What several targets need of the system: clocks, threads, events, addresses of sockets, directories. Nothing of the bus.
-        .target(name: "BusSystem", dependencies: ["CLinux"]),
+        // Clocks, and durations as numbers: all that the client library needs of every system.
+        .target(name: "BusTime"),
+        // What several targets need of Linux: threads, events, addresses of sockets, directories. Nothing of the bus.
+        .target(name: "BusSystem", dependencies: ["BusTime", "CLinux"]),
         // Looks at many bytes at once, by instructions that Swift has no name for.
         .systemLibrary(name: "CScan"),
         // The layout of a file that programs read states from without the daemon.
@@ -122,12 +125,13 @@ let package = Package(
         .target(name: "FluxTesting", dependencies: ["Flux"]),
         // A Swift state as the wire sees it: its name, its actions, its coding.
         .target(name: "BusTypes", dependencies: ["BusJSON", "BusProtocol", "Flux"]),
-        // The client library: connections, subscriptions, remote stores.
+        // The client library: connections, subscriptions, remote stores. What only Linux has is used by its folder `Linux` alone.
         .target(
             name: "FluxBus",
-            dependencies: [
-                "BusJSON", "BusMap", "BusSystem", "BusTLS", "BusTypes", "CLinux", "CMap", "Flux",
-            ]),
+            dependencies: ["BusJSON", "BusTime", "BusTypes", "Flux"]
+                + ["BusMap", "BusSystem", "BusTLS", "CLinux", "CMap"].map {
+                    .byName(name: $0, condition: .when(platforms: [.linux]))
+                }),
         // Sockets and configuration: a bus in a process.
         .target(
             name: "BusServer",
@@ -368,7 +372,8 @@ let package = Package(
         .testTarget(
             name: "FluxBusTests",
             dependencies: [
-                "BusJSON", "BusMachine", "BusTypes", "CLinux", "Flux", "FluxBus", "TestCertificates",
+                "BusJSON", "BusMachine", "BusTime", "BusTypes", "CLinux", "Flux", "FluxBus",
+                "TestCertificates",
                 "TestFiles", "TestInterface", "TestServer", "TestSupport",
             ]),
         .testTarget(name: "FluxBusTestingTests", dependencies: ["FluxBus", "FluxBusTesting", "TestFiles"]),
@@ -500,7 +505,8 @@ let floors = [
     "Sources/Web": ["BusHooks", "CInspector", "FluxBusWeb", "fluxbus-web"],
     // C libraries, and TLS for both ends of a connection.
     "Sources/System": [
-        "BusHTTP", "BusMap", "BusSystem", "BusTLS", "CCurl", "CLinux", "CMap", "COpenSSL", "CSQLite", "CScan",
+        "BusHTTP", "BusMap", "BusSystem", "BusTLS", "BusTime", "CCurl", "CLinux", "CMap", "COpenSSL",
+        "CSQLite", "CScan",
         "CSystemd", "CYAML",
         "CZlib",
     ],

@@ -1,5 +1,3 @@
-import Glibc
-
 /// Where a bus listens: a Unix socket, or a host and port, where TLS may protect the connection.
 ///
 /// Written `unix:/path`, `tcp:host:port`, `tcp:[v6]:port` or `tls:host:port`; the description is the same text again.
@@ -77,7 +75,7 @@ public enum BusAddress: Hashable, Sendable {
         if !addresses.isEmpty { return addresses }
         if let directory = environment["XDG_RUNTIME_DIR"], directory.hasPrefix("/") {
             let path = directory + "/fluxbus/bus.sock"
-            if path.utf8.count <= longestPath, isSocket(path) { return [.unix(path: path)] }
+            if path.utf8.count <= longestPath, HostSystem.isSocket(path) { return [.unix(path: path)] }
         }
         return [.unix(path: "/run/fluxbus/bus.sock")]
     }
@@ -87,11 +85,6 @@ public enum BusAddress: Hashable, Sendable {
         _ explicit: String? = nil, environment: [String: String]
     ) throws(BusError) -> BusAddress {
         try list(explicit.map { [$0] } ?? [], environment: environment)[0]
-    }
-
-    private static func isSocket(_ path: String) -> Bool {
-        var status = stat()
-        return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFSOCK
     }
 }
 

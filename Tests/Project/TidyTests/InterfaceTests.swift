@@ -21,7 +21,7 @@ import Testing
             "Flux", "enum BusJSON.JSON", "struct BusJSON.JSONCodingError", "struct BusJSON.JSONError",
             "struct BusJSON.JSONObject",
         ],
-        "FluxBus": ["BusTypes", "Flux"], "FluxBusTesting": ["FluxBus"],
+        "BusSystem": ["BusTime"], "FluxBus": ["BusTypes", "Flux"], "FluxBusTesting": ["FluxBus"],
         "FluxBusDaemon": ["BusTypes", "Flux"],
     ]
 

@@ -64,13 +64,15 @@ import Testing
             "CMap", "EtcdLog", "FluxBus",
             "Systemd", "TypeTesting",
         ],
-        "BusSystem": ["CLinux"], "BusMap": ["BusSystem", "CLinux", "CMap"],
+        "BusTime": [], "BusSystem": ["BusTime", "CLinux"], "BusMap": ["BusSystem", "CLinux", "CMap"],
         "Systemd": ["BusSystem", "CLinux", "CSystemd"],
         "BusLog": ["BusSystem", "CLinux", "CSQLite"], "BusTLS": ["COpenSSL"],
         "BusHTTP": ["BusSystem", "CCurl"],
         "EtcdLog": ["BusCluster", "BusHTTP", "BusJSON", "BusSystem", "CCurl", "CLinux"],
         "Flux": [], "FluxTesting": ["Flux"], "BusTypes": ["BusJSON", "BusProtocol", "Flux"],
-        "FluxBus": ["BusJSON", "BusMap", "BusSystem", "BusTLS", "BusTypes", "CLinux", "CMap", "Flux"],
+        "FluxBus": [
+            "BusJSON", "BusMap", "BusSystem", "BusTLS", "BusTime", "BusTypes", "CLinux", "CMap", "Flux",
+        ],
         "FluxBusDaemon": [
             "BusJSON", "BusLogic", "BusProtocol", "BusServer", "BusState", "BusSystem", "BusTypes", "Flux",
         ],
@@ -105,7 +107,7 @@ import Testing
         line[..<(line.range(of: "//")?.lowerBound ?? line.endIndex)]
     }
 
-    private static func imported(_ line: String) -> String? {
+    static func imported(_ line: String) -> String? {
         let words = code(line).split(separator: " ")
         guard let place = words.firstIndex(of: "import"), place <= 1, place + 1 < words.count else {
             return nil

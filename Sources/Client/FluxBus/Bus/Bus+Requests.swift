@@ -1,5 +1,5 @@
 import BusJSON
-internal import BusSystem
+internal import BusTime
 
 /// Requests of any kind, and many at a time.
 extension Bus {

@@ -1,5 +1,4 @@
 import BusJSON
-import Glibc
 import Synchronization
 
 /// A lasting connection to a bus: any number of tasks share it, and it reconnects by itself when it is lost.
@@ -54,6 +53,13 @@ public final class Bus: Sendable {
     public static func connect(
         _ addresses: [BusAddress], options: BusOptions = BusOptions()
     ) async throws(BusError) -> Bus {
+        try await connect(addresses, options: options, over: HostSystem.transport)
+    }
+
+    /// The same over a transport that the caller makes, once addresses and options are found in order.
+    package static func connect(
+        _ addresses: [BusAddress], options: BusOptions, over transport: () throws(BusError) -> any Transport
+    ) async throws(BusError) -> Bus {
         let token = options.token ?? environment["FLUXBUS_TOKEN"]
         var options = options
         options.tls = options.tls.filled(from: environment)
@@ -66,9 +72,12 @@ public final class Bus: Sendable {
                 .unauthorized,
                 "The bus at \(address) asks for a token: give it in the options or in $FLUXBUS_TOKEN.")
         }
-        let core = try BusCore(addresses, options: options)
+        let core = BusCore(addresses, options: options, transport: try transport())
         var randomness = SystemRandomNumberGenerator()
-        try BusThread.start(core, token: token, seed: options.seed ?? randomness.next())
+        let seed = options.seed ?? randomness.next()
+        try core.transport.run(named: options.client.map { "fluxbus \($0)" } ?? "fluxbus") {
+            BusDriver(core, token: token, seed: seed)
+        }
         let bus = Bus(core)
         let failure = await withTaskCancellationHandler {
             await core.awaitOpening()
@@ -114,7 +123,7 @@ public final class Bus: Sendable {
     static var environment: [String: String] {
         var found: [String: String] = [:]
         for name in ["FLUXBUS_ADDRESS", "XDG_RUNTIME_DIR", "FLUXBUS_TOKEN"] + TLSOptions.variables {
-            if let value = getenv(name) { found[name] = String(cString: value) }
+            found[name] = HostSystem.variable(name)
         }
         return found
     }

@@ -1,4 +1,4 @@
-internal import BusSystem
+internal import BusTime
 import Synchronization
 
 /// The state shared by all handles of one bus: the hand-over to its thread, and what is known of its connection.
@@ -11,25 +11,17 @@ final class BusCore: Sendable {
     let usedAddress = Atomic<Int>(0)
     let options: BusOptions
     let intake: Mutex<Intake>
-    let wakeUp: WakeUp
+    let transport: any Transport
     let state: Mutex<BusObservation>
     let revision = Atomic<Int>(0)
     let nextSubscription = Atomic<Int>(1)
 
-    init(_ addresses: [BusAddress], options: BusOptions) throws(BusError) {
+    init(_ addresses: [BusAddress], options: BusOptions, transport: any Transport) {
         self.addresses = addresses
         self.options = options
-        wakeUp = try Self.makeWakeUp()
+        self.transport = transport
         intake = Mutex(Intake(options))
         state = Mutex(BusObservation())
-    }
-
-    static func makeWakeUp() throws(BusError) -> WakeUp {
-        let wakeUp = WakeUp()
-        guard wakeUp.descriptor >= 0 else {
-            throw BusError(.limit, "No descriptor is left for a connection: \(systemReason()).")
-        }
-        return wakeUp
     }
 
     var address: BusAddress { addresses[usedAddress.load(ordering: .relaxed)] }
@@ -83,7 +75,7 @@ final class BusCore: Sendable {
     func settlePosted(_ submission: Submission, _ place: Place) {
         switch place {
         case .refused(let error): submission.settle(.failure(error))
-        case .admitted(let wake), .inLine(_, let wake): if wake { wakeUp.signal() }
+        case .admitted(let wake), .inLine(_, let wake): if wake { transport.wake() }
         }
     }
 
@@ -116,7 +108,7 @@ final class BusCore: Sendable {
             intake.isAsleep = false
             return wake
         }
-        if wake { wakeUp.signal() }
+        if wake { transport.wake() }
     }
 
     // MARK: - Ending

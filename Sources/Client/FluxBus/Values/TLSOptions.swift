@@ -1,5 +1,3 @@
-import Glibc
-
 /// What TLS needs on this side: files of PEM text, which are read again for each connection.
 public struct TLSOptions: Sendable, Equatable {
     /// Who issues the certificates of buses; nil takes `$FLUXBUS_CA`, or else whom the system trusts.

@@ -1,4 +1,8 @@
-import Glibc
+#if canImport(Glibc)
+    import Glibc
+#else
+    import Darwin
+#endif
 
 /// The clock of deadlines: nobody sets it, and it never goes back.
 package enum MonotonicClock {

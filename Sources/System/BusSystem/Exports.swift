@@ -1,0 +1,2 @@
+// Who uses the system measures time.
+@_exported import BusTime
