@@ -75,7 +75,10 @@ import Testing
         let transport = QueueTransport(accepts: { $0 > 3 }) { _, request in
             request["op"] == "ping" ? .lines([]) : counter.reply(to: request)
         }
-        let bus = try await Self.connect(over: transport) { $0.patience = .seconds(240) }
+        let bus = try await Self.connect(over: transport) {
+            // The ping is not answered, so closing waits for nothing.
+            ($0.patience, $0.closeTimeout) = (.seconds(240), .zero)
+        }
         let error = await #expect(throws: BusError.self) {
             try await bus.request(BusRequest("ping"), timeout: .after(.milliseconds(5)))
         }
