@@ -227,7 +227,7 @@ extension BusServer {
             var statistics: JSONObject = [
                 "uptime": .double(Double(MonotonicClock.milliseconds - began) / 1000)
             ]
-            if let loop { statistics["io"] = loop.ring == nil ? "epoll" : "io_uring" }
+            if let loop { statistics["io"] = loop.buffers.ring == nil ? "epoll" : "io_uring" }
             if let bytes = MemoryMeter.resident() { statistics["residentMemory"] = .int(bytes) }
             if let log = loop?.coordinator?.statistics { statistics["log"] = .object(log) }
             return statistics

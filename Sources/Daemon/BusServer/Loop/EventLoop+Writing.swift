@@ -76,7 +76,7 @@ extension EventLoop: SocketWriter {
 
     /// The usual case where there is a ring: one piece for a connection that has no special status is sent with others.
     private func gather(_ id: ConnectionID) -> Bool {
-        guard let ring, !ring.has(id), let connection = connections[id], connection.isAsUsual,
+        guard let ring = buffers.ring, !ring.has(id), let connection = connections[id], connection.isAsUsual,
             connection.sated < turn.number, !engine.isFull(id),
             engine.output(of: id, into: buffers.pieces) == 1
         else { return false }
@@ -87,7 +87,7 @@ extension EventLoop: SocketWriter {
     }
 
     func writeGathered() {
-        guard let ring, ring.count > 0 else { return }
+        guard let ring = buffers.ring, ring.count > 0 else { return }
         ring.send(&calls)
         ring.takeOutcomes { id, sent, wanted in
             guard let connection = connections[id] else { return }

@@ -60,7 +60,7 @@ final class EventLoop {
     /// The system calls so far.
     @exclusivity(unchecked) var calls = SystemCallCount()
 
-    let buffers = LoopBuffers()
+    let buffers: LoopBuffers
     /// Connections to be written to, or checked, at the end of this turn.
     let order = WritingOrder()
     @exclusivity(unchecked) var turn = LoopTurn()
@@ -73,15 +73,13 @@ final class EventLoop {
     /// The files from which programs read states.
     let maps = MapFiles()
     let bell: EventFD
-    /// Sends to many connections at once; nil: each is written to by a call of its own.
-    let ring: SendRing?
 
     init(
         queue: DispatchQueue, engine: Engine, limits: Limits, timeouts: Timeouts, log: ClientLog,
         bell: EventFD, usesRing: Bool
     ) throws(SystemError) {
         self.bell = bell
-        ring = usesRing ? SendRing() : nil
+        buffers = LoopBuffers(usesRing: usesRing)
         self.queue = queue
         self.engine = engine
         self.limits = limits

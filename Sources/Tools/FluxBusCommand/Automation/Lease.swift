@@ -159,8 +159,8 @@ final class Lease {
     private func reportHolder(_ span: TimeSpan) throws -> Int? {
         let reply = try? bus.connection?.request(
             BusRequest("get", ["store": .string(store)]), until: session.replyDeadline)
-        let holder = reply?["states"]?[store]?["holder"]?.string.map { " \($0) holds it." } ?? ""
-        session.console.report(CommandFailure(.temporary, "\(store) was not free within \(span).\(holder)"))
+        let holder = reply?["states"]?[store]?["holder"]?.string.map { "; its holder is \($0)" } ?? ""
+        session.console.report(CommandFailure(.temporary, "\(store) was not free within \(span)\(holder)."))
         return nil
     }
 

@@ -108,7 +108,8 @@ enum TypeFileSchema {
             "ttl": Part.reference("time"),
             "index": Part.either(
                 "Members by whose values `where` finds stores without looking at all of them.",
-                ["type": "string"], ["type": "array", "items": ["type": "string"]]),
+                ["type": "string"],
+                ["type": "array", "minItems": 1, "maxItems": 8, "items": ["type": "string"]]),
             "log": Part.object(
                 "What the log keeps of the type's stores.",
                 [
@@ -174,7 +175,10 @@ enum TypeFileSchema {
                         "every": Part.value("A length of time such as 1h: again and again."),
                         "action": Part.text("The action.", name), "payload": payload,
                     ], required: ["action"],
-                    ["anyOf": [["required": ["in"]], ["required": ["at"]], ["required": ["every"]]]])),
+                    [
+                        "anyOf": [["required": ["in"]], ["required": ["at"]], ["required": ["every"]]],
+                        "not": ["required": ["in", "at"]],
+                    ])),
             "predicateTimer": Part.object(
                 "An action that follows once the condition has held that long without a break.",
                 [
