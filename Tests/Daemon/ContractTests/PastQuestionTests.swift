@@ -312,6 +312,7 @@ import Testing
     /// Types and stores that were are asked about like those that are; what never was is named, except to those who may not know.
     @Test func whatWasIsToldAndWhatNeverWasIsNot() throws {
         let bus = try MemoryBus.logging("counter/a") {
+            $0.users = [0: ("root", []), 1: ("eve", [])]
             $0.definitions = ["type: lamp\ninitial: { on: false }\nactions: { switch: { toggle: [on] } }"]
             $0.access = """
                 roles: { admin: [{ user: root }], guest: [{ user: eve }] }

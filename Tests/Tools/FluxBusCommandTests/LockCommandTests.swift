@@ -60,7 +60,7 @@ struct LockCommandTests {
         ] {
             let told = try bus.start(["lock", "lease/boiler"] + words + ["--", "echo", "mine"]).wait()
             #expect(told.status == status && told.output.isEmpty)
-            #expect(told.errors.contains("ada holds it."), "\(told.errors)")
+            #expect(told.errors.contains("its holder is ada."), "\(told.errors)")
         }
         // A command that waits gets the lease as soon as it is free.
         let waiting = try bus.start("lock", "lease/boiler", "--wait", "30s", "--", "echo", "mine")
