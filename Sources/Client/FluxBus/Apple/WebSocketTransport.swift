@@ -8,7 +8,7 @@
     ///
     /// Untested: this file has never been compiled or run on one of Apple's systems.
     ///
-    /// `@unchecked Sendable`: whatever changes is used on `queue` only.
+    /// `@unchecked Sendable`: all mutable state is accessed on `queue` only.
     final class WebSocketTransport: Transport, @unchecked Sendable {
         private let queue = DispatchQueue(label: "fluxbus")
         private let session = URLSession(configuration: .ephemeral)

@@ -56,7 +56,7 @@ public final class Bus: Sendable {
         try await connect(addresses, options: options, over: HostSystem.transport)
     }
 
-    /// The same over a transport that the caller makes, once addresses and options are found in order.
+    /// The same over a transport that the caller makes; it is made after addresses and options have been checked.
     package static func connect(
         _ addresses: [BusAddress], options: BusOptions, over transport: () throws(BusError) -> any Transport
     ) async throws(BusError) -> Bus {

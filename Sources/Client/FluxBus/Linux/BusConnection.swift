@@ -108,7 +108,7 @@
                 telling.code, failures.map(\.message).joined(separator: " "), details: telling.details)
         }
 
-        /// Only connects, for whoever passes on lines of somebody else, whose hello is the first of them.
+        /// Connects without a hello, for a caller that forwards another client's lines, the first of which is its hello.
         package convenience init(
             opening address: BusAddress, tls: TLSOptions, until deadline: Deadline
         ) throws(BusError) {

@@ -21,8 +21,8 @@
             return Deadline(instant: min(mine, theirs))
         }
 
-        /// When the first of so many attempts has to be over, so that the others have as long. Where there is no end, one that is
-        /// followed by others has ten seconds.
+        /// The end of the first of several attempts, which share the time left equally. Without a deadline, an attempt that
+        /// others follow has ten seconds.
         func share(of attempts: Int) -> Deadline {
             guard attempts > 1 else { return self }
             guard let instant else { return Deadline(after: .seconds(10)) }

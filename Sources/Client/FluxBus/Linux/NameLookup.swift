@@ -3,7 +3,7 @@
     import Glibc
     import Synchronization
 
-    /// The look-up of a host's name. The system's resolver can't be interrupted, so it runs on a thread of its own, which
+    /// Looks up a host's name. The system's resolver can't be interrupted, so it runs on a thread of its own, which
     /// is abandoned if the caller stops waiting.
     final class NameLookup: Sendable {
         private let done: WakeUp

@@ -20,7 +20,7 @@
         private let map: fluxbus_map
         public let type: String
 
-        /// Opens the map of a type, on a connection of its own. Blocks until the daemon has answered.
+        /// Opens the map of a type over a separate connection. Blocks until the daemon has answered.
         ///
         /// Without an address, it uses that of ``Bus/connect(_:options:)-(BusAddress?,_)``. Only a Unix socket can pass a map.
         ///
