@@ -75,7 +75,7 @@ enum SystemCall {
         }
     }
 
-    /// What the result of sending means: so many bytes, or an error number below zero.
+    /// The outcome of a send whose result is the number of bytes sent, or a negative errno.
     static func sent(_ result: Int32) -> Sent {
         if result >= 0 { return .bytes(Int(result)) }
         errno = -result
