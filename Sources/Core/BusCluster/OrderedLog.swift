@@ -81,7 +81,8 @@ package protocol OrderedLog: AnyObject {
     /// Where there is more, the bell has been rung again.
     func take() -> [OrderedLogEvent]
 
-    /// Ends the work without leaving: the lease runs out. Nothing comes afterwards.
+    /// Ends the work; nothing comes afterwards. A membership that `leave` was called for has a second to end; the lease of
+    /// any other runs out.
     func close()
 }
 

@@ -104,6 +104,19 @@ struct OrderTests {
         #expect(lost == place)
     }
 
+    /// What was given up is over once `close` returns: who starts again under that name, and knows of no incarnation, need not
+    /// wait for the end of a lease.
+    @Test(arguments: [true, false]) func leavingIsDoneBeforeTheEnd(hasJoined: Bool) throws {
+        let (one, other) = (try owner(), try owner())
+        _ = try other.waitAttached()
+        if hasJoined { try one.join("kitchen") } else { one.log.join(as: "kitchen", report: []) }
+        one.log.leave()
+        one.log.close()
+        other.log.listMembers()
+        let members = try other.wait("members") { if case .members(let list) = $0 { list } else { nil } }
+        #expect(members == [])
+    }
+
     @Test func silentMemberEndsInOrder() throws {
         // It joins, proposes, and is not heard of any more.
         let silent = try owner { settings in

@@ -194,13 +194,9 @@ final class ClusterCoordinator {
 
     // MARK: - The end
 
-    /// Leaves the bus, so that nobody waits for the end of the lease, unless another process goes on as this member; waits
-    /// for that a while.
+    /// Leaves the bus, so that nobody waits for the end of the lease, unless another process goes on as this member.
     func close() {
-        if member.incarnation != nil, !isPassed {
-            log.leave()
-            _ = awaited { if case .leaseLost = $0 { true } else { nil } }
-        }
+        if !isPassed { log.leave() }
         log.close()
     }
 
@@ -220,7 +216,7 @@ final class ClusterCoordinator {
 
     /// The first event that is meant; nil if it does not come in time. Nobody hears the others.
     private func awaited<Found>(_ find: (OrderedLogEvent) -> Found?) -> Found? {
-        let end = MonotonicClock.milliseconds + Self.timeToLeave
+        let end = MonotonicClock.milliseconds + Self.timeToPass
         while MonotonicClock.milliseconds < end {
             for event in log.take() { if let found = find(event) { return found } }
             bell.wait(milliseconds: 10)
@@ -241,7 +237,7 @@ final class ClusterCoordinator {
     }
 
     /// In milliseconds.
-    private static let timeToLeave = 1000
+    private static let timeToPass = 1000
 
     // MARK: - What the member wants
 

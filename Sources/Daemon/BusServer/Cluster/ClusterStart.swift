@@ -58,6 +58,9 @@ struct ClusterStart {
                 try serve(coordinator, copy, file, inheritance, isAsLeft: isAsLeft)
             }
         } catch {
+            // It may have joined already, and its next start may no longer know as which incarnation. A lease that was passed
+            // on is for that start, too.
+            if inheritance?.summary.member == nil { shared.leave() }
             shared.close()
             throw error
         }

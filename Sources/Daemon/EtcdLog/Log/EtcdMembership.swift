@@ -47,6 +47,9 @@ final class EtcdMembership {
         keepsAlive = settings.keepsAlive
     }
 
+    /// Whether its lease is still to be ended.
+    var isLeaving: Bool { if case .leaving = state { true } else { false } }
+
     // MARK: - Calls
 
     func join(as name: String, report: [UInt8]) {

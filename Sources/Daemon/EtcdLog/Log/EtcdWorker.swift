@@ -9,10 +9,13 @@ final class EtcdWorker {
     private let reading: EtcdReading
     private let membership: EtcdMembership
     private let calls: EtcdCalls
-    private var isEnding = false
+    /// When it ends, even if its membership has not; nil: not yet.
+    private var endsAt: Int?
 
     /// How long it sleeps at most, in milliseconds: nothing is due then.
     private static let longestSleep = 10_000
+    /// How long the end waits for a membership that is to end, in milliseconds.
+    private static let timeToLeave = 1000
 
     init(_ settings: EtcdSettings, _ mailbox: EtcdMailbox, _ transfers: Transfers) {
         let keys = EtcdKeys(bus: settings.bus)
@@ -41,9 +44,9 @@ final class EtcdWorker {
     func work() {
         while true {
             for call in mailbox.takeCalls() { make(call) }
-            if isEnding { return link.transfers.cancelAll() }
             link.transfers.run()
             let now = MonotonicClock.milliseconds
+            if let endsAt, !membership.isLeaving || now >= endsAt { return link.transfers.cancelAll() }
             link.tick(now)
             reading.tick(now)
             membership.tick(now)
@@ -52,7 +55,7 @@ final class EtcdWorker {
     }
 
     private func sleep(_ now: Int) -> Int {
-        let deadlines = [link.deadline, reading.deadline, membership.deadline].compactMap { $0 }
+        let deadlines = [link.deadline, reading.deadline, membership.deadline, endsAt].compactMap { $0 }
         return max(0, min(Self.longestSleep, (deadlines.min() ?? .max) - now))
     }
 
@@ -72,7 +75,7 @@ final class EtcdWorker {
         case .barrier(let number): calls.barrier(number)
         case .listMembers: calls.listMembers()
         case .trim(let place): calls.trim(through: place)
-        case .close: isEnding = true
+        case .close: endsAt = MonotonicClock.milliseconds + Self.timeToLeave
         }
     }
 }
