@@ -214,6 +214,23 @@ final class CommitSearch {
 }
 
 extension PastSource {
+    /// The last revision that defined or undefined a type.
+    func lastDefinition(
+        of type: String, after since: Int, through until: Int
+    ) throws(PastFailure) -> Int? {
+        try last(
+            .all([.term(.target(type)), .term(.action("reload"))]), after: since, through: until)
+    }
+
+    /// The last revision of a commit that is found by a query.
+    func last(_ query: IndexQuery, after since: Int, through until: Int) throws(PastFailure) -> Int? {
+        let search = try CommitSearch(query, after: since, through: until, newestFirst: true, in: self)
+        while let found = try search.nextRevisions(in: self) {
+            if let last = found.first { return last.upperBound }
+        }
+        return nil
+    }
+
     /// The newest revision after which there are at least so many commits of a type; nil if there are fewer since `floor`. A
     /// dispatch to `*` counts for every type.
     package func revision(

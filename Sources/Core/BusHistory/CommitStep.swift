@@ -83,7 +83,7 @@ struct CommitStep {
     /// Calls `body` with each term by which an entry can be looked up. An entry that a query should find must have all terms
     /// that the query asks for.
     static func forEachTerm(of entry: JSONObject, _ body: (IndexTerm) -> Void) {
-        for name in names(in: entry["by"]) { body(.by(name)) }
+        for name in entry["by"]?.authorNames ?? [] { body(.by(name)) }
         for step in all(in: entry) {
             body(.action(step.name))
             switch step.target {
@@ -116,16 +116,6 @@ struct CommitStep {
         case .string(let text): IndexTerm.takes(text) ? text : nil
         case .int(let number): 0...IndexTerm.highest ~= number ? String(number) : nil
         default: nil
-        }
-    }
-
-    /// The texts by which an author is found: each value in `by`, a unit also without its suffix, and `daemon`.
-    static func names(in by: JSON?) -> [String] {
-        (by?.object?.members ?? []).flatMap { member -> [String] in
-            if member.value == true { return [member.key] }
-            guard let text = member.value.string ?? member.value.int.map(String.init) else { return [] }
-            guard member.key == "unit", let dot = text.lastIndex(of: ".") else { return [text] }
-            return [text, String(text[..<dot])]
         }
     }
 }

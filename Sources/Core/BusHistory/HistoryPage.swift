@@ -9,9 +9,6 @@ struct HistoryFilter {
     /// Who looks; nil: one who may see everything.
     let view: Grants?
 
-    /// Commits through this revision are not all there.
-    var keptSince: Int { wish.subject?.keptSince ?? 0 }
-
     /// What of a commit is shown; nil: nothing.
     func shown(_ entry: JSONObject) -> JSONObject? {
         guard let view else { return wants(entry) ? entry : nil }
@@ -30,7 +27,7 @@ struct HistoryFilter {
     /// Whether a commit has a wanted author, and one of its steps meets all other wishes.
     private func wants(_ entry: JSONObject) -> Bool {
         if let wanted = wish.by {
-            let names = CommitStep.names(in: entry["by"])
+            let names = entry["by"]?.authorNames ?? []
             guard wanted.contains(where: { one in names.contains { UTF8Order.equal($0, one) } }) else {
                 return false
             }

@@ -12,12 +12,11 @@ extension PastAnswers {
         _ question: StoreQuestion, _ paths: [JSONPointer]?, at point: PastPoint, _ query: LogQuery,
         _ progress: PastProgress, hasTime: () -> Bool
     ) throws(PastFailure) -> LogAnswer? {
-        let horizon = try horizon(of: question.subject, progress)
-        let oldest = max(try oldest(), question.keptSince, horizon)
-        if try self.revision(of: point, within: query.needed) < horizon {
-            return gone(question.subject, horizon)
-        }
-        let revision = try requireKept(point, within: query.needed, oldest)
+        let (kept, horizon) = (try oldest(), try horizon(of: question.subject, progress))
+        let revision = try self.revision(of: point, within: query.needed)
+        if revision < horizon, horizon > kept { return gone(question.subject, horizon) }
+        try require(revision, since: kept)
+        let oldest = max(kept, horizon)
         let blame: Blame<Source>
         if let begun = progress.values as? Blame<Source> {
             blame = begun
@@ -60,17 +59,20 @@ extension PastAnswers {
         if let begun = progress.values as? Samples<Source> {
             samples = begun
         } else {
-            let oldest = max(try oldest(), question.keptSince, horizon)
-            for point in [range.since, range.until].compactMap(\.self) {
-                if try revision(of: point, within: query.needed) < horizon {
-                    return gone(question.subject, horizon)
-                }
+            let kept = try oldest()
+            if let missing = question.missing,
+                try source.last(.term(.target(question.store)), after: kept, through: query.needed) == nil
+            {
+                return Self.refusal(missing)
             }
-            let until = try requireKept(range.until, within: query.needed, oldest)
+            let until = try revision(of: range.until, within: query.needed)
             let since = try range.since.map { (point) throws(PastFailure) in
-                try requireKept(point, within: until, oldest)
+                try revision(of: point, within: until)
             }
-            let first = try machine(at: min(since ?? oldest, until))
+            let earliest = min(since ?? until, until)
+            if earliest < horizon, horizon > kept { return gone(question.subject, horizon) }
+            try require(earliest, since: kept)
+            let first = try machine(at: min(since ?? max(kept, horizon), until))
             let begin = first.revision
             let state = question.state(in: first)
             // Before its first commit a bus has no time.
@@ -101,15 +103,11 @@ extension PastAnswers {
             }, replayer: replayer)
     }
 
-    private func requireKept(
-        _ point: PastPoint, within last: Int, _ oldest: Int
-    ) throws(PastFailure) -> Int {
-        let revision = try revision(of: point, within: last)
+    private func require(_ revision: Int, since oldest: Int) throws(PastFailure) {
         guard revision >= oldest else {
             throw PastFailure(
                 .gone, "The log goes back to revision \(oldest) only; ask for a later one.")
         }
-        return revision
     }
 
     private func unknown(_ question: StoreQuestion, _ revision: Int) -> LogAnswer {

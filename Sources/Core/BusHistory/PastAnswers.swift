@@ -91,14 +91,14 @@ package final class PastAnswers<Source: PastSource> {
         case .samples(let question, let path, let range, let most, let cause):
             return try samples(
                 question, path, range, most: most, cause: cause, query, progress, hasTime: hasTime)
-        case .stores(let point, let selection):
+        case .stores(let point, let selection, let late):
             return try stores(
-                selection, at: try revision(of: point, within: query.needed), room: query.room)
+                selection, late, at: try revision(of: point, within: query.needed), room: query.room)
         case .types(let point, let name, let view):
             return try types(
                 name, seenBy: view, at: try revision(of: point, within: query.needed), room: query.room)
-        case .state(let revision, let store):
-            return try state(revision, store)
+        case .state(let revision, let store, let late):
+            return try state(revision, store, late)
         case .entries(let after):
             return try entries(after: after)
         case .backup, .compact:
@@ -136,16 +136,21 @@ package final class PastAnswers<Source: PastSource> {
     ) throws(PastFailure) -> LogAnswer? {
         let (oldest, horizon) = (try oldest(), try horizon(of: filter.wish.subject, progress))
         if progress.history == nil {
+            if let subject = filter.wish.subject, let missing = filter.wish.missing,
+                try source.lastDefinition(of: subject.type, after: oldest, through: query.needed) == nil
+            {
+                return Self.refusal(missing)
+            }
             let until = try revision(of: range.until, within: query.needed)
             let since = try range.since.map { (point) throws(PastFailure) in
                 try revision(of: point, within: until)
             }
-            let oldest = max(oldest, filter.keptSince, horizon)
-            if let since, since < horizon { return gone(filter.wish.subject!, horizon) }
-            if let since, since < oldest {
+            if let since, since < oldest, oldest >= horizon {
                 throw PastFailure(
                     .gone, "The log goes back to revision \(oldest) only; ask for what came after it.")
             }
+            let oldest = max(oldest, horizon)
+            if let since, since < oldest { return gone(filter.wish.subject!, horizon) }
             let page = HistoryPage(
                 after: since ?? oldest, through: until, newestFirst: range.isNewestFirst, limit: limit,
                 room: query.room - 128)
@@ -166,16 +171,32 @@ package final class PastAnswers<Source: PastSource> {
             ? .members(page.members(oldest: max(oldest, horizon), found: found)) : nil
     }
 
-    /// The revision from which on the past of a subject is known, where that is not the log's oldest.
+    /// The same for a query that may take several slices.
     func horizon(of subject: HistorySubject?, _ progress: PastProgress) throws(PastFailure) -> Int {
         guard let subject else { return 0 }
-        let horizons = try source.horizons()
-        func newest(_ subject: HistorySubject) -> Int {
-            subject.sources.reduce(horizons[subject.type] ?? 0) { max($0, newest($1)) }
-        }
-        let horizon = newest(subject)
+        let horizon = try horizon(of: subject)
         try progress.require(horizon)
         return horizon
+    }
+
+    /// The revision from which on the past of a subject is known; 0: as far back as the log goes.
+    private func horizon(of subject: HistorySubject) throws(PastFailure) -> Int {
+        let horizons = try source.horizons()
+        func newest(_ subject: HistorySubject) -> Int {
+            subject.sources.reduce(max(subject.keptSince, horizons[subject.type] ?? 0)) {
+                max($0, newest($1))
+            }
+        }
+        return newest(subject)
+    }
+
+    /// The refusal of a question about a type that has no past at a machine's revision. `late`: the types that have one by now.
+    private func gone(
+        _ entry: TypeEntry, in machine: StateMachine, _ late: [HistorySubject]
+    ) throws(PastFailure) -> RequestError {
+        guard machine.policy(of: entry) != .all, let subject = late.first(where: { $0.type == entry.name })
+        else { return machine.gone(entry) }
+        return StateMachine.gone(entry.name, before: try horizon(of: subject))
     }
 
     func gone(_ subject: HistorySubject, _ horizon: Int) -> LogAnswer {
@@ -263,15 +284,17 @@ package final class PastAnswers<Source: PastSource> {
 
     /// The answer that a `get` would have had then.
     private func stores(
-        _ selection: StoreSelection, at revision: Int, room: Int
+        _ selection: StoreSelection, _ late: [HistorySubject], at revision: Int, room: Int
     ) throws(PastFailure) -> LogAnswer {
         let machine = try machine(at: revision)
         let reply = ByteWriter()
+        let unkept = machine.unkept(of: selection.pattern).filter {
+            selection.view?.knows(type: $0.name) ?? true
+        }
+        if let first = unkept.first, selection.pattern.type.isLiteral {
+            return Self.refusal(try gone(first, in: machine, late))
+        }
         do throws(RequestError) {
-            let unkept = machine.unkept(of: selection.pattern).filter {
-                selection.view?.knows(type: $0.name) ?? true
-            }
-            if let first = unkept.first, selection.pattern.type.isLiteral { throw machine.gone(first) }
             let query = try StoreQuery(
                 selection, but: unkept, in: machine,
                 room: room - unkept.reduce(0) { $0 + $1.name.utf8.count + 16 })
@@ -282,7 +305,10 @@ package final class PastAnswers<Source: PastSource> {
                 reply.append(
                     ",\"gone\":",
                     jsonObject: unkept.reduce(into: [:]) {
-                        $0[$1.name] = .string(machine.policy(of: $1).rawValue)
+                        (gone, entry) in
+                        let isLate = late.contains { $0.type == entry.name }
+                        gone[entry.name] = .string(
+                            (isLate ? LogPolicy.all : machine.policy(of: entry)).rawValue)
                     })
             }
         } catch {
@@ -320,9 +346,11 @@ package final class PastAnswers<Source: PastSource> {
         return .refused(code: error.code.rawValue, message: error.message, details: details)
     }
 
-    private func state(_ revision: Int, _ store: String) throws(PastFailure) -> LogAnswer {
+    private func state(
+        _ revision: Int, _ store: String, _ late: [HistorySubject]
+    ) throws(PastFailure) -> LogAnswer {
         let machine = try machine(at: revision)
-        if let type = machine.unkept(store) { return Self.refusal(machine.gone(type)) }
+        if let type = machine.unkept(store) { return Self.refusal(try gone(type, in: machine, late)) }
         guard let past = machine.pastState(at: store) else {
             return .refused(
                 code: "unknown_store",

@@ -5,8 +5,6 @@ import BusMachine
 extension StoreQuestion {
     /// The store's state; nil where there is no such store.
     func state(in machine: StateMachine) -> JSON? { machine.state(at: store).map(JSON.object) }
-
-    var keptSince: Int { subject.keptSince }
 }
 
 /// What a store was after each commit that may have changed some parts of it.
@@ -23,12 +21,7 @@ struct ValueWalk<Source: PastSource> {
     /// The last revision that redefined the store's type. Only for later commits does the current definition say which actions
     /// may have changed what.
     func lastDefinition(after since: Int, through until: Int) throws(PastFailure) -> Int? {
-        let reloads = IndexQuery.all([.term(.target(question.subject.type)), .term(.action("reload"))])
-        let search = try CommitSearch(reloads, after: since, through: until, newestFirst: true, in: source)
-        while let found = try search.nextRevisions(in: source) {
-            if let last = found.first { return last.upperBound }
-        }
-        return nil
+        try source.lastDefinition(of: question.subject.type, after: since, through: until)
     }
 
     /// The query for commits that may have changed one of these parts. `isDefined`: the current definition was in force.

@@ -282,6 +282,40 @@ struct LogPolicyTests {
         #expect(try bus.isWhatTheLogSays())
     }
 
+    /// What it is since a reload that there is a past is told, whatever the type said before.
+    @Test(alone, arguments: ["none", "latest"]) func aPastThatBeganWithAReloadSaysWhen(policy: String) throws
+    {
+        let bus = try Self.bus { $0.definitions = [Self.beat(keeping: policy)] }
+        let client = bus.connect(uid: 0)
+        let early = try client.increment("beat/a")
+        try client.increment("counter/a")
+        bus.definitions = [Self.beat(keeping: "all")]
+        let since = try client.revision(after: #"{"op":"reload"}"#)
+        let last = try client.increment("beat/a")
+        for line in [
+            #"{"op":"get","store":"beat/a","revision":\#(early)}"#,
+            #"{"op":"get","type":"beat","revision":\#(early)}"#,
+            #"{"op":"history","type":"beat","since":\#(early)}"#,
+            #"{"op":"history","store":"beat/a","since":0,"order":"newest"}"#,
+            #"{"op":"blame","store":"beat/a","revision":\#(early)}"#,
+            #"{"op":"samples","store":"beat/a","path":"/count","since":\#(early)}"#,
+            #"{"op":"samples","store":"beat/a","path":"/count","until":\#(early)}"#,
+            #"{"op":"revert","store":"beat/a","revision":\#(early)}"#,
+        ] {
+            let error = try client.reply(to: line)["error"]
+            #expect(
+                error?["code"] == "gone" && error?["type"] == "beat", "\(line) \(String(describing: error))")
+            #expect(
+                error?["keep"] == "all" && error?["oldest"]?.int == since,
+                "\(line) \(String(describing: error))")
+        }
+        let all = try client.reply(to: #"{"op":"get","match":"*/a","revision":\#(early)}"#)
+        #expect(all["gone"] == ["beat": "all"])
+        let history = try client.reply(to: #"{"op":"history","type":"beat","since":\#(since)}"#)
+        #expect(history["oldest"]?.int == since)
+        #expect(history["commits"]?.array?.map { $0["revision"]?.int } == [last])
+    }
+
     /// All, none, all: what is kept is exact from each reload on, whatever comes between.
     @Test(alone, arguments: [[], [0], [1], [2], [0, 1, 2]])
     func policyHoldsFromTheReloadOn(crashes: [Int]) throws {

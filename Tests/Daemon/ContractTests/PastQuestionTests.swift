@@ -294,6 +294,11 @@ import Testing
             (#"{"op":"blame","store":"counter/a","revision":99}"#, "conflict"),
             (#"{"op":"blame","store":"counter/b"}"#, "unknown_store"),
             (#"{"op":"blame","store":"countr/b"}"#, "unknown_type"),
+            (#"{"op":"history","type":"countr"}"#, "unknown_type"),
+            (#"{"op":"history","store":"countr/b","order":"newest"}"#, "unknown_type"),
+            (#"{"op":"samples","store":"counter/b","path":"/count"}"#, "unknown_store"),
+            (#"{"op":"samples","store":"countr/b","path":"/count"}"#, "unknown_type"),
+            (#"{"op":"samples","store":"counter/a","path":"/count","since":1,"until":0}"#, "invalid_request"),
             (#"{"op":"samples","store":"counter/a"}"#, "invalid_request"),
             (#"{"op":"samples","store":"counter/a","path":"/count","most":0}"#, "invalid_request"),
             (#"{"op":"samples","store":"counter/a","path":"/count","most":1001}"#, "invalid_request"),
@@ -302,6 +307,42 @@ import Testing
         let client = try MemoryBus.logging("counter/a").connect()
         #expect(try client.code(of: request) == code)
         #expect(try client.isUsable())
+    }
+
+    /// Types and stores that were are asked about like those that are; what never was is named, except to those who may not know.
+    @Test func whatWasIsToldAndWhatNeverWasIsNot() throws {
+        let bus = try MemoryBus.logging("counter/a") {
+            $0.users = [0: ("root", []), 1: ("eve", [])]
+            $0.definitions = ["type: lamp\ninitial: { on: false }\nactions: { switch: { toggle: [on] } }"]
+            $0.access = """
+                roles: { admin: [{ user: root }], guest: [{ user: eve }] }
+                rules:
+                  - { role: admin, may: all }
+                  - { role: guest, may: [read, history], match: counter/* }
+                """
+        }
+        let (client, guest) = (bus.connect(uid: 0), bus.connect(uid: 1))
+        try client.reply(to: #"{"op":"create","store":"lamp/a"}"#)
+        try client.reply(to: #"{"op":"dispatch","type":"*","action":"switch"}"#)
+        try client.reply(to: #"{"op":"drop","store":"lamp/a"}"#)
+        bus.definitions = []
+        #expect(try client.reply(to: #"{"op":"reload"}"#)["ok"] == true)
+        let history = try client.reply(to: #"{"op":"history","type":"lamp"}"#)
+        #expect(history["commits"]?.array?.count ?? 0 >= 4, "\(history)")
+        for member in [#""type":"lamp""#, #""store":"lamp/a""#] {
+            #expect(
+                try client.reply(to: #"{"op":"history",\#(member),"by":"nobody"}"#)["commits"] == [],
+                "\(member)"
+            )
+        }
+        let samples = try client.reply(to: #"{"op":"samples","store":"lamp/a","path":"/on"}"#)
+        #expect(samples["samples"]?.array?.compactMap { $0["value"] } == [false, true], "\(samples)")
+        let error = try client.reply(to: #"{"op":"history","type":"countr"}"#)["error"]
+        #expect(error?["code"] == "unknown_type")
+        #expect(error?["message"]?.string?.contains("did you mean `counter`?") == true)
+        for type in ["lamp", "countr"] {
+            #expect(try guest.reply(to: #"{"op":"history","type":"\#(type)"}"#)["commits"] == [])
+        }
     }
 
     /// What is no longer kept is not guessed.

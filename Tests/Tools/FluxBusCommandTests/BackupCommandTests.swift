@@ -103,6 +103,23 @@ struct BackupCommandTests {
         #expect(FileManager.default.contents(atPath: file) == Data("what was there".utf8))
     }
 
+    /// The time that somebody gives holds for all of it, whether the bus is silent or never done.
+    @Test(arguments: [["backup", "copy.sqlite"], ["compact"], ["export", "--faithful"]], [true, false])
+    func theTimeGivenIsThatOfTheWholeCommand(_ arguments: [String], isSilent: Bool) throws {
+        let bus = try ScriptedBus { line in
+            guard ["backup", "compact"].contains(ScriptedBus.op(of: line)) else {
+                return [ScriptedBus.reply(to: line)]
+            }
+            if isSilent || ScriptedBus.op(of: line) == "compact" { return [] }
+            return [ScriptedBus.reply(to: line, ["bytes": 1_000_000_000, "data": "U1FMaQ=="])]
+        }
+        defer { bus.stop() }
+        let arguments = arguments.map { $0 == "copy.sqlite" ? file : $0 } + ["--timeout", "200ms"]
+        let run = try CommandRun(arguments, bus: bus.address)
+        #expect(run.status == .temporary, "\(run.messages)")
+        #expect(names.isEmpty)
+    }
+
     @Test func aCompactFileHasNoRoomToSpare() throws {
         let bus = try bus()
         let run = try CommandRun(["compact", "--human"], bus: bus.address)

@@ -370,7 +370,7 @@ struct CommandTests {
         #expect(bus.received.last == #"{"op":"stores","id":1,"match":"c/*"}"#)
         #expect(
             try CommandRun(["types", "--human"], bus: bus.address).output
-                == "TYPE  ACTIONS\nc     add      A counter.\n")
+                == "TYPE  LOG         ACTIONS\nc     keep: none  add      A counter.\n")
         #expect(
             try CommandRun(["types", "c", "--human"], bus: bus.address).output
                 == """

@@ -84,6 +84,28 @@ struct LiveHistoryTests {
         #expect(try other.run("log", "-n", "1").output == before)
     }
 
+    /// Revisions of which the log keeps nothing are no commits in an export.
+    @Test(.timeLimit(.minutes(10))) func anExportCountsTheCommitsInIt() throws {
+        var setup = LiveBus.Setup()
+        setup.types = [
+            "counter": Self.counter,
+            "beat":
+                "type: beat\nlog: { keep: none }\ninitial: { n: 0 }\nactions: { beat: { increment: { n: 1 } } }",
+        ]
+        setup.stores = ["counter/main", "beat/a"]
+        setup.hasLog = true
+        let bus = try LiveBus(setup)
+        for _ in 0..<3 {
+            try bus.run("dispatch", "counter/main", "add")
+            for _ in 0..<5 { try bus.run("dispatch", "beat/a", "beat") }
+        }
+        let kept = revisions(try bus.run("log", "--since", "0")).count
+        for arguments in [["export"], ["export", "--faithful"]] {
+            let run = try CommandRun(arguments, bus: bus.address)
+            #expect(run.messages == "Exported revision 0 and \(kept) commits after it.\n", "\(arguments)")
+        }
+    }
+
     @Test(.timeLimit(.minutes(10))) func aFollowerSeesWhatOthersCommitMeanwhile() throws {
         let bus = try LiveBus.logged(counter: Self.counter)
         let first = try #require(revisions(try bus.run("log", "-n", "1")).last)

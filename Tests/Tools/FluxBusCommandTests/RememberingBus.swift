@@ -113,6 +113,9 @@ final class RememberingBus: @unchecked Sendable {
     /// Forgets what stands before a snapshot.
     func forget(before revision: Int) { log?.forget(before: revision) }
 
+    /// Takes what concerns types out of what stands before these snapshots.
+    func thin(_ horizons: [String: Int]) { log?.thin(horizons) }
+
     /// All states now.
     func now() throws -> JSONObject {
         try question(#"{"op":"get","match":"*/*","limit":100000}"#)["states"]?.object ?? [:]

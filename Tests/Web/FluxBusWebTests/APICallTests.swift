@@ -40,6 +40,9 @@ import Testing
             #"history "order":"newest" "time":60.0 "by":["1000","daemon"]"#
         ),
         ("GET", "blame?store=a/b&path=/x", "", #"blame "store":"a/b" "path":"/x""#),
+        ("GET", "blame?store=a/b&revision=7", "", #"blame "store":"a/b" "revision":7"#),
+        ("GET", "blame?store=a/b&time=60", "", #"blame "store":"a/b" "time":60.0"#),
+        ("GET", "blame?store=a/b&at=7", "", #"blame "store":"a/b" "revision":7"#),
         ("GET", "samples?store=a/b&path=/x&most=9", "", #"samples "store":"a/b" "path":"/x" "most":9"#),
         ("GET", "types/a", "", #"types "type":"a""#), ("GET", "stats", "", "stats"),
         ("GET", "changes?actions=true", "", #"subscribe "actions":true "match":"*/*""#),

@@ -118,6 +118,11 @@ extension StateMachine {
         typesByName[String(store.prefix { $0 != "/" })].flatMap { hasPast($0) ? nil : $0 }
     }
 
+    /// The types that match and of which the log keeps everything, but has not always.
+    package func keptLate(_ pattern: AddressPattern) -> [TypeEntry] {
+        typesInOrder.filter { pattern.type.matches($0.name) && policy(of: $0) == .all && knownSince($0) > 0 }
+    }
+
     /// Whether the log keeps every commit of a type.
     package func keepsAll(of type: String) -> Bool { typesByName[type]?.kept == .all }
 
@@ -155,7 +160,7 @@ extension StateMachine {
     package static func gone(_ type: String, _ what: String = "", before revision: Int) -> RequestError {
         RequestError(
             .gone,
-            "\(type) \(what)has a past since revision \(revision) only, as its type says under log:. Ask for a later one."
+            "\(type) \(what)has a past since revision \(revision) only: what came before is not kept. Ask for a later one."
         ).with("type", .string(type)).with("keep", .string(LogPolicy.all.rawValue))
             .with("oldest", .int(revision))
     }

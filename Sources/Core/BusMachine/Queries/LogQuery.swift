@@ -1,5 +1,6 @@
 import BusJSON
 import BusLogic
+import BusProtocol
 
 /// A question that only the log can answer, because the state machine holds the present only.
 package struct LogQuery: Sendable {
@@ -10,12 +11,13 @@ package struct LogQuery: Sendable {
         case blame(StoreQuestion, [JSONPointer]?, at: PastPoint)
         /// The values of a part over time, at most so many; with who set each of them, if that is wanted.
         case samples(StoreQuestion, JSONPointer, HistoryRange, most: Int, cause: Bool)
-        /// The answer that a `get` would have had at that point.
-        case stores(PastPoint, StoreSelection)
+        /// The answer that a `get` would have had at that point. `late`: the types of which the log has not always kept everything,
+        /// but does now.
+        case stores(PastPoint, StoreSelection, late: [HistorySubject])
         /// The definitions at that point: of one type, or of all.
         case types(PastPoint, String?, view: Grants?)
-        /// The state of a store at a revision.
-        case state(revision: Int, store: String)
+        /// The state of a store at a revision; `late` as above.
+        case state(revision: Int, store: String, late: [HistorySubject])
         /// The entries after a revision, whatever they are.
         case entries(after: Int)
         /// A part of a copy of the log, from so many bytes on; with the first one the copy is made.
@@ -77,12 +79,15 @@ package struct HistoryWish: Sendable {
     package let action: String?
     /// What holds for the payload.
     package let condition: StoreFilter?
+    /// The refusal if there never was the type; nil where there is.
+    package let missing: RequestError?
 
     package init(
         subject: HistorySubject? = nil, by: [String]? = nil, action: String? = nil,
-        condition: StoreFilter? = nil
+        condition: StoreFilter? = nil, missing: RequestError? = nil
     ) {
         (self.subject, self.by, self.action, self.condition) = (subject, by, action, condition)
+        self.missing = missing
     }
 }
 
@@ -114,9 +119,15 @@ package struct StoreQuestion: Sendable {
     package let type: DeclaredType?
     /// Who asks; nil: one who may see everything.
     package let view: Grants?
+    /// The refusal if there never was the store; nil where there is.
+    package let missing: RequestError?
 
-    package init(store: String, subject: HistorySubject, type: DeclaredType?, view: Grants?) {
+    package init(
+        store: String, subject: HistorySubject, type: DeclaredType?, view: Grants?,
+        missing: RequestError? = nil
+    ) {
         (self.store, self.subject, self.type, self.view) = (store, subject, type, view)
+        self.missing = missing
     }
 }
 

@@ -215,3 +215,15 @@ package struct ClientCertificate: Sendable, Equatable {
     /// The name to show where only one can be shown.
     package var name: String { subject.isEmpty ? names.first ?? "" : subject }
 }
+
+extension JSON {
+    /// The texts by which a commit's author, its `by`, is found: each value in it, a unit also without its suffix, and `daemon`.
+    package var authorNames: [String] {
+        (object?.members ?? []).flatMap { member -> [String] in
+            if member.value == true { return [member.key] }
+            guard let text = member.value.string ?? member.value.int.map(String.init) else { return [] }
+            guard member.key == "unit", let dot = text.lastIndex(of: ".") else { return [text] }
+            return [text, String(text[..<dot])]
+        }
+    }
+}

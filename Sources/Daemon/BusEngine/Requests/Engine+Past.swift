@@ -15,9 +15,11 @@ extension Engine {
                 "limit", "A reply tells at most \(DaemonLimits.history) commits; ask for more with `since`.")
         }
         let range = try requestedRange()
+        let subject = try requestedSubject(connection)
         let wish = HistoryWish(
-            subject: try requestedSubject(connection), by: try requestedAuthors(),
-            action: requestedAction, condition: try machine.requestedFilter(in: request))
+            subject: subject, by: try requestedAuthors(), action: requestedAction,
+            condition: try machine.requestedFilter(in: request),
+            missing: subject.flatMap { missing($0, connection.access.grants) })
         clock.work += Work.conditionByte * machine.plan.conditionCache.takeCompiledBytes()
         let view = connection.access.grants.flatMap { $0.knowsEverything ? nil : $0 }
         ask(.history(range, limit: limit, wish, view: view), connection)
@@ -43,6 +45,26 @@ extension Engine {
         let type = String(decoding: request.type, as: UTF8.self)
         if let type = machine.unkept(type) { throw machine.gone(type) }
         return historySubject(type)
+    }
+
+    /// The refusal if there never was a type; nil where there is, or where who asks may not know.
+    private func missing(_ subject: HistorySubject, _ grants: Grants?) -> RequestError? {
+        if let grants, !grants.knows(type: subject.type) { return nil }
+        return refusal { () throws(RequestError) in _ = try machine.requireType(subject.type) }
+    }
+
+    private func refusal(_ body: () throws(RequestError) -> Void) -> RequestError? {
+        do throws(RequestError) {
+            try body()
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    /// The types that match and of which the log keeps everything, but has not always.
+    func late(_ pattern: AddressPattern) -> [HistorySubject] {
+        machine.keptLate(pattern).map { historySubject($0.name) }
     }
 
     /// The commits that a request wants to see: from the oldest on, after `since` or `time`, or from the newest back, from
@@ -112,6 +134,10 @@ extension Engine {
         }
         let cause = try request.flag(.cause, default: false)
         let range = try requestedRange()
+        if let since = try request.integer(.since), let until = try request.integer(.until), until < since {
+            throw .invalid(
+                "until", "`until`, \(until), is before `since`, \(since); name the earlier one in `since`.")
+        }
         let question = try storeQuestion(connection, isPast: true)
         ask(.samples(question, path, range, most: most, cause: cause), connection)
     }
@@ -125,11 +151,14 @@ extension Engine {
             throw .invalid("store", "Say in `store` whose past is meant.")
         }
         let (grants, subject) = (connection.access.grants, try requestedSubject(connection)!)
-        if !isPast { _ = try machine.requireStore(request.store) }
+        let missing = refusal { () throws(RequestError) in _ = try machine.requireStore(request.store) }
+        if !isPast, let missing { throw missing }
         let known = machine.types.first { UTF8Order.equal($0.name, subject.type) }
         return StoreQuestion(
             store: subject.store!, subject: subject, type: known?.type as? DeclaredType,
-            view: grants.flatMap { $0.knowsEverything ? nil : $0 })
+            view: grants.flatMap { $0.knowsEverything ? nil : $0 },
+            // Stores of views come and go without commits of their own.
+            missing: subject.sources.isEmpty ? missing : nil)
     }
 
     /// The part of a state that a request names; nil without one.
@@ -200,9 +229,10 @@ extension Engine {
         try machine.require(wanted.revision, of: index, seenBy: connection.access.grants)
         try requireHappened(past)
         let store = String(decoding: request.store, as: UTF8.self)
+        let late = late(AddressPattern(type: String(store.prefix { $0 != "/" })))
         ask(
-            .state(revision: past, store: store), for: .revert(store: store, to: past, where: wanted),
-            connection)
+            .state(revision: past, store: store, late: late),
+            for: .revert(store: store, to: past, where: wanted), connection)
     }
 
     /// Queries the log for a request.

@@ -7,6 +7,9 @@ package struct TimeSpan: ExpressibleByArgument, Equatable, Sendable, CustomStrin
     package let duration: Duration?
     private let text: String?
 
+    /// Whether somebody wrote it, so that it is no default.
+    package var isGiven: Bool { text != nil }
+
     package init(duration: Duration?) {
         self.duration = duration
         text = nil

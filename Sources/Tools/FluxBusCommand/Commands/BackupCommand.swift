@@ -18,13 +18,15 @@ package struct BackupCommand: BusCommand {
             meanwhile. The daemon makes it beside its log, which takes as much room there for a moment, and it comes over the \
             connection. It is for its owner only, and has its name only when every commit in it has been read again and is \
             as it was written. Only root and the daemon's own user may, or those whom the access rules let manage the bus.
+
+            Without --timeout the daemon has an hour to make the copy, and half a minute for each part of it.
             """)
 
     @Argument(help: "Where the copy is put; a file that is there is replaced.", completion: .file())
     package var file: String
 
     @OptionGroup package var options: GlobalOptions
-    package var isOpenEnded: Bool { true }
+    package var isOpenEnded: Bool { !options.timeout.isGiven }
 
     package init() {}
 
@@ -101,10 +103,12 @@ package struct CompactCommand: BusCommand {
             back that, too, little by little, while the bus goes on. Only root and the daemon's own user may, or those whom the \
             access rules let manage the bus. A file that an earlier version made does not shrink before \
             `fluxbusd --compact` has written it anew, with the daemon stopped.
+
+            Without --timeout the daemon has an hour for it.
             """)
 
     @OptionGroup package var options: GlobalOptions
-    package var isOpenEnded: Bool { true }
+    package var isOpenEnded: Bool { !options.timeout.isGiven }
 
     package init() {}
 
@@ -125,8 +129,8 @@ package struct CompactCommand: BusCommand {
 
 /// Work on the log that takes as long as the log is large, and for which the bus answers nothing meanwhile.
 enum LongWork {
-    /// An hour, or `--timeout` if that is longer.
+    /// That of the command where `--timeout` says one, else in an hour.
     static func deadline(in session: CommandSession) -> Deadline {
-        Deadline(after: session.options.timeout.duration.map { max($0, .seconds(3600)) })
+        session.options.timeout.isGiven ? session.replyDeadline : Deadline(after: .seconds(3600))
     }
 }

@@ -57,10 +57,11 @@ package struct EffectsTryCommand: BusCommand {
             try since?.resolved(on: connection, in: session, newest: newest)
             ?? beginning(before: last, on: connection, in: session)
         let trial = EffectTrial(effect, session, connection)
-        try reader.forEach(after: first, through: last) { commit in
+        let oldest = try reader.forEachKept(after: first, through: last) { commit in
             try trial.show(commit)
             return true
         }
+        if let oldest, since != nil { try session.console.note(CommitLog.beginning(oldest)) }
         if trial.count == 0, session.console.form == .text {
             try session.console.note("\(effect.name) would have done nothing.")
         }

@@ -22,7 +22,7 @@ package struct ExportCommand: BusCommand {
             That is what a client sees. With --faithful it is all that the log holds, from its beginning: sessions, timers, \
             keys, owners and access rules, too, from a copy that the daemon makes as for `fluxbus backup`. Of this \
             `fluxbus import --faithful` makes the same history on another machine. Only root and the daemon's own user may, or \
-            those whom the access rules let manage the bus.
+            those whom the access rules let manage the bus. Without --timeout the daemon has an hour to make the copy.
             """)
 
     @Option(
@@ -41,7 +41,7 @@ package struct ExportCommand: BusCommand {
     package var output: String?
 
     @OptionGroup package var options: GlobalOptions
-    package var isOpenEnded: Bool { true }
+    package var isOpenEnded: Bool { !(faithful && options.timeout.isGiven) }
 
     package init() {}
 
@@ -52,20 +52,22 @@ package struct ExportCommand: BusCommand {
     }
 
     package func perform(in session: CommandSession) throws -> CommandStatus {
-        let header: Recording.Header
+        let exported: (base: Int, commits: Int)
         if let output {
             var file = try NewFile(output)
-            header = try export(to: Channel(descriptor: file.descriptor), in: session)
+            exported = try export(to: Channel(descriptor: file.descriptor), in: session)
             try file.finish()
         } else {
-            header = try export(to: session.console.output, in: session)
+            exported = try export(to: session.console.output, in: session)
         }
-        let commits = DispatchCommand.count(header.count, "commit")
-        try session.console.note("Exported revision \(header.base) and \(commits) after it.")
+        let commits = DispatchCommand.count(exported.commits, "commit")
+        try session.console.note("Exported revision \(exported.base) and \(commits) after it.")
         return .success
     }
 
-    private func export(to output: Channel, in session: CommandSession) throws -> Recording.Header {
+    private func export(to output: Channel, in session: CommandSession) throws -> (
+        base: Int, commits: Int
+    ) {
         let connection = try session.connect()
         return faithful
             ? try FaithfulExporter(session: session, connection: connection, output: output).export()

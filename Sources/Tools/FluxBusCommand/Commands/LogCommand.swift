@@ -20,8 +20,8 @@ package struct LogCommand: BusCommand {
               fluxbus log --follow                           and then each commit as it comes
               fluxbus log --json | jq -r '.actions[]?.action'
 
-            --by takes a user's name or id, a process id, the name of a token, a unit with or without its suffix, or \
-            `daemon`. --action takes the name of an action, or create, drop, revert, reload, schedule, cancel. \
+            --by takes a user's name or id, a process id, the name of a program, a client, a token or a certificate, the \
+            address that a client speaks for, a unit with or without its suffix, or `daemon`. --action takes the name of an action, or create, drop, revert, reload, schedule, cancel. \
             --where takes an expression on the members of an action's payload. One action of a commit has to be all \
             that is asked for. What --since names comes first; without it, the newest commits are shown. Of types \
             that a reload defined only the names are printed, unless --definitions is given.
@@ -59,7 +59,8 @@ package struct LogCommand: BusCommand {
             valueName: "number"))
     package var lines: Int?
 
-    @Option(help: ArgumentHelp("Only commits by this user, process, token or unit.", valueName: "text"))
+    @Option(
+        help: ArgumentHelp("Only commits by this user, program, client, token or unit.", valueName: "text"))
     package var by: String?
 
     @Option(
@@ -121,24 +122,14 @@ package struct LogCommand: BusCommand {
         } else {
             try log.show(after: first ?? 0, through: last, from: reader)
         }
-        if log.isEmpty { try noteNothing(on: connection, in: session) }
+        if log.isEmpty, session.console.form == .text {
+            try session.console.note(
+                target.map { "No commit concerns \($0)." } ?? "There is no such commit.")
+        }
         guard follow, !log.isComplete else { return .success }
         try CommitFollower(session, log: log, target: target, filter: filter, after: newest).run(
             over: connection)
         return .success
-    }
-
-    /// Says that no commit was found. A target whose type does not exist is a mistake; a type that existed once has commits.
-    private func noteNothing(on connection: BusConnection, in session: CommandSession) throws {
-        if let type = target?.split(separator: "/").first {
-            do {
-                _ = try session.ask(BusRequest("types", ["type": .string(String(type))]), on: connection)
-            } catch let error as BusError where error.code != .unknownType {
-                // Only the note is lost: this client may not ask for types.
-            }
-        }
-        guard session.console.form == .text else { return }
-        try session.console.note(target.map { "No commit concerns \($0)." } ?? "There is no such commit.")
     }
 
     /// What `--since` names. For a time before what is kept it is where the log begins, which is said.

@@ -73,16 +73,29 @@ package struct TypesShowCommand: BusCommand {
         } else if type != nil || file != nil {
             for definition in definitions { try show(definition, in: console) }
         } else {
-            var table = Table("TYPE", "ACTIONS", "")
+            // Mostly there is nothing to say about the log.
+            let showsLog = definitions.contains { $0.logReach != .whole }
+            var table = Table(["TYPE"] + (showsLog ? ["LOG"] : []) + ["ACTIONS", ""])
             for definition in definitions {
                 let actions = definition["actions"]?.object?.keys ?? []
                 table.add(
-                    .init(definition["type"]?.string ?? "", .address), .init(actions.joined(separator: " ")),
-                    .init(definition["summary"]?.string ?? "", .faint))
+                    [.init(definition["type"]?.string ?? "", .address)]
+                        + (showsLog ? [.init(Self.log(of: definition))] : []) + [
+                            .init(actions.joined(separator: " ")),
+                            .init(definition["summary"]?.string ?? "", .faint),
+                        ])
             }
             try console.table(table, orNote: "There is no state type.")
         }
         return .success
+    }
+
+    /// What the log keeps of a type, as its definition says: `keep: latest`, `for: 30d`; empty for everything.
+    private static func log(of definition: JSON) -> String {
+        guard definition.logReach != .whole else { return "" }
+        return (definition["log"]?.object?.members ?? []).filter { $0.value != "all" }.map {
+            "\($0.key): \($0.value.string ?? $0.value.encoded)"
+        }.joined(separator: ", ")
     }
 
     private func definitions(in session: CommandSession) throws -> [JSON] {

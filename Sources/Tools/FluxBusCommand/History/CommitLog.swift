@@ -45,13 +45,8 @@ final class CommitLog {
             }
             return page.count < remaining ?? .max && !isComplete
         }
-        do {
-            try reader.forEach(after: since, through: last, take)
-        } catch let error as BusError {
-            guard let oldest = HistoryReader.oldest(in: error), oldest > since else { throw error }
-            if since > 0 { try session.console.note(Self.beginning(oldest)) }
-            if oldest < last { try reader.forEach(after: oldest, through: last, take) }
-        }
+        let oldest = try reader.forEachKept(after: since, through: last, take)
+        if let oldest, since > 0 { try session.console.note(Self.beginning(oldest)) }
         try show(page)
     }
 

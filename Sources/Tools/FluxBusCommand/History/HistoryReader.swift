@@ -1,4 +1,5 @@
 import BusJSON
+import BusMachine
 import FluxBus
 
 /// Reads the action log of a bus over one connection, page by page.
@@ -19,7 +20,7 @@ final class HistoryReader {
         self.connection = connection
         self.filter =
             (target.map { [($0.contains("/") ? "store" : "type", .string($0))] } ?? [])
-            + (filter?.members(in: session) ?? [])
+            + (filter?.members ?? [])
     }
 
     /// The newest revision.
@@ -68,6 +69,27 @@ final class HistoryReader {
         }
     }
 
+    /// The same from as far back as there is anything: returns the revision after which that begins, if it is after `since`.
+    func forEachKept(
+        after since: Int, through until: Int, newestFirst: Bool = false, _ body: (JSON) throws -> Bool
+    ) throws -> Int? {
+        var until = until
+        do {
+            try forEach(after: since, through: until, newestFirst: newestFirst) { commit in
+                // More may go while it is read.
+                if newestFirst, let revision = commit["revision"]?.int { until = revision - 1 }
+                return try body(commit)
+            }
+        } catch let error as BusError {
+            guard let oldest = Self.oldest(in: error), oldest > since else { throw error }
+            if oldest < until {
+                try forEach(after: newestFirst ? nil : oldest, through: until, newestFirst: newestFirst, body)
+            }
+            return oldest
+        }
+        return nil
+    }
+
     private func request(after since: Int?, through until: Int?, newestFirst: Bool) -> BusRequest {
         var request = BusRequest(
             "history",
@@ -94,20 +116,13 @@ final class HistoryReader {
             try body(commit)
             return left > 0
         }
-        if count == 0 { return nil }
-        do {
-            try forEach(after: since, through: until, newestFirst: true, take)
-        } catch let error as BusError {
-            guard let oldest = Self.oldest(in: error), oldest > since else { throw error }
-            try forEach(after: nil, through: until, newestFirst: true, take)
-            return oldest
-        }
-        return nil
+        return count == 0
+            ? nil : try forEachKept(after: since, through: until, newestFirst: true, take)
     }
 
-    /// Where history begins, when an error says that it does not reach back as far as requested.
+    /// Where history begins, that of the bus or of a type, when an error says that it does not reach back as far as requested.
     static func oldest(in error: BusError) -> Int? {
-        error.code == .conflict ? error.details["oldest"]?.int : nil
+        [.conflict, .gone].contains(error.code) ? error.details["oldest"]?.int : nil
     }
 
     private static func strange(_ op: String) -> CommandFailure {
@@ -116,16 +131,16 @@ final class HistoryReader {
     }
 }
 
-/// Selects commits, beside the filters of the bus itself.
+/// The commits that somebody wants to see. The bus selects them.
 package struct CommitFilter {
-    /// The principal: a user's name, a uid, a pid, the name of a token or a certificate, `daemon`, or a unit with or without its
-    /// suffix.
-    package var by: String?
+    /// The principal: a value in the commit's `by`, a unit also without its suffix, or `daemon`.
+    private let by: String?
+    /// The number of the user with that name on this machine: the bus may not have known the name.
+    private let number: Int?
     /// An action's name, or `create`, `drop`, `revert`, `reload`.
-    package var action: String?
+    private let action: String?
     /// What has to hold for the payload.
-    package var condition: JSON?
-    private let users: UserNames
+    private let condition: JSON?
 
     package init(
         by: String? = nil, action: String? = nil, where condition: JSON? = nil, users: UserNames = .none
@@ -133,30 +148,20 @@ package struct CommitFilter {
         self.by = by
         self.action = action
         self.condition = condition
-        self.users = users
+        number = by.flatMap(users.number)
     }
 
-    /// The members of `history` by which the bus selects the same, and perhaps more: it knows no names of this machine's users.
-    func members(in session: CommandSession) -> [(name: String, value: JSON?)] {
+    /// The members of `history` that say so.
+    var members: [(name: String, value: JSON?)] {
         var names = by.map { [JSON.string($0)] }
-        if let number = by.flatMap(users.number) { names?.append(.string("\(number)")) }
+        if let number { names?.append(.string("\(number)")) }
         return [("by", names.map(JSON.array)), ("action", action.map(JSON.string)), ("where", condition)]
             .filter { $0.1 != nil }
     }
 
+    /// Whether a commit that the bus selected is meant: the number of a user may be that of a process, or another machine's.
     package func takes(_ commit: JSON) -> Bool {
-        if let action, !CommitText.steps(of: commit).contains(where: { $0.name == action }) { return false }
-        if let by { return isBy(by, commit["by"]) }
-        return true
-    }
-
-    private func isBy(_ text: String, _ by: JSON?) -> Bool {
-        guard let by else { return false }
-        if by["daemon"]?.bool == true { return text == "daemon" }
-        if let unit = by["unit"]?.string, unit.contains(text) { return true }
-        if by["user"]?.string == text { return true }
-        if let uid = by["uid"]?.int, by["member"] == nil, users.name(of: uid) == text { return true }
-        // A number is compared whole: uid 100 is not uid 1000.
-        return by["uid"]?.encoded == text || by["pid"]?.encoded == text || by["token"]?.string == text
+        guard let by, let number, let author = commit["by"] else { return true }
+        return author["uid"]?.int == number && author["member"] == nil || author.authorNames.contains(by)
     }
 }

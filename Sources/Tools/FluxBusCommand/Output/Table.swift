@@ -19,6 +19,8 @@ package struct Table {
 
     package init(_ headings: String...) { self.headings = headings }
 
+    package init(_ headings: [String]) { self.headings = headings }
+
     package mutating func add(_ cells: Cell...) { rows.append(cells) }
 
     package mutating func add(_ cells: [Cell]) { rows.append(cells) }

@@ -9,8 +9,9 @@ struct Exporter {
     let connection: BusConnection
     let output: Channel
 
-    /// Exports from `since`, or from as far back as the log reaches. Returns the header of the export.
-    func export(since: RevisionArgument?) throws -> Recording.Header {
+    /// Exports from `since`, or from as far back as the log reaches. Returns the revision with which the export begins, and how many
+    /// commits it holds.
+    func export(since: RevisionArgument?) throws -> (base: Int, commits: Int) {
         let reader = HistoryReader(session, connection)
         let hello = try connection.hello(client: "fluxbus", until: session.replyDeadline)
         guard let epoch = hello["epoch"]?.string, let newest = hello["revision"]?.int else {
@@ -26,15 +27,14 @@ struct Exporter {
         let (views, leavesOut) = try writeDefinitions(at: base)
         let gone = try writeStates(at: base, but: views)
         // On a terminal, the commits themselves show the progress.
-        if output.isTerminal {
-            try writeCommits(header, leavesOut, without: gone, from: reader, nil)
-        } else {
-            try session.console.showingProgress("exporting", total: header.count) {
+        let commits =
+            try output.isTerminal
+            ? writeCommits(header, leavesOut, without: gone, from: reader, nil)
+            : session.console.showingProgress("exporting", total: header.count) {
                 try writeCommits(header, leavesOut, without: gone, from: reader, $0)
             }
-        }
         try output.flush()
-        return header
+        return (base, commits)
     }
 
     /// Writes the definitions. Returns the names of views, and whether the log leaves out commits of some types.
@@ -60,13 +60,14 @@ struct Exporter {
         return states.gone
     }
 
+    /// Returns the number of commits.
     private func writeCommits(
         _ header: Recording.Header, _ leavesOut: Bool, without gone: Set<String>, from reader: HistoryReader,
         _ meter: ProgressMeter?
-    ) throws {
+    ) throws -> Int {
         // Later commits to stores of these types can't be replayed without the states they start from.
         let thinning = Thinning(gone)
-        var (revision, leavesOut) = (header.base, leavesOut)
+        var (revision, commits, leavesOut) = (header.base, 0, leavesOut)
         try reader.forEach(after: header.base, through: header.last) { line in
             guard let commit = RecordedCommit(line),
                 commit.revision == revision + 1 || leavesOut && commit.revision > revision
@@ -77,10 +78,11 @@ struct Exporter {
             revision = commit.revision
             leavesOut = leavesOut || Recording.leavesOut(line)
             let text = CommitText.line(of: line)
+            commits += 1
             switch text.utf8Span.span.withUnsafeBytes({ thinning.rest(of: $0) }) {
             case .all: try output.write(text + "\n")
             case .some(let rest): try output.write(String(decoding: rest, as: UTF8.self) + "\n")
-            case .nothing: break
+            case .nothing: commits -= 1
             }
             try meter?.reached(revision - header.base)
             return true
@@ -91,5 +93,6 @@ struct Exporter {
                 "The log ends with revision \(revision) instead of \(header.last): look at the daemon's journal."
             )
         }
+        return commits
     }
 }

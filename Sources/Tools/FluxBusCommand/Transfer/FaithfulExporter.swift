@@ -11,8 +11,8 @@ struct FaithfulExporter {
     let connection: BusConnection
     let output: Channel
 
-    /// Returns the header of the export.
-    func export() throws -> Recording.Header {
+    /// Returns the revision with which the export begins, and how many commits it holds.
+    func export() throws -> (base: Int, commits: Int) {
         let directory: PrivateDirectory
         do throws(SystemError) {
             directory = try PrivateDirectory(in: PrivateDirectory.shortParent, prefix: "fluxbus-export")
@@ -37,8 +37,7 @@ struct FaithfulExporter {
                 throw LogFailure(.damaged, path: path, "It holds no history.")
             }
             let header = Recording.Header(epoch: epoch, base: base, last: last)
-            try write(log, header)
-            return header
+            return (base, try write(log, header))
         } catch let failure as LogFailure {
             throw CommandFailure(
                 .internal,
@@ -46,8 +45,9 @@ struct FaithfulExporter {
         }
     }
 
-    private func write(_ log: LogReader, _ header: Recording.Header) throws {
-        var lines = 1
+    /// Returns the number of commits.
+    private func write(_ log: LogReader, _ header: Recording.Header) throws -> Int {
+        var (lines, commits) = (1, 0)
         func write(_ line: UnsafeRawBufferPointer) throws {
             try output.write(line: Array(line))
             lines += 1
@@ -61,9 +61,11 @@ struct FaithfulExporter {
             if group.first > header.base { reached = max(reached, header.base) }
             do {
                 try LogLines.forEach(in: group.entries) { line in
-                    reached = LogLines.revisions(of: line)?.upperBound ?? reached
-                    let isNote = LogLines.revisions(of: line) == nil
-                    if reached > header.base || isNote && reached == header.base { try write(line) }
+                    let revisions = LogLines.revisions(of: line)
+                    reached = revisions?.upperBound ?? reached
+                    guard reached > header.base || revisions == nil && reached == header.base else { return }
+                    commits += revisions?.count ?? 0
+                    try write(line)
                 }
             } catch {
                 failure = error
@@ -73,5 +75,6 @@ struct FaithfulExporter {
         if let failure { throw failure }
         try output.write("{\"end\":\(lines)}\n")
         try output.flush()
+        return commits
     }
 }

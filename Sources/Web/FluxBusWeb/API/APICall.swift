@@ -116,7 +116,10 @@ package struct APICall: Sendable {
                 "type": .text, "store": .text, "by": .list, "action": .text, "where": .expression,
             ]),
         "blame": Reading(
-            op: "blame", depth: 1, parameters: ["store": .text, "path": .text, "at": .moment]),
+            op: "blame", depth: 1,
+            parameters: [
+                "store": .text, "path": .text, "revision": .number, "time": .time, "at": .moment,
+            ]),
         "samples": Reading(
             op: "samples", depth: 1,
             parameters: [
@@ -281,8 +284,8 @@ private struct Parameters {
                 lists[name, default: []].append(.string(value))
                 continue
             }
-            guard request[name] == nil else { throw .invalid(Self.wrong(name, "must be given once")) }
             let (member, json) = try Self.member(name, value, kind)
+            guard request[member] == nil else { throw .invalid(Self.wrong(name, "must be given once")) }
             request.set(member, json)
         }
         for (name, values) in lists.sorted(by: { $0.key < $1.key }) { request.set(name, .array(values)) }

@@ -52,7 +52,7 @@ package struct APIDescription {
                     "blame", "Find who set a value", nil,
                     parameters: [
                         Self.query("store", Self.address, required: true), Self.query("path", Self.text),
-                        Self.at,
+                        Self.query("revision", Self.number), Self.query("time", Self.time), Self.at,
                     ], reply: ["type": "object", "required": ["values"]])
             ],
             "/v1/samples": [
