@@ -136,11 +136,6 @@ package final class PastAnswers<Source: PastSource> {
     ) throws(PastFailure) -> LogAnswer? {
         let (oldest, horizon) = (try oldest(), try horizon(of: filter.wish.subject, progress))
         if progress.history == nil {
-            if let subject = filter.wish.subject, let missing = filter.wish.missing,
-                try source.lastDefinition(of: subject.type, after: oldest, through: query.needed) == nil
-            {
-                return Self.refusal(missing)
-            }
             let until = try revision(of: range.until, within: query.needed)
             let since = try range.since.map { (point) throws(PastFailure) in
                 try revision(of: point, within: until)

@@ -79,15 +79,12 @@ package struct HistoryWish: Sendable {
     package let action: String?
     /// What holds for the payload.
     package let condition: StoreFilter?
-    /// The refusal if there never was the type; nil where there is.
-    package let missing: RequestError?
 
     package init(
         subject: HistorySubject? = nil, by: [String]? = nil, action: String? = nil,
-        condition: StoreFilter? = nil, missing: RequestError? = nil
+        condition: StoreFilter? = nil
     ) {
         (self.subject, self.by, self.action, self.condition) = (subject, by, action, condition)
-        self.missing = missing
     }
 }
 

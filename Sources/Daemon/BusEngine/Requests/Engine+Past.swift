@@ -15,11 +15,9 @@ extension Engine {
                 "limit", "A reply tells at most \(DaemonLimits.history) commits; ask for more with `since`.")
         }
         let range = try requestedRange()
-        let subject = try requestedSubject(connection)
         let wish = HistoryWish(
-            subject: subject, by: try requestedAuthors(), action: requestedAction,
-            condition: try machine.requestedFilter(in: request),
-            missing: subject.flatMap { missing($0, connection.access.grants) })
+            subject: try requestedSubject(connection), by: try requestedAuthors(),
+            action: requestedAction, condition: try machine.requestedFilter(in: request))
         clock.work += Work.conditionByte * machine.plan.conditionCache.takeCompiledBytes()
         let view = connection.access.grants.flatMap { $0.knowsEverything ? nil : $0 }
         ask(.history(range, limit: limit, wish, view: view), connection)
@@ -45,12 +43,6 @@ extension Engine {
         let type = String(decoding: request.type, as: UTF8.self)
         if let type = machine.unkept(type) { throw machine.gone(type) }
         return historySubject(type)
-    }
-
-    /// The refusal if there never was a type; nil where there is, or where who asks may not know.
-    private func missing(_ subject: HistorySubject, _ grants: Grants?) -> RequestError? {
-        if let grants, !grants.knows(type: subject.type) { return nil }
-        return refusal { () throws(RequestError) in _ = try machine.requireType(subject.type) }
     }
 
     private func refusal(_ body: () throws(RequestError) -> Void) -> RequestError? {
