@@ -98,6 +98,10 @@ import Testing
         for (method, params, code) in [
             ("nothing", "{}", -32601), ("tools/call", #"{"name":"nothing"}"#, -32602),
             ("tools/call", #"{"name":"counter_increment","arguments":{"shop":"x"}}"#, -32602),
+            // What names no store would be for all of them.
+            ("tools/call", #"{"name":"counter_increment","arguments":{"store":5,"confirm":true}}"#, -32602),
+            ("tools/call", #"{"name":"counter_increment","arguments":{"confirm":"yes"}}"#, -32602),
+            ("tools/call", #"{"name":"counter_increment","arguments":[1]}"#, -32602),
             ("resources/read", #"{"uri":"file:///etc/passwd"}"#, -32602),
             ("resources/read", #"{"uri":"fluxbus://store/counter/none"}"#, -32002),
         ] {

@@ -103,7 +103,14 @@ import Testing
         #expect(put.isConditional)
         #expect(try !call("PUT", "stores/a/b").isConditional)
         // The body's own key is the one that counts.
-        #expect(try line(call("POST", "dispatch", #"{"key":"mine"}"#, fields)) == #"dispatch "key":"mine""#)
+        #expect(
+            try line(call("POST", "dispatch", #"{"store":"a/b","key":"mine"}"#, fields))
+                == #"dispatch "store":"a/b" "key":"mine" "ifRevision":17"#)
+        for body in [#"{"type":"a"}"#, #"{"actions":[]}"#, #"{"store":"a/b","ifRevision":3}"#] {
+            #expect(throws: APICall.Refusal.self) {
+                try call("POST", "dispatch", body, ["if-match": "\"17\""])
+            }
+        }
         let changes = try call("GET", "changes", "", ["last-event-id": "e:17:2"])
         #expect(changes.place == EventPlace(epoch: "e", revision: 17, index: 2) && changes.place?.since == 16)
         #expect(try call("GET", "changes", "", ["last-event-id": "e:17"]).place?.since == 17)

@@ -68,6 +68,17 @@ struct APITests {
             #expect(try status("PUT", "/v1/stores/counter/main") == 409)
             #expect(try status("PUT", "/v1/stores/counter/main", "", ["If-None-Match": "*"]) == 412)
             #expect(try status("DELETE", "/v1/stores/counter/main", "", ["If-Match": "\"99\""]) == 412)
+            let dispatch = #"{"store":"counter/main","action":"increment"}"#
+            for (path, body) in [("", dispatch), ("/counter/main/increment", "")] {
+                #expect(try status("POST", "/v1/dispatch" + path, body, ["If-Match": "\"99\""]) == 412)
+            }
+            #expect(
+                try status(
+                    "POST", "/v1/dispatch", #"{"type":"counter","action":"reset"}"#, ["If-Match": "\"1\""])
+                    == 400)
+            // Nobody would be told what has become of it.
+            #expect(try status("POST", "/v1/dispatch", dispatch.dropLast() + #","ack":false}"#) == 400)
+            #expect(try web.ask("GET", "/v1/stores/counter/main", Self.bearer).fields["etag"] == "\"1\"")
             #expect(try status("GET", "/v1/stores?at=99") == 409)
             #expect(try status("POST", "/v1/stats") == 405)
             #expect(try status("GET", "/v1/nothing") == 404)
@@ -221,6 +232,32 @@ struct APITests {
             let rest = try later.next()
             #expect(rest.event == "change" && rest.data?["from"] == 3 && rest.data?["revision"] == 6)
             #expect(rest.data?["states"]?["counter/main"]?["count"] == 4)
+        }
+    }
+
+    /// Who goes away before the first event comes back to what was then, too.
+    @Test(arguments: ["initial=false", "actions=true"])
+    func whatIsMissedBeforeTheFirstEventIsTold(_ query: String) async throws {
+        try await Self.run { (web) throws in
+            let feed = try Feed(web, query)
+            let start = try feed.next()
+            #expect(start.event == nil && start.id?.split(separator: ":").last == "2")
+            feed.close()
+            #expect(try web.ask("POST", "/v1/dispatch/counter/main/increment", Self.bearer).status == 200)
+            let later = try Feed(web, query, after: start.id)
+            var event = try later.next()
+            while event.event == nil { event = try later.next() }
+            #expect(event.data?["revision"] == 3)
+        }
+    }
+
+    @Test func aDispatchIsAPartOfItsTrace() async throws {
+        try await Self.run { (web) throws in
+            let trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+            let fields = Self.bearer.merging(["traceparent": trace]) { $1 }
+            #expect(try web.ask("POST", "/v1/dispatch/counter/main/increment", fields).status == 200)
+            let history = try web.ask("GET", "/v1/history?order=newest&limit=1", Self.bearer)
+            #expect(history.text.contains(trace))
         }
     }
 

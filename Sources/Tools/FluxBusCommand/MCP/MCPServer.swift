@@ -231,7 +231,10 @@ final class MCPServer {
     private func call(_ params: JSONObject) throws -> JSONObject {
         let name = params["name"]?.string ?? ""
         if tools.isEmpty { tools = MCPTools(try ask(BusRequest("types"))["types"]?.array ?? []) }
-        guard let request = try tools.request(name, params["arguments"]?.object ?? [:]) else {
+        guard let arguments = (params["arguments"] ?? [:]).object else {
+            throw Refusal(failure: .invalidParams, message: "The arguments must be an object.")
+        }
+        guard let request = try tools.request(name, arguments) else {
             throw Refusal(
                 failure: .invalidParams,
                 message: "There is no tool \(name); tools/list tells those that there are.")

@@ -80,7 +80,9 @@ struct MCPTools {
             throw Self.unknown(argument.key, known)
         }
         var request = BusRequest("dispatch")
-        if let store = arguments["store"]?.string {
+        let isConfirmed = try Self.argument("confirm", arguments, "true or false", \.bool) ?? false
+        // Without one all stores are meant, which nobody who named one wants.
+        if let store = try Self.argument("store", arguments, "the name of a store, as text", \.string) {
             // An agent may have the address from the resource.
             request.set(
                 "store", .string(store.hasPrefix(action.type + "/") ? store : action.type + "/" + store))
@@ -89,7 +91,7 @@ struct MCPTools {
         }
         request.set("action", .string(action.name))
         request.set("payload", arguments["payload"])
-        if arguments["confirm"] == true {
+        if isConfirmed {
             request.set("key", .string(Self.key()))
         } else {
             request.set("dryRun", true)
@@ -99,6 +101,18 @@ struct MCPTools {
 
     private static func key() -> String {
         (0..<2).map { _ in String(UInt64.random(in: 0 ... .max), radix: 36) }.joined(separator: "-")
+    }
+
+    /// Throws where it is there and is not what it must be.
+    private static func argument<Value>(
+        _ name: String, _ arguments: JSONObject, _ must: String, _ read: (JSON) -> Value?
+    ) throws -> Value? {
+        guard let given = arguments[name] else { return nil }
+        guard let value = read(given) else {
+            throw BusError(
+                .invalidRequest, "The argument \(name) must be \(must); leave it out, or give that.")
+        }
+        return value
     }
 
     private static func unknown(_ name: String, _ known: some Collection<String>) -> BusError {

@@ -68,6 +68,7 @@ package struct APICall: Sendable {
         case ("dispatch", 1), ("dispatch", 3), ("dispatch", 4):
             guard source.method == "POST" else { throw .methods("POST") }
             request = try source.path.count == 1 ? Self.dispatch(source) : Self.action(source)
+            isConditional = source.fields["if-match"] != nil
         case ("stores", 3) where !isRead:
             guard source.method == "PUT" || source.method == "DELETE" else {
                 throw .methods("GET, HEAD, PUT, DELETE")
@@ -164,7 +165,19 @@ package struct APICall: Sendable {
                 if member.value == "dispatch" { continue }
                 throw .invalid(Parameters.wrong("op", "is dispatch here, and may be left out"))
             }
+            if member.key == "ack", member.value == false {
+                throw .invalid(Parameters.wrong("ack", "can't be false here: HTTP answers every request"))
+            }
             request.set(member.key, member.value)
+        }
+        if let match = source.fields["if-match"] {
+            guard request["store"] != nil, request["ifRevision"] == nil else {
+                throw .invalid(
+                    Parameters.wrong(
+                        "If-Match",
+                        "is for a dispatch to one store; say `ifRevision` in the body of any other"))
+            }
+            request.set("ifRevision", .int(try revision(match)))
         }
         addKey(source, to: &request)
         addTrace(source.fields["traceparent"], to: &request)

@@ -78,7 +78,7 @@ struct APIHandler: Sendable {
             throw Problem(BusError(.parseError, "The body can't be read."))
         }
         var fields: [String: String] = [:]
-        for name in ["if-match", "if-none-match", "idempotency-key", "last-event-id"] {
+        for name in ["if-match", "if-none-match", "idempotency-key", "last-event-id", "traceparent"] {
             fields[name] = request.headers[HTTPHeader(name)]
         }
         let source = APICall.Source(

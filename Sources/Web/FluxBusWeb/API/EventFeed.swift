@@ -144,8 +144,11 @@ final class EventFeed: Talk {
         _ subscription: inout Subscription, _ source: Source, _ place: inout EventPlace?, _ outlet: Frames
     ) async throws(BusError) -> Bool {
         let after = place
-        // Of actions nothing before this place is told.
-        if place == nil, source.request["actions"] == true { place = subscription.start }
+        // Nothing before this place is told: a client that goes away before the first event comes back with it.
+        if place == nil, source.request["actions"] == true || source.request["initial"] == false {
+            place = subscription.start
+            guard await outlet.give([frame("bookmark", place, "")]) else { return false }
+        }
         var epoch = subscription.start.epoch
         while true {
             var frames: [[UInt8]] = []
