@@ -366,4 +366,19 @@ struct APITests {
             #expect(events["channels"]?["counter"]?["messages"]?["increment"] != nil)
         }
     }
+
+    /// Names that the document takes are those that the bus takes.
+    @Test func namesAreDescribedAsTheyAre() throws {
+        let path = APIDescription([]).openAPI["paths"]?["/v1/stores/{type}/{name}"]
+        let parameters = try #require(path?["get"]?["parameters"]?.array)
+        for (index, name, isOne) in [
+            (0, "a-b_C1", true), (0, "A", false), (0, "a.b", false),
+            (0, "a" + String(repeating: "b", count: 64), false),
+            (1, "x:@-_9", true), (1, "_x", false), (1, "a.b", false),
+            (1, String(repeating: "x", count: 129), false),
+        ] {
+            let pattern = try #require(parameters[index]["schema"]?["pattern"]?.string)
+            #expect((name.range(of: pattern, options: .regularExpression) != nil) == isOne, "\(name)")
+        }
+    }
 }

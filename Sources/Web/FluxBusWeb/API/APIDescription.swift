@@ -1,5 +1,6 @@
 import BusHooks
 import BusJSON
+import BusProtocol
 import TypeCode
 
 /// What there is over HTTP, for programs: made of the state types that the bus has, so that every action is an operation with
@@ -27,7 +28,8 @@ package struct APIDescription {
         var paths: JSONObject = [
             "/v1/dispatch": [
                 "post": operation(
-                    "dispatch", "Commit actions", Self.dispatchText, parameters: [Self.key],
+                    "dispatch", "Commit actions", Self.dispatchText,
+                    parameters: [Self.ifMatch, Self.key],
                     body: ["type": "object", "properties": ["op": ["const": "dispatch"]]],
                     reply: Self.committed)
             ],
@@ -195,7 +197,7 @@ package struct APIDescription {
     // MARK: - Parts
 
     private static let dispatchText =
-        "The wire's `dispatch`: one action at a store or at a type, or several in one commit."
+        "The wire's `dispatch`: one action at a store or at a type, or several in one commit. If-Match is for one store."
     private static let readingText =
         "States by address; where not all fit, `next` is the `after` of the next page."
     private static let changesText =
@@ -204,8 +206,10 @@ package struct APIDescription {
     private static let hookText =
         "Dispatches what the hook's file makes of the body; the sender shows a signature or a secret of its own."
 
-    private static let word = "[A-Za-z0-9_][A-Za-z0-9_.-]*"
-    private static let address = matching("^\(word)/\(word)$")
+    // As `Names` has them.
+    private static let typePattern = "[a-z][A-Za-z0-9_-]{0,\(Names.longestType - 1)}"
+    private static let storePattern = namePattern(of: Names.longestStore)
+    private static let address = matching("^\(typePattern)/\(storePattern)$")
     private static let time = matching(
         "^([0-9]+(\\.[0-9]+)?|[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z)$")
     private static let text: JSON = ["type": "string"]
@@ -232,15 +236,19 @@ package struct APIDescription {
         ["type": "string", "pattern": .string(pattern)]
     }
 
-    private static func segment(_ name: String) -> JSON {
+    private static func namePattern(of longest: Int) -> String {
+        "[A-Za-z0-9][A-Za-z0-9_:@-]{0,\(longest - 1)}"
+    }
+
+    private static func segment(_ name: String, _ pattern: String) -> JSON {
         [
             "name": .string(name), "in": "path", "required": true,
-            "schema": matching("^\(word)$"),
+            "schema": matching("^\(pattern)$"),
         ]
     }
 
-    private static let typeName = segment("type")
-    private static let storeName = segment("name")
+    private static let typeName = segment("type", typePattern)
+    private static let storeName = segment("name", storePattern)
     private static let key: JSON = ["name": "Idempotency-Key", "in": "header", "schema": text]
     private static let ifMatch = field("If-Match", "^\"[0-9]+\"$")
     private static let at: JSON = [
@@ -255,12 +263,12 @@ package struct APIDescription {
     private static let sending = [
         query("dryRun", ["type": "boolean"]), query("in", matching("^[0-9]+(\\.[0-9]+)?(ms|s|m|h|d)?$")),
         query("at", time),
-        query("timer", matching("^\(word)$")),
+        query("timer", matching("^\(namePattern(of: Names.longestTimer))$")),
     ]
     private static let historical =
         ["since", "until"].map { query($0, number) }
         + [
-            query("limit", count), query("time", time), query("type", matching("^\(word)$")),
+            query("limit", count), query("time", time), query("type", matching("^\(typePattern)$")),
             query("store", address),
         ]
         + ["action", "where"].map { query($0, text) }
