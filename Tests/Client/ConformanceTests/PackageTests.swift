@@ -75,6 +75,12 @@ func isThere(_ tool: String) -> Bool { FileManager.default.isExecutableFile(atPa
         try check(["/usr/bin/python3", suite.appendingPathComponent("mirror_cost.py").path])
     }
 
+    @Test(.enabled(if: isThere("/usr/bin/python3"), "Python is missing."))
+    func pythonSendsWhatItsOptionsSay() throws {
+        let suite = Repository.root.appendingPathComponent("Tests/Client/ConformanceTests/Suite")
+        try check(["/usr/bin/python3", suite.appendingPathComponent("python_options.py").path])
+    }
+
     private static let go = "\(clients)/Go"
     private static let rust = "\(clients)/Rust"
 

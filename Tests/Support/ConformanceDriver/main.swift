@@ -109,7 +109,10 @@ actor Driver {
                 try await bus.dispatch(
                     command["action"]?.string ?? "", to: Self.target(target),
                     payload: command["payload"]?.object ?? [:], traceparent: command["traceparent"]?.string))
-        case "batch": return Self.shown(try await bus.dispatch(Self.requests(command["actions"])))
+        case "batch":
+            return Self.shown(
+                try await bus.dispatch(
+                    Self.requests(command["actions"]), traceparent: command["traceparent"]?.string))
         case "drop": return Self.shown(try await bus.drop(type: target, where: command["where"] ?? true))
         case "get": return try await bus.state(of: target).state
         case "request":

@@ -71,11 +71,16 @@ extension Bus {
     ///     ActionRequest("decrement", to: .store("counter/a")), ActionRequest("increment", to: .store("counter/b")),
     /// ])
     /// ```
+    ///
+    /// `traceparent` (W3C Trace Context) goes along into events, the log and what follows.
     @discardableResult
     public nonisolated(nonsending) func dispatch(
-        _ actions: [ActionRequest], usesKey: Bool? = nil, timeout: TimeLimit = .standard
+        _ actions: [ActionRequest], traceparent: String? = nil, usesKey: Bool? = nil,
+        timeout: TimeLimit = .standard
     ) async throws(BusError) -> DispatchReply {
-        let request = BusRequest("dispatch", ["actions": .array(actions.map(\.json))])
+        let request = BusRequest(
+            "dispatch",
+            ["actions": .array(actions.map(\.json)), "traceparent": traceparent.map(JSON.string)])
         let submission = submission(request, timeout: timeout, usesKey: usesKey)
         await core.submit(submission)
         return try await PendingReply(submission: submission, core: core).dispatched

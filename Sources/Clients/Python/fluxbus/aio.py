@@ -243,7 +243,7 @@ class Bus(Link):
 
     def batch(
         self, actions: Iterable[StepOf], *, key: str | None = None, dry_run: bool = False,
-        returning: str | None = None,
+        returning: str | None = None, traceparent: str | None = None, timeout: float | None = None,
     ) -> asyncio.Future[JSON]:
         """Several actions as one commit: `bus.batch([("counter/a", "increment", {"by": 2}), ("door", "lock")])`.
 
@@ -252,9 +252,9 @@ class Bus(Link):
         """
         options = {
             "actions": [step_of(part) for part in actions], "key": key, "dry_run": dry_run or None,
-            "returning": returning,
+            "returning": returning, "traceparent": traceparent,
         }
-        return self._ask(request_of("dispatch", {}, options))
+        return self._ask(request_of("dispatch", {}, options), timeout)
 
     def create(
         self, address: Place, state: Mapping[str, Any] | None = None, *, ephemeral: bool = False,

@@ -268,6 +268,12 @@ static fluxbus_json *where(const fluxbus_json *command)
 	return expression ? fluxbus_json_format("{'where': %p}", (const void *)expression) : NULL;
 }
 
+static fluxbus_json *traced(const fluxbus_json *command)
+{
+	const char *place = text(command, "traceparent");
+	return place ? fluxbus_json_format("{'traceparent': %s}", place) : NULL;
+}
+
 /* Tuples of target, action and payload. */
 static fluxbus_json *tuples(const fluxbus_json *command)
 {
@@ -301,11 +307,9 @@ static void carry_out(const fluxbus_json *command)
 		connecting = call;
 		connect_bus(command);
 	} else if (!strcmp(what, "dispatch")) {
-		const char *traced = text(command, "traceparent");
-		fluxbus_json *options = traced ? fluxbus_json_format("{'traceparent': %s}", traced) : NULL;
-		fluxbus_dispatch(bus, target, text(command, "action"), held(command, "payload"), options, shown, context);
+		fluxbus_dispatch(bus, target, text(command, "action"), held(command, "payload"), traced(command), shown, context);
 	} else if (!strcmp(what, "batch")) {
-		fluxbus_batch(bus, tuples(command), NULL, shown, context);
+		fluxbus_batch(bus, tuples(command), traced(command), shown, context);
 	} else if (!strcmp(what, "create")) {
 		fluxbus_create(bus, target, NULL, NULL, shown, context);
 	} else if (!strcmp(what, "drop")) {

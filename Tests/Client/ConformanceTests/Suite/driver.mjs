@@ -18,7 +18,7 @@ const commands = {
 	async dispatch({target, action, payload, traceparent}) {
 		return shown(await bus.dispatch(target, action, payload, {traceparent}));
 	},
-	async batch({actions}) { return shown(await bus.batch(tuples(actions))); },
+	async batch({actions, traceparent}) { return shown(await bus.batch(tuples(actions), {traceparent})); },
 	async create({target}) { return shown(await bus.create(target)); },
 	async drop({target, where}) { return shown(await bus.drop(target, {where})); },
 	async get({target}) { return await bus.get(target); },

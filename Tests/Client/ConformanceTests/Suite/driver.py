@@ -40,7 +40,7 @@ class Threads:
         if do == "connect":
             self.bus = fluxbus.connect(command["address"], **command.get("options", {}), **OPTIONS)
         elif do == "batch":
-            return shown(bus.batch(tuples(command["actions"])))
+            return shown(bus.batch(tuples(command["actions"]), traceparent=command.get("traceparent")))
         elif do == "create":
             return shown(bus.create(command["target"]))
         elif do == "drop":
@@ -99,7 +99,7 @@ class Tasks:
             payload, traced = command.get("payload", {}), command.get("traceparent")
             return shown(await bus.dispatch(command["target"], command["action"], payload, traceparent=traced))
         elif do == "batch":
-            return shown(await bus.batch(tuples(command["actions"])))
+            return shown(await bus.batch(tuples(command["actions"]), traceparent=command.get("traceparent")))
         elif do == "create":
             return shown(await bus.create(command["target"]))
         elif do == "drop":

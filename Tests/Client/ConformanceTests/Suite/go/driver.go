@@ -180,7 +180,7 @@ func carryOut(c command) (any, error) {
 	case "connect":
 		return nil, connect(c)
 	case "batch":
-		return shown(bus.Batch(ctx, steps(c.Actions)))
+		return shown(bus.Batch(ctx, steps(c.Actions), traced(c)...))
 	case "drop":
 		return shown(bus.Drop(ctx, c.Target, chosen(c)...))
 	case "get":

@@ -47,6 +47,13 @@ fn chosen(request: Request, command: &Value) -> Request {
     }
 }
 
+fn traced(request: Request, command: &Value) -> Request {
+    match command["traceparent"].as_str() {
+        Some(traceparent) => request.traceparent(traceparent),
+        None => request,
+    }
+}
+
 impl Driver {
     fn bus(&self) -> Bus {
         self.bus.lock().unwrap().clone().expect("connect comes first")
@@ -120,7 +127,7 @@ impl Driver {
         let target = text(command, "target");
         match text(command, "do") {
             "connect" => self.connect(command),
-            "batch" => self.bus().batch(steps(command)).map(shown),
+            "batch" => self.bus().ask(&traced(Request::batch(steps(command)), command)).map(shown),
             "drop" => self.bus().ask(&chosen(Request::drop(target), command)).map(shown),
             "get" => self.bus().get(target),
             "request" => self.request(command),
@@ -157,11 +164,8 @@ fn main() {
         let call = command["call"].clone();
         if text(&command, "do") == "dispatch" {
             // What is sent goes in the order of the commands.
-            let mut request = Request::dispatch(text(&command, "target"), text(&command, "action"), payload(&command));
-            if let Some(traceparent) = command.get("traceparent").and_then(Value::as_str) {
-                request = request.traceparent(traceparent);
-            }
-            match driver.bus().send(&request) {
+            let request = Request::dispatch(text(&command, "target"), text(&command, "action"), payload(&command));
+            match driver.bus().send(&traced(request, &command)) {
                 Ok(pending) => {
                     std::thread::spawn(move || answer(&call, pending.wait().map(shown)));
                 }
