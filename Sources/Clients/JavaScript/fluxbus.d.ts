@@ -20,7 +20,7 @@ export interface Conditions {
 export type Step = ActionOf
 	| {readonly op?: "dispatch", readonly action: string, readonly store: string, readonly payload?: Payload} & Conditions
 	| {readonly op?: "dispatch", readonly action: string, readonly type: string, readonly payload?: Payload, readonly where?: Condition}
-	| {readonly op: "create", readonly store: string, readonly state?: Payload} & Omit<CreateOptions, "signal">
+	| {readonly op: "create", readonly store: string, readonly state?: Payload} & Omit<CreateOptions, "signal" | "key">
 	| {readonly op: "drop", readonly store: string} & Conditions
 	| {readonly op: "drop", readonly type: string, readonly where: Condition};
 
@@ -128,13 +128,17 @@ export interface RequestOptions {
 	signal?: AbortSignal;
 }
 
-export interface DispatchOptions extends RequestOptions, Conditions {
+/** Those of what commits exactly once. */
+export interface KeyOptions extends RequestOptions {
+	/** A key of one's own, at most 128 bytes; without it every request has a fresh one. */
+	key?: string;
+}
+
+export interface DispatchOptions extends KeyOptions, Conditions {
 	/** With a type: only to the stores for which it holds. */
 	where?: Condition;
 	/** The reply tells what has changed. */
 	return?: "changes" | "states";
-	/** A key of one's own, at most 128 bytes; without it every dispatch has a fresh one. */
-	key?: string;
 	/** Later: seconds, or a text such as `"5m"`. */
 	in?: number | string;
 	/** Later: seconds since 1970. */
@@ -145,7 +149,7 @@ export interface DispatchOptions extends RequestOptions, Conditions {
 	dryRun?: boolean;
 }
 
-export interface CreateOptions extends RequestOptions {
+export interface CreateOptions extends KeyOptions {
 	ephemeral?: boolean;
 	ifMissing?: boolean;
 	ttl?: number | string | null;
@@ -188,10 +192,10 @@ export class Bus {
 	dispatch(target: string, action: string, payload?: Payload, options?: DispatchOptions): Promise<Reply>;
 	dispatch(action: ActionOf | ActionRequest, options?: DispatchOptions): Promise<Reply>;
 	/** Several actions as one commit, and stores that come and go with it. */
-	batch(actions: Iterable<Step | ActionRequest>, options?: Pick<DispatchOptions, "key" | "dryRun" | "return" | "signal">): Promise<Reply>;
+	batch(actions: Iterable<Step | ActionRequest>, options?: Pick<DispatchOptions, "key" | "dryRun" | "return" | "traceparent" | "signal">): Promise<Reply>;
 	create(address: string, state?: Payload, options?: CreateOptions): Promise<Reply>;
 	/** One store; or, with `where`, the stores of a type for which it holds. */
-	drop(target: string, options?: Conditions & {where?: Condition} & RequestOptions): Promise<Reply>;
+	drop(target: string, options?: Conditions & {where?: Condition} & KeyOptions): Promise<Reply>;
 	/** The state of one store. */
 	get<S = State>(address: string, options?: ReadOptions): Promise<S>;
 	/** All states that match, by address. */

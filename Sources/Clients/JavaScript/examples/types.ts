@@ -6,7 +6,9 @@ interface Counter { readonly count: number; readonly isEven: boolean }
 export async function run(): Promise<number> {
 	const bus = await connect("unix:/run/fluxbus/bus.sock", {client: "example", linger: 10, backOff: [50, 1000]});
 	const reply = await bus.dispatch("counter/a", "increment", {by: 2n ** 60n}, {signal: new AbortController().signal});
-	await bus.batch([["counter/a", "increment", {by: 1}], ["counter", "reset"]]);
+	await bus.batch([["counter/a", "increment", {by: 1}], ["counter", "reset"]], {traceparent: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"});
+	await bus.create("counter/b", {}, {key: "b is made once"});
+	await bus.drop("counter/b", {key: "and dropped once"});
 	await bus.drop("counter", {where: "count > 9"});
 	await bus.batch([{op: "drop", type: "counter", where: {"var": "isEven"}}, {type: "counter", action: "reset", where: "count < 0"}]);
 	const mirror: Mirror<Counter> = await bus.mirror<Counter>("counter");
