@@ -258,17 +258,19 @@ class Bus(Link):
 
     def create(
         self, address: Place, state: Mapping[str, Any] | None = None, *, ephemeral: bool = False,
-        if_missing: bool = False, ttl: Duration | None = None,
+        if_missing: bool = False, ttl: Duration | None = None, key: str | None = None,
     ) -> asyncio.Future[JSON]:
-        options = {"state": state, "ephemeral": ephemeral or None, "if_missing": if_missing or None, "ttl": ttl}
+        options = {
+            "state": state, "ephemeral": ephemeral or None, "if_missing": if_missing or None, "ttl": ttl, "key": key,
+        }
         return self._ask(request_of("create", {"store": str(address)}, options))
 
     def drop(
         self, target: Place, *, if_revision: int | None = None, condition: Condition | None = None,
-        where: Condition | None = None,
+        where: Condition | None = None, key: str | None = None,
     ) -> asyncio.Future[JSON]:
         """Drops a store; or, with `where`, the stores of a type for which that expression holds."""
-        options = {"if_revision": if_revision, "condition": condition, "where": where}
+        options = {"if_revision": if_revision, "condition": condition, "where": where, "key": key}
         return self._ask(request_of("drop", target_of(target), options))
 
     @overload

@@ -5,6 +5,7 @@ import os
 import sys
 import tempfile
 import threading
+from contextlib import suppress
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../../Sources/Clients/Python"))
 import fluxbus  # noqa: E402
@@ -15,11 +16,12 @@ heard = []
 
 async def welcome(reader, writer):
     """Answers every request but those on `counter/silent`."""
-    async for line in reader:
-        request = decode(line.decode())
-        heard.append(request)
-        if b"counter/silent" not in line:
-            writer.write(encode({"id": request["id"], "ok": True, "revision": 5, "epoch": "e"}).encode() + b"\n")
+    with suppress(OSError):
+        async for line in reader:
+            request = decode(line.decode())
+            heard.append(request)
+            if b"counter/silent" not in line:
+                writer.write(encode({"id": request["id"], "ok": True, "revision": 5, "epoch": "e"}).encode() + b"\n")
     writer.close()
 
 
@@ -40,6 +42,9 @@ def check(call):
         "op": "dispatch", "actions": [{"store": "counter/silent", "action": "reset"}], "key": heard[-1]["key"],
         "traceparent": "00-1-2-01", "return": "states",
     }, heard[-1]
+    for name in ["create", "drop"]:
+        call(name, "counter/a", key="mine")
+        assert members(heard[-1]) == {"op": name, "store": "counter/a", "key": "mine"}, heard[-1]
 
 
 def serve(place, loop):
