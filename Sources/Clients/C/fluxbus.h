@@ -255,6 +255,9 @@ typedef struct fluxbus_action {
     const fluxbus_json *payload;
     const fluxbus_json *by;
     double time; /* in seconds since 1970 */
+    const fluxbus_json *result;  /* what it returned, where the target is a store */
+    const fluxbus_json *results; /* the same by the stores' addresses, where it is a type */
+    const char *traceparent;     /* the place of its dispatch in a trace; NULL where that had none */
 } fluxbus_action;
 
 /* Tells an action. A gap comes first, after which they follow. At the end `action` is NULL, and `error` the bus's, or NULL. */

@@ -41,6 +41,11 @@ type Action struct {
 	By State
 	// Time is in seconds since 1970.
 	Time float64
+	// Result is what it returned, where the target is a store, and Results by address, where it is a type; nil if nothing.
+	Result  any
+	Results State
+	// Traceparent is the place of its dispatch in a trace (W3C Trace Context), if that had one.
+	Traceparent string
 }
 
 // A Feed gives what comes, for one consumer. It keeps the newest thousand; a consumer that falls further behind gets all of
@@ -348,6 +353,7 @@ func (a *actions) take(event *event, epoch string) error {
 		}
 		a.feed.push(Action{
 			Revision: revision, Target: target, Action: event.Action, Payload: event.Payload, By: event.By, Time: event.Time,
+			Result: event.Result, Results: event.Results, Traceparent: event.Traceparent,
 		}, gap)
 	}
 	return nil

@@ -186,25 +186,28 @@ type reply struct {
 
 // An event is what comes unasked.
 type event struct {
-	Event     string           `json:"event"`
-	Sub       int64            `json:"sub"`
-	Revision  *int64           `json:"revision"`
-	From      *int64           `json:"from"`
-	Reset     bool             `json:"reset"`
-	More      bool             `json:"more"`
-	Coalesced int64            `json:"coalesced"`
-	States    map[string]State `json:"states"`
-	Changes   map[string]any   `json:"changes"`
-	Dropped   []string         `json:"dropped"`
-	Store     string           `json:"store"`
-	Type      string           `json:"type"`
-	Action    string           `json:"action"`
-	Index     int64            `json:"index"`
-	Payload   State            `json:"payload"`
-	By        State            `json:"by"`
-	Time      float64          `json:"time"`
-	Code      string           `json:"code"`
-	Message   string           `json:"message"`
+	Event       string           `json:"event"`
+	Sub         int64            `json:"sub"`
+	Revision    *int64           `json:"revision"`
+	From        *int64           `json:"from"`
+	Reset       bool             `json:"reset"`
+	More        bool             `json:"more"`
+	Coalesced   int64            `json:"coalesced"`
+	States      map[string]State `json:"states"`
+	Changes     map[string]any   `json:"changes"`
+	Dropped     []string         `json:"dropped"`
+	Store       string           `json:"store"`
+	Type        string           `json:"type"`
+	Action      string           `json:"action"`
+	Index       int64            `json:"index"`
+	Payload     State            `json:"payload"`
+	By          State            `json:"by"`
+	Time        float64          `json:"time"`
+	Result      any              `json:"result"`
+	Results     State            `json:"results"`
+	Traceparent string           `json:"traceparent"`
+	Code        string           `json:"code"`
+	Message     string           `json:"message"`
 }
 
 // decodeExactly is json.Unmarshal with json.Number for numbers that nothing else says.

@@ -101,6 +101,11 @@ export interface Action {
 	readonly by: {readonly [name: string]: any};
 	/** In seconds since 1970. */
 	readonly time: number;
+	/** What it returned where the target is a store, and by the stores' addresses where it is a type. */
+	readonly result?: any;
+	readonly results?: {readonly [store: string]: any};
+	/** The place of its dispatch in a trace (W3C Trace Context). */
+	readonly traceparent?: string;
 }
 
 /** Actions up to and with this revision may be missing. */

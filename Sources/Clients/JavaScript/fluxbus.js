@@ -189,13 +189,13 @@ class Actions extends Feed {
 		Object.assign(super(() => ({gap: true, revision: this.#last.revision}), subscription._leave), subscription);
 	}
 	_granted({revision, epoch}) { this._position ??= {since: revision, epoch}; }
-	_take({event, revision, index = 0, store, type, action, payload, by, time}, epoch) {
+	_take({event, revision, index = 0, store, type, action, payload, by, time, result, results, traceparent}, epoch) {
 		const last = this.#last, isAction = event === "action";
 		this._position = {since: isAction ? revision - 1 : revision, epoch};
 		if (event === "gap") this._push({gap: true, revision});
 		if (!isAction || last.epoch === epoch && last.revision === revision && last.index >= index) return;
 		this.#last = {revision, epoch, index};
-		this._push({gap: false, revision, target: store ?? type, action, payload, by, time});
+		this._push({gap: false, revision, target: store ?? type, action, payload, by, time, result, results, traceparent});
 	}
 }
 

@@ -53,9 +53,13 @@ final class Taken: Sendable {
         while taken.count < count, let event = try await iterator.next() {
             switch event {
             case .action(let event):
-                taken.append([
+                var shown: JSONObject = [
                     "target": .string(event.store ?? event.type ?? ""), "action": .string(event.action),
-                ])
+                ]
+                if let result = event.result { shown["result"] = result }
+                if !event.results.isEmpty { shown["results"] = .object(event.results) }
+                if let place = event.traceparent { shown["traceparent"] = .string(place) }
+                taken.append(.object(shown))
             case .gap(let revision): taken.append(["gap": .int(revision)])
             default: break
             }

@@ -117,6 +117,9 @@ static void take_action(fluxbus_actions *actions, const fluxbus_json *event) {
         told.payload = fluxbus_json_member(event, "payload");
         told.by = fluxbus_json_member(event, "by");
         told.time = fluxbus_json_number(fluxbus_json_member(event, "time"));
+        told.result = fluxbus_json_member(event, "result");
+        told.results = fluxbus_json_member(event, "results");
+        told.traceparent = fluxbus_json_string(fluxbus_json_member(event, "traceparent"));
     } else if (told.gap || (kind && !strcmp(kind, "bookmark"))) {
         stand(&actions->base, revision);
         actions->seen_revision = 0;

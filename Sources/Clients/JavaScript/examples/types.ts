@@ -19,7 +19,7 @@ export async function run(): Promise<number> {
 	}
 	for await (const event of await bus.actions("door")) {
 		if (event.gap) continue;
-		console.log(event.target, event.action);
+		console.log(event.target, event.action, event.result, event.results?.["door/front"], event.traceparent?.length);
 	}
 	try {
 		await bus.get<Counter>("counter/a");

@@ -34,7 +34,11 @@ class Change(Generic[S]):
 
 
 class Action(NamedTuple):
-    """An action that was committed. `target` is a store's address or a type; `by` says who sent it."""
+    """An action that was committed. `target` is a store's address or a type; `by` says who sent it.
+
+    What it returned is `result`, or by the stores' addresses `results` where the target is a type. `traceparent` is the
+    place of its dispatch in a trace. Each is `None` where there is none.
+    """
 
     revision: int
     target: str
@@ -42,6 +46,9 @@ class Action(NamedTuple):
     payload: JSON
     by: JSON
     time: float
+    result: Any = None
+    results: JSON | None = None
+    traceparent: str | None = None
 
 
 class Gap(NamedTuple):
@@ -213,7 +220,8 @@ class Actions(Subscription[Union[Action, Gap]]):
         elif kind == "action" and (epoch != self.epoch or place > self._seen):
             self.revision, self.epoch, self._seen = revision - 1, epoch, place
             target, payload, by = event.get("store", event.get("type")), event.get("payload", {}), event.get("by", {})
-            action = Action(revision, target, event["action"], payload, by, event.get("time", 0))
+            told = [event.get(name) for name in ("result", "results", "traceparent")]
+            action = Action(revision, target, event["action"], payload, by, event.get("time", 0), *told)
             self._tell(lambda feed: feed.push(action, lambda: Gap(revision)))
         elif kind in ("gap", "bookmark"):
             self.revision, self.epoch, self._seen = revision, epoch, (0, 0)

@@ -35,6 +35,12 @@ pub enum Action {
         by: Value,
         /// When, in seconds since 1970.
         time: f64,
+        /// What it returned, if it did and the target is a store.
+        result: Option<Value>,
+        /// What it returned by the addresses of the stores, if it did and the target is a type.
+        results: Option<Value>,
+        /// The place of its dispatch in a trace (W3C Trace Context), if that had one.
+        traceparent: Option<String>,
     },
     /// Actions up to and with this revision may be missing.
     Gap(i64),
@@ -194,6 +200,9 @@ impl Subscription {
                     payload: event["payload"].clone(),
                     by: event["by"].clone(),
                     time: event["time"].as_double().unwrap_or(0.0),
+                    result: event.get("result").cloned(),
+                    results: event.get("results").cloned(),
+                    traceparent: event["traceparent"].as_str().map(str::to_string),
                 })
             }
             Some(kind @ ("gap" | "bookmark")) => {

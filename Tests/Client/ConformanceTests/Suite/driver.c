@@ -224,6 +224,15 @@ static void check_takes(stream *stream)
 	}
 }
 
+static fluxbus_json *shown_action(const fluxbus_action *action)
+{
+	fluxbus_json *shown = fluxbus_json_format("{'target': %s, 'action': %s}", action->target, action->action);
+	if (action->result) shown = fluxbus_json_with(shown, "result", fluxbus_json_retain(action->result));
+	if (action->results) shown = fluxbus_json_with(shown, "results", fluxbus_json_retain(action->results));
+	if (!action->traceparent) return shown;
+	return fluxbus_json_with(shown, "traceparent", fluxbus_json_format("%s", action->traceparent));
+}
+
 static void acted(fluxbus_actions *actions, const fluxbus_action *action, const fluxbus_error *error, void *context)
 {
 	(void)actions;
@@ -232,7 +241,7 @@ static void acted(fluxbus_actions *actions, const fluxbus_action *action, const 
 	open_or_end(stream, !action, error);
 	if (!action || is_first) return;
 	if (action->gap) add(&stream->taken, 0, 0, fluxbus_json_format("{'gap': %lld}", (long long)action->revision));
-	else add(&stream->taken, 0, 0, fluxbus_json_format("{'target': %s, 'action': %s}", action->target, action->action));
+	else add(&stream->taken, 0, 0, shown_action(action));
 	check_takes(stream);
 }
 

@@ -38,8 +38,8 @@ const commands = {
 	async take({name, count}) {
 		const taken = [];
 		while (taken.length < count) {
-			const {value} = await actions.get(name).next();
-			taken.push(value.gap ? {gap: value.revision} : {target: value.target, action: value.action});
+			const {value: {gap, revision, target, action, result, results, traceparent}} = await actions.get(name).next();
+			taken.push(gap ? {gap: revision} : {target, action, result, results, traceparent});
 		}
 		return taken;
 	},

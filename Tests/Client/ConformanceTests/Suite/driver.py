@@ -24,7 +24,10 @@ def shown(reply):
 
 
 def action(event):
-    return {"gap": event.revision} if isinstance(event, fluxbus.Gap) else {"target": event.target, "action": event.action}
+    if isinstance(event, fluxbus.Gap):
+        return {"gap": event.revision}
+    names = ["target", "action", "result", "results", "traceparent"]
+    return {name: getattr(event, name) for name in names if getattr(event, name) is not None}
 
 
 def tuples(actions):

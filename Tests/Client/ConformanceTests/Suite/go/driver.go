@@ -138,6 +138,20 @@ func ended(c command) error {
 	}
 }
 
+func shownAction(action fluxbus.Action) map[string]any {
+	shown := map[string]any{"target": action.Target, "action": action.Action}
+	if action.Result != nil {
+		shown["result"] = action.Result
+	}
+	if action.Results != nil {
+		shown["results"] = action.Results
+	}
+	if action.Traceparent != "" {
+		shown["traceparent"] = action.Traceparent
+	}
+	return shown
+}
+
 func take(c command) (any, error) {
 	feed, _ := feeds.Load(c.Name)
 	taken := []any{}
@@ -149,7 +163,7 @@ func take(c command) (any, error) {
 		case action.Gap:
 			taken = append(taken, map[string]any{"gap": action.Revision})
 		default:
-			taken = append(taken, map[string]any{"target": action.Target, "action": action.Action})
+			taken = append(taken, shownAction(action))
 		}
 	}
 	return taken, nil

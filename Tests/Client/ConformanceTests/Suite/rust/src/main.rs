@@ -107,7 +107,12 @@ impl Driver {
             let next = actions.lock().unwrap().next();
             taken.push(match next.transpose()? {
                 Some(Action::Gap(revision)) => object! { "gap": revision },
-                Some(Action::Committed { target, action, .. }) => object! { "target": target, "action": action },
+                Some(Action::Committed { target, action, result, results, traceparent, .. }) => {
+                    let others = [("result", result), ("results", results), ("traceparent", traceparent.map(Value::from))];
+                    let names = [("target", Some(Value::from(target))), ("action", Some(Value::from(action)))];
+                    let members = names.into_iter().chain(others);
+                    Value::Object(members.filter_map(|(name, value)| Some((name.to_string(), value?))).collect())
+                }
                 None => return Err(Error::new("closed", "There are no more actions.")),
             });
         }
