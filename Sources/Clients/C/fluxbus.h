@@ -225,7 +225,7 @@ typedef struct fluxbus_change {
     const fluxbus_json *dropped; /* the addresses of those that are gone */
     bool reset;
     int64_t coalesced;         /* how many commits are merged in it */
-    const fluxbus_json *cause; /* with the option `cause`, and of one commit: `actions`, `by`, `time` */
+    const fluxbus_json *cause; /* with the option `cause`, and of one commit: `actions`, `by`, `time`, perhaps `traceparent` */
 } fluxbus_change;
 
 /* Tells a change: at first all states, as a reset. At the end `change` is NULL, and `error` is the bus's, or NULL. */

@@ -23,6 +23,8 @@ type Change struct {
 	Reset bool
 	// Coalesced is how many commits are merged in it.
 	Coalesced int64
+	// Cause has the actions of the commit, by whom and when, where the mirror was asked for it by Cause and this is one commit.
+	Cause State
 }
 
 // An Action is one that was committed; or, where Gap is true, says that actions up to and with Revision may be missing.
@@ -147,6 +149,7 @@ type Mirror struct {
 	// What has come of a change whose last part has not: no state stands for one that is gone.
 	isReset bool
 	parts   map[string]State
+	cause   State
 }
 
 // Get gives the state of a store, and whether there is one.
@@ -242,13 +245,16 @@ func (m *Mirror) take(event *event, epoch string) error {
 // collect adds a part of a change to those before it.
 func (m *Mirror) collect(event *event) error {
 	if event.From != nil {
-		m.isReset, m.parts = event.Reset, map[string]State{}
+		m.isReset, m.parts, m.cause = event.Reset, map[string]State{}, nil
 		if !m.isReset && *event.From != m.revision {
 			return fmt.Errorf("changes before revision %d are missing", *event.From)
 		}
 	}
 	if m.parts == nil {
 		return errors.New("the first part of a change is missing")
+	}
+	if m.cause == nil {
+		m.cause = event.Cause
 	}
 	for address, value := range event.Changes {
 		patch, isObject := value.(State)
@@ -274,7 +280,7 @@ func (m *Mirror) apply(revision int64, epoch string, coalesced int64) {
 	if coalesced == 0 {
 		coalesced = 1
 	}
-	change := Change{Revision: revision, States: map[string]State{}, Reset: m.isReset, Coalesced: coalesced}
+	change := Change{Revision: revision, States: map[string]State{}, Reset: m.isReset, Coalesced: coalesced, Cause: m.cause}
 	if m.isReset {
 		m.states = map[string]State{}
 	}
@@ -288,7 +294,7 @@ func (m *Mirror) apply(revision int64, epoch string, coalesced int64) {
 		}
 	}
 	isNews := m.isReset || len(m.parts) > 0
-	m.revision, m.epoch, m.parts = revision, epoch, nil
+	m.revision, m.epoch, m.parts, m.cause = revision, epoch, nil, nil
 	if isNews {
 		for feed := range m.feeds {
 			feed.push(change, m.whole)

@@ -96,3 +96,6 @@ func Initial(state any) Member { return Member{"state", state} }
 
 // Select has only parts of states sent: those at these JSON Pointers.
 func Select(pointers ...string) Member { return Member{"select", pointers} }
+
+// Cause has each change of a mirror that is one commit tell what caused it.
+func Cause() Member { return Member{"cause", true} }

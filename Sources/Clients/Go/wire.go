@@ -196,6 +196,7 @@ type event struct {
 	States      map[string]State `json:"states"`
 	Changes     map[string]any   `json:"changes"`
 	Dropped     []string         `json:"dropped"`
+	Cause       State            `json:"cause"`
 	Store       string           `json:"store"`
 	Type        string           `json:"type"`
 	Action      string           `json:"action"`

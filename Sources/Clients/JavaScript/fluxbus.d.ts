@@ -88,7 +88,12 @@ export interface Change<S = State> {
 	/** How many commits are merged in it. */
 	readonly coalesced: number;
 	/** What caused it, where the mirror was asked for causes and the change is one commit. */
-	readonly cause?: {readonly actions: readonly any[], readonly by: {readonly [name: string]: any}, readonly time: number};
+	readonly cause?: {
+		readonly actions: readonly any[];
+		readonly by: {readonly [name: string]: any};
+		readonly time: number;
+		readonly traceparent?: string;
+	};
 }
 
 export interface Action {

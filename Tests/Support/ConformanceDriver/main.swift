@@ -8,12 +8,19 @@ import Foundation
 /// A mirror, and who waits for a revision of it.
 actor Watched {
     private var mirror = BusMirror()
+    /// Those that nobody has taken, behind the first.
+    private var changes: [JSON] = []
     private var isOver = false
     private var waiting: [CheckedContinuation<Void, Never>] = []
 
     func follow(_ subscription: Subscription) async {
         do {
             for try await event in subscription {
+                if case .change(let change) = event, mirror.revision > 0 {
+                    var shown: JSONObject = ["revision": .int(change.revision)]
+                    if let cause = change.cause { shown["cause"] = .object(cause) }
+                    changes.append(.object(shown))
+                }
                 _ = try mirror.fold(event)
                 wake()
             }
@@ -31,6 +38,12 @@ actor Watched {
         var object: JSONObject = [:]
         for (address, state) in mirror.states { object[address] = state }
         return .object(object)
+    }
+
+    func take(_ count: Int) async -> JSON {
+        while !isOver, changes.count < count { await withCheckedContinuation { waiting.append($0) } }
+        defer { changes.removeFirst(min(count, changes.count)) }
+        return .array(Array(changes.prefix(count)))
     }
 
     func reach(_ revision: Int?) async -> JSON {
@@ -127,6 +140,7 @@ actor Driver {
         case "mirror":
             var options = Bus.SubscriptionOptions()
             options.condition = command["where"]
+            options.wantsCause = command["cause"]?.bool ?? false
             let subscription = try await bus.subscribe(to: .type(target), options: options)
             let watched = Watched()
             mirrors[name] = watched
@@ -134,6 +148,7 @@ actor Driver {
             _ = await watched.reach(1)
         case "until": return await mirrors[name]?.reach(command["revision"]?.int ?? 0) ?? .null
         case "states": return await mirrors[name]?.states ?? .null
+        case "changes": return await mirrors[name]?.take(command["count"]?.int ?? 0) ?? .null
         case "ended": return await mirrors[name]?.reach(nil) ?? .null
         case "actions":
             var options = Bus.SubscriptionOptions()

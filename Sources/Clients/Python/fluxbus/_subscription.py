@@ -24,6 +24,7 @@ class Change(Generic[S]):
     """What a mirror has become: states that are new or different, addresses that are gone.
 
     After a `reset` it stands for everything, and what is not in `states` is gone. `coalesced` commits are merged in it.
+    Where the mirror was asked for causes and it is one commit, `cause` has its `actions`, `by` and `time`.
     """
 
     revision: int
@@ -31,6 +32,7 @@ class Change(Generic[S]):
     dropped: set[str]
     reset: bool
     coalesced: int
+    cause: JSON | None = None
 
 
 class Action(NamedTuple):
@@ -147,7 +149,7 @@ class Mirror(Subscription[Change[S]], Mapping[str, S]):
     def __init__(self, body: JSON, leave: Callable[[Subscription[Change[S]]], object]) -> None:
         super().__init__(body, leave)
         self._states: dict[str, Any] = {}
-        self._reset, self._new = False, {}  # type: bool, dict[str, Any]
+        self._reset, self._new, self._cause = False, {}, None  # type: bool, dict[str, Any], JSON | None
 
     def __getitem__(self, address: str) -> S:
         state: S = self._states[address]
@@ -179,9 +181,10 @@ class Mirror(Subscription[Change[S]], Mapping[str, S]):
     def _collect(self, event: JSON) -> None:
         """Adds a part of a change to those before it. No state stands for one that is gone."""
         if "from" in event:
-            self._reset, self._new = event.get("reset", False), {}
+            self._reset, self._new, self._cause = event.get("reset", False), {}, None
             if not self._reset and event["from"] != self.revision:
                 raise ValueError(f"changes before revision {event['from']} are missing")
+        self._cause = self._cause or event.get("cause")
         before: Mapping[str, Any] = {} if self._reset else self._states
         for address, patch in event.get("changes", {}).items():
             self._new[address] = merged(self._new.get(address, before.get(address)), patch)
@@ -190,7 +193,7 @@ class Mirror(Subscription[Change[S]], Mapping[str, S]):
 
     def _apply(self, revision: int, epoch: str, coalesced: int) -> None:
         states = {address: state for address, state in self._new.items() if state is not None}
-        change = Change(revision, states, set(self._new).difference(states), self._reset, coalesced)
+        change = Change(revision, states, set(self._new).difference(states), self._reset, coalesced, self._cause)
         with self.news:
             if change.reset:
                 self._states = {}

@@ -115,12 +115,12 @@ class Bus:
     @overload
     def mirror(
         self, target: Target[S], *, where: Condition | None = None, select: Sequence[str] | None = None,
-        timeout: float | None = None,
+        cause: bool = False, timeout: float | None = None,
     ) -> Mirror[S]: ...
     @overload
     def mirror(
         self, target: str, *, where: Condition | None = None, select: Sequence[str] | None = None,
-        timeout: float | None = None,
+        cause: bool = False, timeout: float | None = None,
     ) -> Mirror[JSON]: ...
     @functools.wraps(aio.Bus.mirror)
     def mirror(self, target: Place, **options: Any) -> Mirror[Any]:

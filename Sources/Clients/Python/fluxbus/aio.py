@@ -309,19 +309,20 @@ class Bus(Link):
     @overload
     async def mirror(
         self, target: Target[S], *, where: Condition | None = None, select: Sequence[str] | None = None,
-        timeout: float | None = None,
+        cause: bool = False, timeout: float | None = None,
     ) -> Mirror[S]: ...
     @overload
     async def mirror(
         self, target: str, *, where: Condition | None = None, select: Sequence[str] | None = None,
-        timeout: float | None = None,
+        cause: bool = False, timeout: float | None = None,
     ) -> Mirror[JSON]: ...
     async def mirror(
         self, target: Place, *, where: Condition | None = None, select: Sequence[str] | None = None,
-        timeout: float | None = None,
+        cause: bool = False, timeout: float | None = None,
     ) -> Mirror[Any]:
-        """A mirror of all stores that match, and for which an expression holds now, once it has their states."""
-        body = request_of("subscribe", pattern_of(target), {"where": where, "select": select})
+        """A mirror of all stores that match, and for which an expression holds now, once it has their states. With `cause`
+        its changes tell what caused them."""
+        body = request_of("subscribe", pattern_of(target), {"where": where, "select": select, "cause": cause or None})
         mirror: Mirror[Any] = Mirror(body, self._session.unsubscribe)
         await self._begin(mirror, timeout)
         return mirror

@@ -175,6 +175,11 @@ impl Request {
         self.with("select", pointers.to_vec())
     }
 
+    /// Has each change of a mirror that is one commit tell what caused it.
+    pub fn cause(self) -> Request {
+        self.with("cause", true)
+    }
+
     pub(crate) fn check(&self) -> Result<(), Error> {
         if self.is_writable {
             return Ok(());

@@ -16,6 +16,8 @@ pub struct Change {
     pub reset: bool,
     /// How many commits are merged in it.
     pub coalesced: i64,
+    /// The actions of the commit, by whom and when, where [`Request::cause`] asked for it and this is one commit.
+    pub cause: Option<Value>,
 }
 
 /// An action that was committed, or a gap.
@@ -68,6 +70,7 @@ pub(crate) struct Subscription {
 struct Parts {
     is_reset: bool,
     states: BTreeMap<String, Option<State>>,
+    cause: Option<Value>,
 }
 
 impl Subscription {
@@ -123,13 +126,14 @@ impl Subscription {
             if !is_reset && from != self.revision {
                 return Err(format!("changes before revision {} are missing", from));
             }
-            self.parts = Some(Parts { is_reset, states: BTreeMap::new() });
+            self.parts = Some(Parts { is_reset, states: BTreeMap::new(), cause: None });
         }
         let parts = self.parts.as_mut().ok_or("the first part of a change is missing")?;
         let mut members = match event {
             Value::Object(members) => members,
             _ => return Err("a change is no object".to_string()),
         };
+        parts.cause = parts.cause.take().or_else(|| members.remove("cause"));
         let mut objects = |name: &str| match members.remove(name) {
             Some(Value::Object(states)) => Ok(states),
             Some(_) => Err(format!("{} is no object", name)),
@@ -163,7 +167,7 @@ impl Subscription {
         if !parts.is_reset && parts.states.is_empty() {
             return None;
         }
-        let mut change = Change { revision, reset: parts.is_reset, coalesced, ..Change::default() };
+        let mut change = Change { revision, reset: parts.is_reset, coalesced, cause: parts.cause, ..Change::default() };
         if parts.is_reset {
             self.states.clear();
         }

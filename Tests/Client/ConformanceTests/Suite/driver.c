@@ -196,15 +196,6 @@ static void open_or_end(stream *stream, bool is_end, const fluxbus_error *error)
 	if (stream->ended) give(stream->ended, NULL);
 }
 
-static void changed(fluxbus_mirror *mirror, const fluxbus_change *change, const fluxbus_error *error, void *context)
-{
-	stream *stream = context;
-	/* The first change may come before `fluxbus_mirror_open` returns. */
-	stream->mirror = mirror;
-	open_or_end(stream, !change, error);
-	if (change) check_untils(stream);
-}
-
 static void check_takes(stream *stream)
 {
 	while (stream->takes.first) {
@@ -222,6 +213,22 @@ static void check_takes(stream *stream)
 		fluxbus_json_release(all);
 		free(taking);
 	}
+}
+
+static void changed(fluxbus_mirror *mirror, const fluxbus_change *change, const fluxbus_error *error, void *context)
+{
+	stream *stream = context;
+	bool is_first = stream->opening;
+	/* The first change may come before `fluxbus_mirror_open` returns. */
+	stream->mirror = mirror;
+	open_or_end(stream, !change, error);
+	if (!change) return;
+	check_untils(stream);
+	if (is_first) return;
+	fluxbus_json *shown = fluxbus_json_format("{'revision': %lld}", (long long)change->revision);
+	if (change->cause) shown = fluxbus_json_with(shown, "cause", fluxbus_json_retain(change->cause));
+	add(&stream->taken, 0, 0, shown);
+	check_takes(stream);
 }
 
 static fluxbus_json *shown_action(const fluxbus_action *action)
@@ -275,6 +282,13 @@ static fluxbus_json *where(const fluxbus_json *command)
 {
 	const fluxbus_json *expression = fluxbus_json_member(command, "where");
 	return expression ? fluxbus_json_format("{'where': %p}", (const void *)expression) : NULL;
+}
+
+static fluxbus_json *mirrored(const fluxbus_json *command)
+{
+	fluxbus_json *options = where(command);
+	if (!fluxbus_json_boolean(fluxbus_json_member(command, "cause"))) return options;
+	return fluxbus_json_with(options ? options : fluxbus_json_format("{}"), "cause", fluxbus_json_format("%i", true));
 }
 
 static fluxbus_json *traced(const fluxbus_json *command)
@@ -331,7 +345,7 @@ static void carry_out(const fluxbus_json *command)
 		fluxbus_will(bus, tuples(command), done, context);
 	} else if (!strcmp(what, "mirror")) {
 		stream *begun = begin(name, call);
-		begun->mirror = fluxbus_mirror_open(bus, target, where(command), changed, begun);
+		begun->mirror = fluxbus_mirror_open(bus, target, mirrored(command), changed, begun);
 	} else if (!strcmp(what, "until")) {
 		add(&find(name)->untils, call, fluxbus_json_integer(fluxbus_json_member(command, "revision")), NULL);
 		check_untils(find(name));
@@ -345,7 +359,7 @@ static void carry_out(const fluxbus_json *command)
 	} else if (!strcmp(what, "actions")) {
 		stream *begun = begin(name, call);
 		begun->actions = fluxbus_actions_open(bus, target, NULL, acted, begun);
-	} else if (!strcmp(what, "take")) {
+	} else if (!strcmp(what, "take") || !strcmp(what, "changes")) {
 		add(&find(name)->takes, call, fluxbus_json_integer(fluxbus_json_member(command, "count")), NULL);
 		check_takes(find(name));
 	} else if (!strcmp(what, "close")) {

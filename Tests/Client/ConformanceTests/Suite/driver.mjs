@@ -24,8 +24,8 @@ const commands = {
 	async get({target}) { return await bus.get(target); },
 	async request({op, members}) { await bus.request(op, members); },
 	async will({actions}) { await bus.will(tuples(actions)); },
-	async mirror({name, target, where}) {
-		mirrors.set(name, await bus.mirror(target, {where}));
+	async mirror({name, target, where, cause}) {
+		mirrors.set(name, await bus.mirror(target, {where, cause}));
 		changes.set(name, mirrors.get(name).changes());
 	},
 	async until({name, revision}) {
@@ -33,6 +33,14 @@ const commands = {
 		return Object.fromEntries(mirrors.get(name));
 	},
 	async states({name}) { return Object.fromEntries(mirrors.get(name)); },
+	async changes({name, count}) {
+		const taken = [];
+		while (taken.length < count) {
+			const {value: {revision, cause}} = await changes.get(name).next();
+			taken.push({revision, cause});
+		}
+		return taken;
+	},
 	async ended({name}) { for await (const _ of changes.get(name)); },
 	async actions({name, target}) { actions.set(name, await bus.actions(target)); },
 	async take({name, count}) {

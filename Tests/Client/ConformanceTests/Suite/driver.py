@@ -30,6 +30,14 @@ def action(event):
     return {name: getattr(event, name) for name in names if getattr(event, name) is not None}
 
 
+def change(event):
+    return {"revision": event.revision, **({"cause": event.cause} if event.cause else {})}
+
+
+def mirrored(command):
+    return {"where": command.get("where"), "cause": command.get("cause", False)}
+
+
 def tuples(actions):
     return [(part["target"], part["action"], part.get("payload", {})) for part in actions]
 
@@ -55,7 +63,7 @@ class Threads:
         elif do == "will":
             bus.will(tuples(command["actions"]))
         elif do == "mirror":
-            self.mirrors[command["name"]] = mirror = bus.mirror(command["target"], where=command.get("where"))
+            self.mirrors[command["name"]] = mirror = bus.mirror(command["target"], **mirrored(command))
             self.changes[command["name"]] = mirror.changes()
         elif do == "until":
             mirror = self.mirrors[command["name"]]
@@ -64,6 +72,8 @@ class Threads:
             return dict(mirror)
         elif do == "states":
             return dict(self.mirrors[command["name"]])
+        elif do == "changes":
+            return [change(next(self.changes[command["name"]])) for _ in range(command["count"])]
         elif do == "ended":
             return [1 for _ in self.changes[command["name"]]] and None
         elif do == "actions":
@@ -114,7 +124,7 @@ class Tasks:
         elif do == "will":
             await bus.will(tuples(command["actions"]))
         elif do == "mirror":
-            self.mirrors[command["name"]] = mirror = await bus.mirror(command["target"], where=command.get("where"))
+            self.mirrors[command["name"]] = mirror = await bus.mirror(command["target"], **mirrored(command))
             self.changes[command["name"]] = mirror.changes()
         elif do == "until":
             mirror = self.mirrors[command["name"]]
@@ -123,6 +133,8 @@ class Tasks:
             return dict(mirror)
         elif do == "states":
             return dict(self.mirrors[command["name"]])
+        elif do == "changes":
+            return [change(await self.changes[command["name"]].__anext__()) for _ in range(command["count"])]
         elif do == "ended":
             return [1 async for _ in self.changes[command["name"]]] and None
         elif do == "actions":

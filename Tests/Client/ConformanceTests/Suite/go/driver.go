@@ -27,6 +27,7 @@ type command struct {
 	Op, Traceparent                   string
 	Payload                           fluxbus.State
 	Where                             any
+	Cause                             bool
 	Actions                           []step
 	Members                           map[string]any
 	Options                           struct{ Linger, Patience float64 }
@@ -103,7 +104,11 @@ func connect(c command) (err error) {
 }
 
 func mirror(c command) error {
-	made, err := bus.Mirror(ctx, c.Target, chosen(c)...)
+	members := chosen(c)
+	if c.Cause {
+		members = append(members, fluxbus.Cause())
+	}
+	made, err := bus.Mirror(ctx, c.Target, members...)
 	if err == nil {
 		mirrors.Store(c.Name, made)
 		changes.Store(c.Name, made.Changes())
@@ -125,6 +130,23 @@ func until(c command) (any, error) {
 		}
 	}
 	return one.States(), nil
+}
+
+func nextChanges(c command) (any, error) {
+	_, feed := mirrorNamed(c)
+	taken := []any{}
+	for len(taken) < c.Count {
+		change, err := feed.Next(ctx)
+		if err != nil {
+			return nil, err
+		}
+		shown := map[string]any{"revision": change.Revision}
+		if change.Cause != nil {
+			shown["cause"] = change.Cause
+		}
+		taken = append(taken, shown)
+	}
+	return taken, nil
 }
 
 func ended(c command) error {
@@ -212,6 +234,8 @@ func carryOut(c command) (any, error) {
 	case "states":
 		one, _ := mirrorNamed(c)
 		return one.States(), nil
+	case "changes":
+		return nextChanges(c)
 	case "ended":
 		return nil, ended(c)
 	case "actions":

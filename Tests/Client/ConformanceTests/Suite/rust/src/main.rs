@@ -73,7 +73,11 @@ impl Driver {
     }
 
     fn mirror(&self, command: &Value) -> Result<Value, Error> {
-        let mirror = self.bus().mirror_of(chosen(Request::subscribe(text(command, "target")), command))?;
+        let mut request = chosen(Request::subscribe(text(command, "target")), command);
+        if command["cause"] == Value::Bool(true) {
+            request = request.cause();
+        }
+        let mirror = self.bus().mirror_of(request)?;
         let name = text(command, "name").to_string();
         self.changes.lock().unwrap().insert(name.clone(), Arc::new(Mutex::new(mirror.changes())));
         self.mirrors.lock().unwrap().insert(name, Arc::new(mirror));
@@ -98,6 +102,18 @@ impl Driver {
             }
         }
         Ok(self.states(command))
+    }
+
+    fn next_changes(&self, command: &Value) -> Result<Value, Error> {
+        let (_, changes) = self.named(command);
+        let mut taken = Vec::new();
+        for _ in 0..command["count"].as_int().unwrap_or(0) {
+            let next = changes.lock().unwrap().next().transpose()?;
+            let change = next.ok_or_else(|| Error::new("closed", "There are no more changes."))?;
+            let members = [("revision", Some(Value::from(change.revision))), ("cause", change.cause)];
+            taken.push(Value::Object(members.into_iter().filter_map(|(name, value)| Some((name.to_string(), value?))).collect()));
+        }
+        Ok(Value::from(taken))
     }
 
     fn take(&self, command: &Value) -> Result<Value, Error> {
@@ -140,6 +156,7 @@ impl Driver {
             "mirror" => self.mirror(command),
             "until" => self.until(command),
             "states" => Ok(self.states(command)),
+            "changes" => self.next_changes(command),
             "ended" => {
                 let (_, changes) = self.named(command);
                 let mut changes = changes.lock().unwrap();
