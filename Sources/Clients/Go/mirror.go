@@ -216,7 +216,8 @@ func (m *Mirror) request() body {
 }
 
 func since(asked body, revision int64, epoch string) body {
-	again := body{bytes: append([]byte(nil), asked.bytes...), err: asked.err}
+	again := asked
+	again.bytes = append([]byte(nil), asked.bytes...)
 	if epoch != "" {
 		again.add("since", revision)
 		again.text("epoch", epoch)

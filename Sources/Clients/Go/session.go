@@ -140,6 +140,9 @@ func (s *session) prepare(op string, body body) (*Pending, error) {
 	if body.err != nil {
 		return nil, body.err
 	}
+	if body.hasID {
+		return nil, &Error{Code: InvalidRequest, Message: "The client numbers its requests itself: leave out `id`."}
+	}
 	p := &Pending{session: s, number: atomic.AddInt64(&s.count, 1), op: op}
 	p.isKeyed = keyed[op] && !body.isDry
 	line := make([]byte, 0, len(body.bytes)+160)

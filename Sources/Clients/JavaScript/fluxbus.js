@@ -316,7 +316,8 @@ export class Bus {
 	#request(body) {
 		return new Promise((resolve, reject) => {
 			this.#check();
-			const {op, signal} = body;
+			const {op, id, signal} = body;
+			if (id !== undefined) throw new BusError("invalid_request", "The client numbers its requests itself: leave out `id`.");
 			signal?.throwIfAborted();
 			signal?.addEventListener("abort", () => reject(signal.reason), {once: true});
 			if (signal) delete body.signal;

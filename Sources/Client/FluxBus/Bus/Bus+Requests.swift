@@ -78,6 +78,11 @@ extension Bus {
                     BusError(
                         .invalidRequest,
                         "`\(request.op)` is done by the client itself; use connect, subscribe and cancel.")))
+        } else if request["id"] != nil {
+            submission.settle(
+                .failure(
+                    BusError(
+                        .invalidRequest, "The client numbers its requests itself: leave out `id`.")))
         } else if request.op == "dispatch", request["ack"] == false {
             submission.settle(
                 .failure(

@@ -67,7 +67,7 @@ void submit_own(fluxbus *bus, const char *body, fluxbus_done *done, void *contex
 bool append_members(buffer *line, const fluxbus_json *members) {
     if (!members) return true;
     size_t start = line->length;
-    if (!is_object(members) || !append_json(line, members)) return false;
+    if (!is_object(members) || fluxbus_json_member(members, "id") || !append_json(line, members)) return false;
     if (members->count) line->bytes[start] = ',';
     else line->length = start;
     if (members->count) line->length--;
@@ -107,7 +107,7 @@ static bool is_text(const char *text) { return !text || is_utf8(text, strlen(tex
 /* Takes the values of the subject. */
 static uint64_t finish(draft *draft, subject subject) {
     static const fluxbus_error invalid = {
-        "invalid_request", "This can't be written as JSON: options are an object, and texts are UTF-8.", NULL};
+        "invalid_request", "This can't be written as a request: options are an object without `id`, which the client sets itself, and texts are UTF-8.", NULL};
     draft->is_valid &= is_text(subject.target) && is_text(subject.action);
     if (draft->is_valid && subject.target) append_target(&draft->line, subject.target, subject.is_pattern);
     if (draft->is_valid && subject.action) append_member(&draft->line, ",\"action\":", subject.action);

@@ -68,7 +68,7 @@ static void follow(subscription *subscription) {
 }
 
 void open_subscription(fluxbus *bus, subscription *subscription, const char *target, fluxbus_json *options, const char *kind, void *context) {
-    static const fluxbus_error invalid = {"invalid_request", "Options are an object, and a target is UTF-8.", NULL};
+    static const fluxbus_error invalid = {"invalid_request", "Options are an object without `id`, which the client sets itself, and a target is UTF-8.", NULL};
     buffer body = {0};
     append_text(&body, ",\"op\":\"subscribe\"");
     append_target(&body, target, true);

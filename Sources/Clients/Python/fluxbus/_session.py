@@ -65,6 +65,9 @@ class Session:
 
     def request(self, body: JSON, done: Done = ignore, is_wanted: IsWanted = lambda: True, own: bool = False) -> None:
         """Sends a request, now or when there is a connection; `done` is called once, with the reply or an error."""
+        if "id" in body:
+            done({}, BusError("invalid_request", "The client numbers its requests itself: leave out `id`."))
+            return
         try:
             request = Request(next(self._numbers), self._prefix, body, done, is_wanted, own)
         except (TypeError, ValueError, RecursionError) as error:

@@ -15,6 +15,7 @@ pub struct Request {
     pub(crate) members: Vec<u8>,
     pub(crate) has_key: bool,
     pub(crate) is_dry: bool,
+    has_id: bool,
     is_writable: bool,
 }
 
@@ -30,7 +31,7 @@ fn kind_of(target: &str) -> &'static str {
 impl Request {
     /// A request with that `op`, without members.
     pub fn new(op: &'static str) -> Request {
-        Request { op, members: Vec::with_capacity(112), has_key: false, is_dry: false, is_writable: true }
+        Request { op, members: Vec::with_capacity(112), has_key: false, is_dry: false, has_id: false, is_writable: true }
     }
 
     /// An action on one store, `"counter/kitchen"`, or on every store of a type, `"counter"`.
@@ -93,6 +94,7 @@ impl Request {
     pub fn with(mut self, name: &str, value: impl Into<Value>) -> Request {
         let value = value.into();
         self.has_key |= name == "key";
+        self.has_id |= name == "id";
         self.is_dry |= name == "dryRun" && value == Value::Bool(true);
         self.is_writable &= value.is_writable();
         self.name(name);
@@ -181,6 +183,9 @@ impl Request {
     }
 
     pub(crate) fn check(&self) -> Result<(), Error> {
+        if self.has_id {
+            return Err(Error::new("invalid_request", "The client numbers its requests itself: leave out `id`."));
+        }
         if self.is_writable {
             return Ok(());
         }
