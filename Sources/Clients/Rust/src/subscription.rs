@@ -1,5 +1,5 @@
 use crate::request::Request;
-use crate::value::{State, Value};
+use crate::value::{Object, State, Value};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -39,8 +39,8 @@ pub enum Action {
         time: f64,
         /// What it returned, if it did and the target is a store.
         result: Option<Value>,
-        /// What it returned by the addresses of the stores, if it did and the target is a type.
-        results: Option<Value>,
+        /// What it returned by the addresses of the stores, where the target is a type; else empty.
+        results: Object,
         /// The place of its dispatch in a trace (W3C Trace Context), if that had one.
         traceparent: Option<String>,
     },
@@ -205,7 +205,7 @@ impl Subscription {
                     by: event["by"].clone(),
                     time: event["time"].as_double().unwrap_or(0.0),
                     result: event.get("result").cloned(),
-                    results: event.get("results").cloned(),
+                    results: event["results"].as_object().cloned().unwrap_or_default(),
                     traceparent: event["traceparent"].as_str().map(str::to_string),
                 })
             }

@@ -124,7 +124,7 @@ impl Driver {
             taken.push(match next.transpose()? {
                 Some(Action::Gap(revision)) => object! { "gap": revision },
                 Some(Action::Committed { target, action, result, results, traceparent, .. }) => {
-                    let others = [("result", result), ("results", results), ("traceparent", traceparent.map(Value::from))];
+                    let others = [("result", result), ("results", Some(results).filter(|all| !all.is_empty()).map(Value::Object)), ("traceparent", traceparent.map(Value::from))];
                     let names = [("target", Some(Value::from(target))), ("action", Some(Value::from(action)))];
                     let members = names.into_iter().chain(others);
                     Value::Object(members.filter_map(|(name, value)| Some((name.to_string(), value?))).collect())
