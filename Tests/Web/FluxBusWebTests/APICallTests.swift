@@ -105,7 +105,7 @@ import Testing
         // The body's own key is the one that counts.
         #expect(
             try line(call("POST", "dispatch", #"{"store":"a/b","key":"mine"}"#, fields))
-                == #"dispatch "store":"a/b" "key":"mine" "ifRevision":17"#)
+                == #"dispatch "key":"mine" "store":"a/b" "ifRevision":17"#)
         for body in [#"{"type":"a"}"#, #"{"actions":[]}"#, #"{"store":"a/b","ifRevision":3}"#] {
             #expect(throws: APICall.Refusal.self) {
                 try call("POST", "dispatch", body, ["if-match": "\"17\""])
