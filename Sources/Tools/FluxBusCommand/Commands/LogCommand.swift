@@ -122,14 +122,24 @@ package struct LogCommand: BusCommand {
         } else {
             try log.show(after: first ?? 0, through: last, from: reader)
         }
-        if log.isEmpty, session.console.form == .text {
-            try session.console.note(
-                target.map { "No commit concerns \($0)." } ?? "There is no such commit.")
-        }
+        if log.isEmpty { try noteNothing(on: connection, in: session) }
         guard follow, !log.isComplete else { return .success }
         try CommitFollower(session, log: log, target: target, filter: filter, after: newest).run(
             over: connection)
         return .success
+    }
+
+    /// Says that no commit was found. A target whose type does not exist is a mistake; a type that existed once has commits.
+    private func noteNothing(on connection: BusConnection, in session: CommandSession) throws {
+        if let type = target?.split(separator: "/").first {
+            do {
+                _ = try session.ask(BusRequest("types", ["type": .string(String(type))]), on: connection)
+            } catch let error as BusError where error.code != .unknownType {
+                // Only the note is lost: this client may not ask for types.
+            }
+        }
+        guard session.console.form == .text else { return }
+        try session.console.note(target.map { "No commit concerns \($0)." } ?? "There is no such commit.")
     }
 
     /// What `--since` names. For a time before what is kept it is where the log begins, which is said.

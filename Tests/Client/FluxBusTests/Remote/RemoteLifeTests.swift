@@ -86,7 +86,8 @@ import Testing
         live.stop()
         main.actions.increment()
         await bus.close()
-        #expect((await failures.next()?.error as? BusError)?.code == .closed)
+        let failure = await failures.next()?.error
+        #expect((failure as? BusError)?.code == .closed, "\(String(describing: failure))")
         #expect(await failures.next() == nil)
         #expect(await statuses.next() == .ended(nil))
         #expect(await statuses.next() == nil)
