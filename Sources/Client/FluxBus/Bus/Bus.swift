@@ -56,7 +56,7 @@ public final class Bus: Sendable {
         try await connect(addresses, options: options, over: HostSystem.transport)
     }
 
-    /// The same over a transport that the caller makes; it is made after addresses and options have been checked.
+    /// Connects over a transport of the caller's choice. `transport` is called once the addresses and options are valid.
     package static func connect(
         _ addresses: [BusAddress], options: BusOptions, over transport: () throws(BusError) -> any Transport
     ) async throws(BusError) -> Bus {

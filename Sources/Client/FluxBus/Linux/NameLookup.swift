@@ -3,8 +3,8 @@
     import Glibc
     import Synchronization
 
-    /// Looks up a host's name. The system's resolver can't be interrupted, so it runs on a thread of its own, which
-    /// is abandoned if the caller stops waiting.
+    /// Resolves a host name. The system's resolver blocks and can't be cancelled, so each lookup runs on its own thread;
+    /// if the caller gives up, that thread finishes alone and its result is ignored.
     final class NameLookup: Sendable {
         private let done: WakeUp
         private let found = Mutex<Result<[SocketEndpoint], BusError>?>(nil)

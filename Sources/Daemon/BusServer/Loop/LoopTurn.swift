@@ -40,7 +40,7 @@ struct LoopTurn {
 final class LoopBuffers {
     let input = UnsafeMutableRawBufferPointer.allocate(byteCount: LoopLimits.readBuffer, alignment: 4096)
     let pieces = UnsafeMutableBufferPointer<OutputPiece>.allocate(capacity: LoopLimits.pieces)
-    /// Sends to many connections with one system call; nil where each takes a call of its own.
+    /// Batches the sends of several connections into one system call; nil: each connection is sent to by itself.
     let ring: SendRing?
 
     init(usesRing: Bool) { ring = usesRing ? SendRing() : nil }

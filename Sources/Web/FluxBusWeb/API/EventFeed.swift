@@ -144,7 +144,7 @@ final class EventFeed: Talk {
         _ subscription: inout Subscription, _ source: Source, _ place: inout EventPlace?, _ outlet: Frames
     ) async throws(BusError) -> Bool {
         let after = place
-        // Nothing before this place is told: a client that goes away before the first event comes back with it.
+        // Such a feed has no initial states. Its client needs an id even if it disconnects before the first event.
         if place == nil, source.request["actions"] == true || source.request["initial"] == false {
             place = subscription.start
             guard await outlet.give([frame("bookmark", place, "")]) else { return false }
