@@ -109,7 +109,12 @@ import Testing
             #expect(error?["code"]?.int == code, "\(method) \(params) \(String(describing: error))")
             #expect(error?["message"]?.string?.hasSuffix(".") == true)
         }
-        for line in ["{", "[]", #"{"jsonrpc":"2.0","id":7}"#] {
+        for line in [
+            "{", "[]", #"{"jsonrpc":"2.0","id":7}"#, #"{"id":7,"method":"ping"}"#,
+            #"{"jsonrpc":"1.0","id":7,"method":"ping"}"#, #"{"jsonrpc":"2.0","id":null,"method":"ping"}"#,
+            #"{"jsonrpc":"2.0","id":[7],"method":"ping"}"#, #"{"jsonrpc":"2.0","id":1.5,"method":"ping"}"#,
+            #"{"jsonrpc":"2.0","id":7,"method":"ping","params":[]}"#, #"{"jsonrpc":"2.0","method":7}"#,
+        ] {
             try agent.send(line)
             #expect(try agent.next()["error"]?["code"]?.int ?? 0 < 0, "\(line)")
         }

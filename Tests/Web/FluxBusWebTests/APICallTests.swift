@@ -11,7 +11,7 @@ import Testing
         let parts = target.split(separator: "?", maxSplits: 1)
         return try APICall(
             APICall.Source(
-                method, parts[0].split(separator: "/").map(String.init),
+                method, APICall.Source.segments("/" + parts[0]),
                 query: APICall.Source.parameters(parts.count > 1 ? String(parts[1]) : ""),
                 body: Array(body.utf8),
                 fields: fields))
@@ -119,6 +119,8 @@ import Testing
     @Test(arguments: [
         ("GET", "stores?wher=x", "", "wher"), ("GET", "stores?limit=x", "", "limit"),
         ("GET", "stores?limit=1&limit=2", "", "limit"),
+        ("GET", "stores?at=1&at=1970-01-01T00:01:00Z", "", "at"),
+        ("GET", "stores/a/b?limit=1", "", "limit"), ("GET", "stores/a/b?where=x", "", "where"),
         ("GET", "stores?fresh=maybe", "", "fresh"), ("GET", "stores?at=yesterday", "", "at"),
         ("GET", "history?time=x", "", "time"),
         ("GET", "stores?where=%7B", "", "where"), ("GET", "stats?x", "", "x"),
@@ -133,8 +135,24 @@ import Testing
         #expect(error.code == .invalidRequest && error.details["member"]?.string == member, "\(error)")
     }
 
+    @Test func aSlashAtTheEndMeansNothing() throws {
+        #expect(try line(call("GET", "stores/a/b/")) == line(call("GET", "stores/a/b")))
+        #expect(APICall.Source.segments("/v1/a%2Fb//c/") == ["v1", "a/b", "", "c"])
+    }
+
+    @Test func anyTagOfAListIsKnown() {
+        for field in ["\"17\"", "W/\"17\"", "\"1\", \"17\"", "W/\"1\",\tW/\"17\"", "*"] {
+            #expect(APICall.isKnown("17", in: field), "\(field)")
+        }
+        for field in [nil, "", "17", "\"1\"", "w/\"17\"", "\"17", "\"117\""] {
+            #expect(!APICall.isKnown("17", in: field), "\(field ?? "none")")
+        }
+    }
+
     @Test func whatIsNotThereIsSaid() {
-        for target in ["nothing", "stores/a/b/c", "dispatch/a", "dispatch/a/b/c/d", "stats/x"] {
+        for target in [
+            "nothing", "stores/a/b/c", "/stores", "stores//a/b", "dispatch/a", "dispatch/a/b/c/d", "stats/x",
+        ] {
             for method in ["GET", "POST"] where !(target.hasPrefix("stores/a") && method == "POST") {
                 let refusal = #expect(throws: APICall.Refusal.self) { try call(method, target) }
                 #expect(refusal == .notFound || target == "stats/x", "\(method) \(target)")
@@ -152,8 +170,12 @@ import Testing
             guard case .invalid(let error) = refusal else { continue }
             #expect(error.code == .parseError)
         }
-        for tag in ["17", "\"x\"", "W/\"17\"", ""] {
+        for tag in ["17", "\"x\"", "W/\"17\"", "", "\"", "\"+17\"", "\"-1\"", "\"1\",\"2\""] {
             #expect(throws: APICall.Refusal.self) { try call("DELETE", "stores/a/b", "", ["if-match": tag]) }
+        }
+        #expect(throws: Never.self) { try call("PUT", "stores/a/b", "", ["if-none-match": "*"]) }
+        #expect(throws: APICall.Refusal.self) {
+            try call("PUT", "stores/a/b", "", ["if-none-match": "\"17\""])
         }
         for id in ["x", "e:", "e:x", ":7", "e:7:x", "e:-1", "e:1:2:3"] {
             #expect(throws: APICall.Refusal.self) { try call("GET", "changes", "", ["last-event-id": id]) }

@@ -1,3 +1,4 @@
+import BusJSON
 import FluxBusWeb
 import Foundation
 import TestCertificates
@@ -27,6 +28,56 @@ struct FrontTests {
             #expect(served.take(upTo: "?").isEmpty)
             served.send(Self.answer)
             #expect(try client.answer().text == "ok")
+        }
+    }
+
+    /// A body that waits for a word is asked for; one that has come already, and those of later requests, are not.
+    @Test func aBodyThatWaitsIsAskedFor() async throws {
+        try await onThread {
+            let front = try FrontFixture()
+            let head =
+                "PUT / HTTP/1.1\r\nhost: localhost\r\nexpect: 100-Continue\r\ncontent-length: 4\r\n\r\n"
+            let passed = "PUT / HTTP/1.1\r\nhost: localhost\r\ncontent-length: 4\r\n\r\n"
+            let word = "HTTP/1.1 100 Continue\r\n\r\n"
+            let waiting = try front.client()
+            waiting.send(head)
+            let served = try front.accept()
+            #expect(served.take(upTo: "\r\n\r\n") == passed)
+            #expect(try waiting.take(word.utf8.count) == Array(word.utf8))
+            waiting.send("body")
+            #expect(served.take(upTo: "body") == "body")
+            served.send(Self.answer)
+            #expect(try waiting.answer().text == "ok")
+            for client in [waiting, try front.client(), try front.client()] {
+                let isOld = client === waiting
+                client.send(isOld ? head : head.replacing("HTTP/1.1", with: "HTTP/1.0") + "body")
+                let other = isOld ? served : try front.accept()
+                if isOld {
+                    #expect(other.take(upTo: "\r\n\r\n") == passed)
+                    client.send("body")
+                }
+                #expect(other.take(upTo: "body").hasSuffix("body"))
+                other.send(Self.answer)
+                #expect(try client.answer().text == "ok")
+            }
+        }
+    }
+
+    /// What the front refuses has the form that errors have under `/v1`.
+    @Test func refusalsAreJSON() async throws {
+        try await onThread {
+            let front = try FrontFixture()
+            for (request, code) in [
+                ("GET / HTTP/2.0\r\nhost: x\r\n\r\n", "invalid_request"),
+                ("GET / HTTP/1.1\r\nhost: x\r\ncontent-length: 99999999\r\n\r\n", "too_large"),
+            ] {
+                let client = try front.client()
+                client.send(request)
+                let answer = try client.answer()
+                #expect(answer.fields["content-type"] == "application/json")
+                let error = try JSON(parsing: answer.text)["error"]
+                #expect(error?["code"]?.string == code && error?["message"]?.string?.hasSuffix(".") == true)
+            }
         }
     }
 

@@ -361,6 +361,16 @@ struct HookTests {
                 status = try web.client().ask("POST", "/hooks/other", fields, body: "{}").status
             }
             #expect(status == 200)
+            // What is found at a start is found before it.
+            #expect(try check().status == 0)
+            for (secret, reason) in [
+                ("short", "can be guessed"), ("", "holds 0 secrets"), (nil, "can't be read"),
+            ] {
+                if let secret { try directory.write("secrets/s", secret) } else { unlink(path) }
+                let wrong = try check()
+                #expect(wrong.status == 78 && wrong.errors.hasPrefix("fluxbus-web: hook other: "))
+                #expect(wrong.errors.contains(reason), "\(wrong.errors)")
+            }
             try directory.write("hooks/plain.yaml", "hook: other\ntoken-file: t\n\(Self.plain)\n")
             #expect(try check().errors.contains("leave token-file out."))
         }

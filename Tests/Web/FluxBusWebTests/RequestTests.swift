@@ -45,6 +45,7 @@ struct RequestTests {
         ("POST /v1/dispatch HTTP/1.1\r\nHost: h\r\nContent-Length: 1048577\r\n\r\n", 413),
         (head + "Transfer-Encoding: chunked\r\n\r\n", 411),
         (head + "Transfer-Encoding: identity\r\nContent-Length: 3\r\n\r\n", 411),
+        (head + "Expect: more\r\n\r\n", 417), (head + "Expect: 100-continue\r\nExpect: x\r\n\r\n", 417),
         (head + "Upgrade: x\r\nConnection: upgrade\r\nContent-Length: 3\r\n\r\n", 400),
         (head + String(repeating: "a: b\r\n", count: 101) + "\r\n", 431),
     ])

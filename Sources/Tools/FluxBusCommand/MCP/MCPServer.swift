@@ -123,23 +123,38 @@ final class MCPServer {
         guard let message = try? JSON(parsing: line, depthLimit: 256) else {
             return try refuse(nil, Refusal(failure: .parse, message: "This line is not JSON."))
         }
+        // An answer to what nobody asked.
+        if message["method"] == nil, message["result"] != nil || message["error"] != nil { return }
         let id = message["id"]
-        guard let method = message["method"]?.string else {
-            // An answer to what nobody asked.
-            if message["result"] != nil || message["error"] != nil { return }
-            return try refuse(id, Refusal(failure: .invalidRequest, message: "A message has a method."))
+        guard id == nil || id?.string != nil || id?.int != nil else {
+            return try refuse(
+                nil, Refusal(failure: .invalidRequest, message: "An id is a string or a whole number."))
         }
-        let params = message["params"]?.object ?? [:]
         do {
+            let (method, params) = try Self.call(in: message)
             let result = try answer(method, params)
             // Notifications have no id, and no answer.
             if let id, let result { try send(["jsonrpc": "2.0", "id": id, "result": .object(result)]) }
         } catch let refusal as Refusal {
-            if id != nil { try refuse(id, refusal) }
+            if id != nil || refusal.failure == .invalidRequest { try refuse(id, refusal) }
         } catch let error as BusError {
             let failure: Failure = error.code == .unknownStore ? .noResource : .invalidParams
             if id != nil { try refuse(id, Refusal(failure: failure, message: error.message)) }
         }
+    }
+
+    /// What a message asks for.
+    private static func call(in message: JSON) throws(Refusal) -> (method: String, params: JSONObject) {
+        guard message["jsonrpc"] == "2.0" else {
+            throw Refusal(failure: .invalidRequest, message: "A message is an object with jsonrpc: \"2.0\".")
+        }
+        guard let method = message["method"]?.string else {
+            throw Refusal(failure: .invalidRequest, message: "A message has a method, which is a string.")
+        }
+        guard let params = (message["params"] ?? [:]).object else {
+            throw Refusal(failure: .invalidParams, message: "The params must be an object.")
+        }
+        return (method, params)
     }
 
     private func refuse(_ id: JSON?, _ refusal: Refusal) throws {

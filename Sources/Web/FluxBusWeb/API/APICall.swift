@@ -33,6 +33,13 @@ package struct APICall: Sendable {
             (self.body, self.fields) = (body, fields)
         }
 
+        /// The segments of a path, decoded. A slash at its end means nothing; a segment that is empty stays, and is found nowhere.
+        package static func segments(_ path: String) -> [String] {
+            var segments = path.split(separator: "/", omittingEmptySubsequences: false).dropFirst()
+            if segments.last == "" { segments.removeLast() }
+            return segments.map { $0.removingPercentEncoding ?? String($0) }
+        }
+
         /// What stands behind a question mark, in which a blank may be a plus.
         package static func parameters(_ query: String) -> [(name: String, value: String)] {
             query.split(separator: "&").map { pair in
@@ -82,7 +89,8 @@ package struct APICall: Sendable {
                 throw .methods(name == "stores" && count == 3 ? "GET, HEAD, PUT, DELETE" : "GET, HEAD")
             }
             request = BusRequest(reading.op)
-            try Parameters(reading.parameters).add(source.query, to: &request)
+            try Parameters(count == 3 ? Self.parametersOfOne : reading.parameters).add(
+                source.query, to: &request)
             try address(source, reading)
         default: throw .notFound
         }
@@ -96,6 +104,11 @@ package struct APICall: Sendable {
         let depth: Int
         let parameters: [String: Parameters.Kind]
     }
+
+    /// Those of a path that names one store.
+    private static let parametersOfOne: [String: Parameters.Kind] = [
+        "select": .list, "at": .moment, "fresh": .flag,
+    ]
 
     private static let readings: [String: Reading] = [
         "stores": Reading(
@@ -207,6 +220,9 @@ package struct APICall: Sendable {
     private static func change(_ source: Source) throws(Refusal) -> BusRequest {
         let store = JSON.string(source.path[1] + "/" + source.path[2])
         let match = source.fields["if-match"]
+        guard [nil, "*"].contains(source.fields["if-none-match"]) else {
+            throw .invalid(Parameters.wrong("If-None-Match", "is * here: the store must not exist yet"))
+        }
         let expected = try match.flatMap { match throws(Refusal) in match == "*" ? nil : try revision(match) }
         var request: BusRequest
         let state = try object(source).map(JSON.object)
@@ -251,9 +267,21 @@ package struct APICall: Sendable {
         throw .invalid(BusError(.parseError, "The body must be a JSON object."))
     }
 
+    /// Whether a field `If-None-Match` names this revision of a store that exists.
+    package static func isKnown(_ revision: String, in field: String?) -> Bool {
+        guard let field else { return false }
+        // Both kinds of tags compare alike here.
+        let tags = field.split(separator: ",").map { $0.filter { $0 != " " && $0 != "\t" } }
+        return tags.contains { $0 == "*" || $0 == "\"\(revision)\"" || $0 == "W/\"\(revision)\"" }
+    }
+
     /// The revision in a tag of a store.
     private static func revision(_ tag: String) throws(Refusal) -> Int {
-        guard tag.hasPrefix("\""), tag.hasSuffix("\""), let revision = Int(tag.dropFirst().dropLast()) else {
+        let digits = tag.dropFirst().dropLast()
+        guard tag.hasPrefix("\""), tag.hasSuffix("\""),
+            digits.utf8.allSatisfy({ (0x30...0x39).contains($0) }),
+            let revision = Int(digits)
+        else {
             throw .invalid(Parameters.wrong("If-Match", "is the ETag of the store, such as \"17\""))
         }
         return revision
@@ -283,6 +311,7 @@ private struct Parameters {
 
     func add(_ query: [(name: String, value: String)], to request: inout BusRequest) throws(APICall.Refusal) {
         var lists: [String: [JSON]] = [:]
+        var given: Set<String> = []
         for (name, value) in query {
             guard let kind = kinds[name] else {
                 let known = kinds.keys.sorted().joined(separator: ", ")
@@ -298,7 +327,9 @@ private struct Parameters {
                 continue
             }
             let (member, json) = try Self.member(name, value, kind)
-            guard request[member] == nil else { throw .invalid(Self.wrong(name, "must be given once")) }
+            guard given.insert(name).inserted, request[member] == nil else {
+                throw .invalid(Self.wrong(name, "must be given once"))
+            }
             request.set(member, json)
         }
         for (name, values) in lists.sorted(by: { $0.key < $1.key }) { request.set(name, .array(values)) }

@@ -30,7 +30,11 @@ package struct APIDescription {
                 "post": operation(
                     "dispatch", "Commit actions", Self.dispatchText,
                     parameters: [Self.ifMatch, Self.key],
-                    body: ["type": "object", "properties": ["op": ["const": "dispatch"]]],
+                    body: [
+                        "type": "object",
+                        "properties": ["op": ["const": "dispatch"], "ack": ["const": true]],
+                        "anyOf": [["required": ["action"]], ["required": ["actions"]]],
+                    ],
                     reply: Self.committed)
             ],
             "/v1/stores": [
@@ -135,7 +139,7 @@ package struct APIDescription {
             "getStore", "Read one store", "Its state; the ETag is the revision of its last change.",
             parameters: place + [
                 Self.query("select", Self.texts, isList: true), Self.at,
-                Self.field("If-None-Match", "^\"[0-9]+\"$"),
+                Self.field("If-None-Match", "^(\\*|\(Self.anyTag)( *, *\(Self.anyTag))*)$"),
             ],
             reply: ["type": "object"]
         ).object!
@@ -144,13 +148,14 @@ package struct APIDescription {
         var put = operation(
             "putStore", "Make or replace a store",
             "Makes it; with If-Match it is replaced, if its last change is the one that the tag names.",
-            parameters: place + [Self.ifMatch, Self.key], body: ["type": "object"], reply: Self.committed
+            parameters: place + [Self.ifMatchAny, Self.field("If-None-Match", "^\\*$"), Self.key],
+            body: ["type": "object"], reply: Self.committed
         ).object!
         put["responses"] = .object(put["responses"]!.object!.with("201", put["responses"]!["200"]!))
         return [
             "get": .object(get), "put": .object(put),
             "delete": operation(
-                "deleteStore", "Drop a store", nil, parameters: place + [Self.ifMatch, Self.key],
+                "deleteStore", "Drop a store", nil, parameters: place + [Self.ifMatchAny, Self.key],
                 reply: Self.committed),
         ]
     }
@@ -250,7 +255,10 @@ package struct APIDescription {
     private static let typeName = segment("type", typePattern)
     private static let storeName = segment("name", storePattern)
     private static let key: JSON = ["name": "Idempotency-Key", "in": "header", "schema": text]
-    private static let ifMatch = field("If-Match", "^\"[0-9]+\"$")
+    private static let tag = "\"[0-9]+\""
+    private static let anyTag = "(W/)?" + tag
+    private static let ifMatch = field("If-Match", "^\(tag)$")
+    private static let ifMatchAny = field("If-Match", "^(\\*|\(tag))$")
     private static let at: JSON = [
         "name": "at", "in": "query", "description": "A revision, or a time such as 2027-01-31T10:00:00Z.",
         "schema": time,
@@ -261,7 +269,8 @@ package struct APIDescription {
             query("after", text), at,
         ]
     private static let sending = [
-        query("dryRun", ["type": "boolean"]), query("in", matching("^[0-9]+(\\.[0-9]+)?(ms|s|m|h|d)?$")),
+        query("dryRun", ["type": "boolean"]),
+        query("in", matching("^[0-9]+(\\.[0-9]+)?(ms|s|m|h|d)?$")),
         query("at", time),
         query("timer", matching("^\(namePattern(of: Names.longestTimer))$")),
     ]

@@ -55,7 +55,6 @@ struct APIHandler: Sendable {
         do throws(Problem) {
             let caller = try caller(request, isOwnPage: isOwnPage)
             token = caller.token
-            let path = request.path.split(separator: "/").map { $0.removingPercentEncoding ?? String($0) }
             switch request.path {
             case "/openapi.json", "/asyncapi.json":
                 guard request.method == .GET || request.method == .HEAD else {
@@ -65,7 +64,7 @@ struct APIHandler: Sendable {
                 let description = APIDescription(types, hooks)
                 return Self.json(request.path == "/openapi.json" ? description.openAPI : description.asyncAPI)
             default:
-                return try await answer(try await call(request, Array(path.dropFirst())), caller, request)
+                return try await answer(try await call(request), caller, request)
             }
         } catch {
             if token != nil, error.error.code == .unauthorized { guesses.addWrong() }
@@ -73,7 +72,7 @@ struct APIHandler: Sendable {
         }
     }
 
-    private func call(_ request: HTTPRequest, _ path: [String]) async throws(Problem) -> APICall {
+    private func call(_ request: HTTPRequest) async throws(Problem) -> APICall {
         guard let body = try? await request.bodyData else {
             throw Problem(BusError(.parseError, "The body can't be read."))
         }
@@ -82,7 +81,8 @@ struct APIHandler: Sendable {
             fields[name] = request.headers[HTTPHeader(name)]
         }
         let source = APICall.Source(
-            request.method.rawValue, path, query: APICall.Source.parameters(request.target.query()),
+            request.method.rawValue, Array(APICall.Source.segments(request.path).dropFirst()),
+            query: APICall.Source.parameters(request.target.query()),
             body: Array(body),
             fields: fields)
         do throws(APICall.Refusal) {
@@ -133,9 +133,7 @@ struct APIHandler: Sendable {
             guard let tag = replies[0]["stores"]?[0]?["revision"],
                 tag == replies[2]["stores"]?[0]?["revision"]
             else { continue }
-            let isKnown =
-                known?.split(separator: ",").contains { $0.filter { $0 != " " } == "\"\(tag.encoded)\"" }
-                ?? false
+            let isKnown = APICall.isKnown(tag.encoded, in: known)
             var response =
                 isKnown ? HTTPResponse.make(.notModified) : Self.json(replies[1]["states"]?[store] ?? .null)
             response.headers[.eTag] = "\"\(tag.encoded)\""

@@ -76,7 +76,7 @@ package enum WebProgram {
         }
         let setup = try options.setup(ProcessVariables.all)
         if options.check {
-            let names = try setup.readHooks().map(\.name)
+            let names = try setup.checkHooks()
             return StandardStream.output.write(
                 "fluxbus-web: \(names.count) hooks OK\(names.isEmpty ? "" : ": " + names.joined(separator: ", "))"
             )

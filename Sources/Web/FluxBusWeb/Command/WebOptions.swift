@@ -76,7 +76,7 @@ struct WebOptions: ParsableArguments {
             valueName: "dir"))
     var hooks: String?
 
-    @Flag(help: "Check the files of hooks and exit.")
+    @Flag(help: "Check the files of hooks and their secrets, and exit.")
     var check = false
 
     @Option(

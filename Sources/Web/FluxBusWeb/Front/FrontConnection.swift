@@ -1,3 +1,4 @@
+import BusJSON
 import BusTLS
 import CLinux
 import Glibc
@@ -170,6 +171,7 @@ final class FrontConnection {
             return refuse(
                 .init(status: 503, reason: "The server is overloaded; try again later."), now)
         }
+        if guarded.awaitsContinue { toClient.append(Self.goOn) }
         writeServer(now)
     }
 
@@ -201,6 +203,7 @@ final class FrontConnection {
         }
     }
 
+    private static let goOn = Array("HTTP/1.1 100 Continue\r\n\r\n".utf8)
     private static let change = Array("HTTP/1.1 101".utf8)
 
     private func lookForWebSocket(_ bytes: some Collection<UInt8>, _ now: Int) {
@@ -340,20 +343,21 @@ package struct FrontAnswers {
 
     private static let phrases = [
         400: "Bad Request", 405: "Method Not Allowed", 411: "Length Required", 413: "Content Too Large",
-        414: "URI Too Long",
+        414: "URI Too Long", 417: "Expectation Failed",
         431: "Request Header Fields Too Large", 503: "Service Unavailable",
         505: "HTTP Version Not Supported",
     ]
 
     package func bytes(_ refusal: RequestHead.Refusal) -> [UInt8] {
-        let body = refusal.reason + "\n"
+        let error: JSON = ["code": .string(refusal.code.rawValue), "message": .string(refusal.reason)]
+        let body = JSON.object(["error": error]).encoded + "\n"
         var lines = ["HTTP/1.1 \(refusal.status) \(Self.phrases[refusal.status] ?? "Refused")"]
         lines += fields.map { "\($0.name): \($0.value)" }
         if refusal.status == 405 {
             lines.append("Allow: " + RequestHead.methods.sorted().joined(separator: ", "))
         }
         lines += [
-            "Content-Type: text/plain; charset=utf-8", "Content-Length: \(body.utf8.count)",
+            "Content-Type: application/json", "Content-Length: \(body.utf8.count)",
             "Connection: close", "", body,
         ]
         return Array(lines.joined(separator: "\r\n").utf8)

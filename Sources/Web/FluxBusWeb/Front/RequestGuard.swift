@@ -21,6 +21,9 @@ package struct RequestGuard {
     package private(set) var phase = Phase.between
     /// Heads that were passed on.
     package private(set) var requests = 0
+    /// The client waits to hear that it may send the body of its first request. Later ones are not told, since an answer may be
+    /// on its way then; their clients wait a second, and send it.
+    package private(set) var awaitsContinue = false
     private var held: [UInt8] = []
     /// How much of `held` was searched for the head's end.
     private var searched = 0
@@ -41,6 +44,7 @@ package struct RequestGuard {
         case .webSocket: return splitter.pass(bytes, into: &queue)
         case .awaitingAnswer: held.append(contentsOf: bytes)
         case .between, .partial:
+            awaitsContinue = false
             held.append(contentsOf: bytes)
             try takeRequests(into: &queue)
         }
@@ -80,6 +84,7 @@ package struct RequestGuard {
             drop(end)
             bodyLeft = head.bodyLength
             isLast = head.isLast
+            awaitsContinue = head.expectsContinue && requests == 1 && held.isEmpty
             if head.isUpgrade {
                 // Its answer has to be found, so it is the first of its connection, as browsers do it.
                 guard requests == 1, bodyLeft == 0 else { throw .malformed }

@@ -1,3 +1,5 @@
+import FluxBus
+
 /// A request up to its empty line, checked: a request that HTTP forbids, or that two readers could understand differently, is
 /// refused before anything else reads it.
 package struct RequestHead: Equatable {
@@ -7,6 +9,15 @@ package struct RequestHead: Equatable {
         /// One sentence.
         package let reason: String
 
+        /// The same as `/v1` says it.
+        package var code: BusError.Code {
+            switch status {
+            case 413, 414, 431: .tooLarge
+            case 503: .unavailable
+            default: .invalidRequest
+            }
+        }
+
         package static let malformed = Refusal(status: 400, reason: "This is not an HTTP request.")
     }
 
@@ -14,6 +25,8 @@ package struct RequestHead: Equatable {
     package let bytes: [UInt8]
     package let bodyLength: Int
     package let isUpgrade: Bool
+    /// The client sends its body when it hears that it may.
+    package let expectsContinue: Bool
     /// The client wants no other request on this connection.
     package let isLast: Bool
 
@@ -50,7 +63,7 @@ package struct RequestHead: Equatable {
             } else {
                 fields[name] = value
             }
-            if name != Self.addressField { passed.append("\(name): \(value)") }
+            if name != Self.addressField, name != "expect" { passed.append("\(name): \(value)") }
         }
         if let address { passed.append("\(Self.addressField): \(address)") }
         guard fields["host"] != nil else {
@@ -60,6 +73,11 @@ package struct RequestHead: Equatable {
         let isForBus = target.hasPrefix("/v1/") || target.hasPrefix("/hooks/")
         bodyLength = try Self.bodyLength(fields, atMost: isForBus ? limits.apiBody : limits.body)
         let options = Self.words(fields["connection"])
+        let expectation = isOld ? nil : fields["expect"]?.lowercased()
+        guard expectation == nil || expectation == "100-continue" else {
+            throw Refusal(status: 417, reason: "The only expectation that is known is 100-continue.")
+        }
+        expectsContinue = expectation != nil && bodyLength > 0
         isUpgrade = fields["upgrade"] != nil && options.contains("upgrade")
         isLast = options.contains("close") || (isOld && !options.contains("keep-alive"))
         bytes = Array((passed.joined(separator: "\r\n") + "\r\n\r\n").utf8)

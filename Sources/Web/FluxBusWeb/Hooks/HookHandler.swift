@@ -130,25 +130,18 @@ final class HookHandler: Sendable {
 
     /// Read each time, so that a secret that is renewed counts at once.
     private func secrets(of hook: Hook) throws(Problem) -> [[UInt8]] {
-        try read(hook, hook.check.file) { path throws(WebFailure) in try SmallFile.secrets(path) }
+        try read(hook) { () throws(WebFailure) in try hook.secrets(credentials) }
     }
 
     private func token(of hook: Hook) throws(Problem) -> String? {
-        guard let file = hook.tokenFile else { return nil }
-        return try read(hook, file) { path throws(WebFailure) in try SmallFile.token(path) }
+        try read(hook) { () throws(WebFailure) in try hook.token(credentials) }
     }
 
     private func read<Value>(
-        _ hook: Hook, _ file: EffectFile, _ body: (String) throws(WebFailure) -> Value
+        _ hook: Hook, _ body: () throws(WebFailure) -> Value
     ) throws(Problem) -> Value {
-        let path: String
-        do throws(EffectRefusal) {
-            path = try file.location(credentials: credentials)
-        } catch {
-            throw fault(hook, error.reason)
-        }
         do throws(WebFailure) {
-            return try body(path)
+            return try body()
         } catch {
             throw fault(hook, error.description)
         }
@@ -201,7 +194,51 @@ final class HookHandler: Sendable {
     }
 }
 
+extension Hook {
+    /// The secrets of its check.
+    /// - Parameter credentials: The directory of the unit's credentials.
+    fileprivate func secrets(_ credentials: String?) throws(WebFailure) -> [[UInt8]] {
+        try SmallFile.secrets(Self.location(of: check.file, credentials))
+    }
+
+    /// The token of the bus; nil where the bus asks for none.
+    fileprivate func token(_ credentials: String?) throws(WebFailure) -> String? {
+        try tokenFile.map { file throws(WebFailure) in
+            try SmallFile.token(Self.location(of: file, credentials))
+        }
+    }
+
+    private static func location(
+        of file: EffectFile, _ credentials: String?
+    ) throws(WebFailure) -> String {
+        do throws(EffectRefusal) {
+            return try file.location(credentials: credentials)
+        } catch {
+            throw WebFailure(.configuration, error.reason)
+        }
+    }
+}
+
 extension WebServer.Setup {
+    /// The names of its hooks, whose files and secrets are right. Credentials are looked at where there are some: outside of
+    /// the unit there are none.
+    func checkHooks() throws(WebFailure) -> [String] {
+        let hooks = try readHooks()
+        var faults: [String] = []
+        for hook in hooks {
+            let files = [hook.check.file, hook.tokenFile].compactMap(\.self)
+            guard credentials != nil || files.allSatisfy({ $0.path.hasPrefix("/") }) else { continue }
+            do throws(WebFailure) {
+                _ = try hook.secrets(credentials)
+                _ = try hook.token(credentials)
+            } catch {
+                faults.append("hook \(hook.name): \(error)")
+            }
+        }
+        guard faults.isEmpty else { throw WebFailure(.configuration, faults.joined(separator: "\n")) }
+        return hooks.map(\.name)
+    }
+
     /// The hooks of its directory; none of them where something is wrong with one.
     func readHooks() throws(WebFailure) -> [Hook] {
         guard let directory = hooks else { return [] }
