@@ -91,14 +91,14 @@ package final class PastAnswers<Source: PastSource> {
         case .samples(let question, let path, let range, let most, let cause):
             return try samples(
                 question, path, range, most: most, cause: cause, query, progress, hasTime: hasTime)
-        case .stores(let point, let selection, let late):
+        case .stores(let point, let selection, let known):
             return try stores(
-                selection, late, at: try revision(of: point, within: query.needed), room: query.room)
+                selection, known, at: try revision(of: point, within: query.needed), room: query.room)
         case .types(let point, let name, let view):
             return try types(
                 name, seenBy: view, at: try revision(of: point, within: query.needed), room: query.room)
-        case .state(let revision, let store, let late):
-            return try state(revision, store, late)
+        case .state(let revision, let store, let known):
+            return try state(revision, store, known)
         case .entries(let after):
             return try entries(after: after)
         case .backup, .compact:
@@ -185,13 +185,23 @@ package final class PastAnswers<Source: PastSource> {
         return newest(subject)
     }
 
-    /// The refusal of a question about a type that has no past at a machine's revision. `late`: the types that have one by now.
-    private func gone(
-        _ entry: TypeEntry, in machine: StateMachine, _ late: [HistorySubject]
-    ) throws(PastFailure) -> RequestError {
-        guard machine.policy(of: entry) != .all, let subject = late.first(where: { $0.type == entry.name })
-        else { return machine.gone(entry) }
-        return StateMachine.gone(entry.name, before: try horizon(of: subject))
+    /// The types that match and have no past at a machine's revision, or none by now, by name.
+    private func lost(
+        _ pattern: AddressPattern, in machine: StateMachine, _ known: KnownPast
+    ) throws(PastFailure) -> [LostPast] {
+        let now = known.lost.filter { one in machine.types.contains { $0.name == one.type } }
+        var lost: [LostPast] = []
+        for one in machine.unkept(of: pattern) where !now.contains(where: { $0.type == one.type }) {
+            if one.keep != .all, let subject = known.late.first(where: { $0.type == one.type }) {
+                lost.append(
+                    LostPast(
+                        type: one.type, keep: .all,
+                        refusal: StateMachine.gone(one.type, before: try horizon(of: subject))))
+            } else {
+                lost.append(one)
+            }
+        }
+        return (lost + now).sorted { $0.type < $1.type }
     }
 
     func gone(_ subject: HistorySubject, _ horizon: Int) -> LogAnswer {
@@ -279,32 +289,26 @@ package final class PastAnswers<Source: PastSource> {
 
     /// The answer that a `get` would have had then.
     private func stores(
-        _ selection: StoreSelection, _ late: [HistorySubject], at revision: Int, room: Int
+        _ selection: StoreSelection, _ known: KnownPast, at revision: Int, room: Int
     ) throws(PastFailure) -> LogAnswer {
         let machine = try machine(at: revision)
         let reply = ByteWriter()
-        let unkept = machine.unkept(of: selection.pattern).filter {
-            selection.view?.knows(type: $0.name) ?? true
+        let lost = try lost(selection.pattern, in: machine, known).filter {
+            selection.view?.knows(type: $0.type) ?? true
         }
-        if let first = unkept.first, selection.pattern.type.isLiteral {
-            return Self.refusal(try gone(first, in: machine, late))
-        }
+        if let first = lost.first, selection.pattern.type.isLiteral { return Self.refusal(first.refusal) }
         do throws(RequestError) {
             let query = try StoreQuery(
-                selection, but: unkept, in: machine,
-                room: room - unkept.reduce(0) { $0 + $1.name.utf8.count + 16 })
+                selection, but: machine.types.filter { type in lost.contains { $0.type == type.name } },
+                in: machine,
+                room: room - lost.reduce(0) { $0 + $1.type.utf8.count + 16 })
             _ = query.advance { _ in true }
             guard query.appendAnswer(to: reply) else { return tooLong }
             // Stores of other types are shown.
-            if !unkept.isEmpty {
+            if !lost.isEmpty {
                 reply.append(
                     ",\"gone\":",
-                    jsonObject: unkept.reduce(into: [:]) {
-                        (gone, entry) in
-                        let isLate = late.contains { $0.type == entry.name }
-                        gone[entry.name] = .string(
-                            (isLate ? LogPolicy.all : machine.policy(of: entry)).rawValue)
-                    })
+                    jsonObject: lost.reduce(into: [:]) { $0[$1.type] = .string($1.keep.rawValue) })
             }
         } catch {
             return Self.refusal(error)
@@ -342,10 +346,11 @@ package final class PastAnswers<Source: PastSource> {
     }
 
     private func state(
-        _ revision: Int, _ store: String, _ late: [HistorySubject]
+        _ revision: Int, _ store: String, _ known: KnownPast
     ) throws(PastFailure) -> LogAnswer {
         let machine = try machine(at: revision)
-        if let type = machine.unkept(store) { return Self.refusal(try gone(type, in: machine, late)) }
+        let type = AddressPattern(type: String(store.prefix { $0 != "/" }))
+        if let lost = try lost(type, in: machine, known).first { return Self.refusal(lost.refusal) }
         guard let past = machine.pastState(at: store) else {
             return .refused(
                 code: "unknown_store",

@@ -316,6 +316,30 @@ struct LogPolicyTests {
         #expect(history["commits"]?.array?.map { $0["revision"]?.int } == [last])
     }
 
+    /// What a type's definition says holds for its whole past, though the log still has it.
+    @Test(alone, arguments: ["none", "latest"]) func aPastThatEndedWithAReloadIsGone(policy: String) throws {
+        let bus = try Self.bus { $0.definitions = [Self.beat(keeping: "all")] }
+        let client = bus.connect(uid: 0)
+        let early = try client.increment("beat/a")
+        try client.increment("beat/a")
+        let get = #"{"op":"get","store":"beat/a","revision":\#(early)}"#
+        #expect(try client.reply(to: get)["states"]?["beat/a"] == ["count": 1])
+        bus.definitions = [Self.beat(keeping: policy)]
+        try client.reply(to: #"{"op":"reload"}"#)
+        for line in [
+            get, #"{"op":"get","type":"beat","revision":\#(early)}"#,
+            #"{"op":"revert","store":"beat/a","revision":\#(early)}"#,
+            #"{"op":"history","type":"beat"}"#, #"{"op":"blame","store":"beat/a","revision":\#(early)}"#,
+        ] {
+            let error = try client.reply(to: line)["error"]
+            #expect(error?["code"] == "gone" && error?["keep"]?.string == policy, "\(line) \(error ?? .null)")
+        }
+        let all = try client.reply(to: #"{"op":"get","match":"*/a","revision":\#(early)}"#)
+        #expect(all["gone"] == ["beat": .string(policy)] && all["states"]?["beat/a"] == nil)
+        #expect(all["states"]?["counter/a"] != nil)
+        #expect(try client.state(of: "beat/a") == ["count": 2])
+    }
+
     /// All, none, all: what is kept is exact from each reload on, whatever comes between.
     @Test(alone, arguments: [[], [0], [1], [2], [0, 1, 2]])
     func policyHoldsFromTheReloadOn(crashes: [Int]) throws {

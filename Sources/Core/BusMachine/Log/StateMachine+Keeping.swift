@@ -109,8 +109,10 @@ extension StateMachine {
     }
 
     /// The types that match and have no past here, by name.
-    package func unkept(of pattern: AddressPattern) -> [TypeEntry] {
-        typesInOrder.filter { pattern.type.matches($0.name) && !hasPast($0) }
+    package func unkept(of pattern: AddressPattern) -> [LostPast] {
+        typesInOrder.filter { pattern.type.matches($0.name) && !hasPast($0) }.map {
+            LostPast(type: $0.name, keep: policy(of: $0), refusal: gone($0))
+        }
     }
 
     /// The type of a store, if it has no past here.

@@ -11,13 +11,12 @@ package struct LogQuery: Sendable {
         case blame(StoreQuestion, [JSONPointer]?, at: PastPoint)
         /// The values of a part over time, at most so many; with who set each of them, if that is wanted.
         case samples(StoreQuestion, JSONPointer, HistoryRange, most: Int, cause: Bool)
-        /// The answer that a `get` would have had at that point. `late`: the types of which the log has not always kept everything,
-        /// but does now.
-        case stores(PastPoint, StoreSelection, late: [HistorySubject])
+        /// The answer that a `get` would have had at that point.
+        case stores(PastPoint, StoreSelection, KnownPast)
         /// The definitions at that point: of one type, or of all.
         case types(PastPoint, String?, view: Grants?)
-        /// The state of a store at a revision; `late` as above.
-        case state(revision: Int, store: String, late: [HistorySubject])
+        /// The state of a store at a revision.
+        case state(revision: Int, store: String, KnownPast)
         /// The entries after a revision, whatever they are.
         case entries(after: Int)
         /// A part of a copy of the log, from so many bytes on; with the first one the copy is made.
@@ -105,6 +104,27 @@ package struct HistorySubject: Sendable {
     ) {
         (self.type, self.store, self.actions, self.sources) = (type, store, actions, sources)
         self.keptSince = keptSince
+    }
+}
+
+/// What the log keeps by now of types, where that is not what it kept at the revision in question.
+package struct KnownPast: Sendable {
+    /// Those of which it has not always kept everything, but does now.
+    package let late: [HistorySubject]
+    /// Those that have no past now.
+    package let lost: [LostPast]
+
+    package init(late: [HistorySubject], lost: [LostPast]) { (self.late, self.lost) = (late, lost) }
+}
+
+/// A type that has no past: what the log keeps of it, and how a question about its past is refused.
+package struct LostPast: Sendable {
+    package let type: String
+    package let keep: LogPolicy
+    package let refusal: RequestError
+
+    package init(type: String, keep: LogPolicy, refusal: RequestError) {
+        (self.type, self.keep, self.refusal) = (type, keep, refusal)
     }
 }
 

@@ -54,9 +54,11 @@ extension Engine {
         }
     }
 
-    /// The types that match and of which the log keeps everything, but has not always.
-    func late(_ pattern: AddressPattern) -> [HistorySubject] {
-        machine.keptLate(pattern).map { historySubject($0.name) }
+    /// What the log keeps by now of the types that match.
+    func knownPast(of pattern: AddressPattern) -> KnownPast {
+        KnownPast(
+            late: machine.keptLate(pattern).map { historySubject($0.name) },
+            lost: machine.unkept(of: pattern))
     }
 
     /// The commits that a request wants to see: from the oldest on, after `since` or `time`, or from the newest back, from
@@ -221,9 +223,9 @@ extension Engine {
         try machine.require(wanted.revision, of: index, seenBy: connection.access.grants)
         try requireHappened(past)
         let store = String(decoding: request.store, as: UTF8.self)
-        let late = late(AddressPattern(type: String(store.prefix { $0 != "/" })))
+        let known = knownPast(of: AddressPattern(type: String(store.prefix { $0 != "/" })))
         ask(
-            .state(revision: past, store: store, late: late),
+            .state(revision: past, store: store, known),
             for: .revert(store: store, to: past, where: wanted), connection)
     }
 

@@ -33,7 +33,7 @@ extension Engine {
         let selection = StoreSelection(
             .states(selected), of: pattern, after: after, limit: limit, required: required,
             view: StoreView(grants, isPast: past != nil), where: filter)
-        if let past { return ask(.stores(past, selection, late: late(pattern)), connection) }
+        if let past { return ask(.stores(past, selection, knownPast(of: pattern)), connection) }
         try read(selection, connection)
     }
 
