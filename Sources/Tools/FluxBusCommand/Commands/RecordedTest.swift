@@ -39,9 +39,15 @@ struct RecordedTest {
         let others = try others(definition["waitFor"]?.array?.compactMap(\.string) ?? [], besides: store)
         if !others.isEmpty { lines.append("    stores: \(JSON.object(others).encoded)") }
         lines.append("    dispatch: \(JSON.string(name).encoded)")
-        if let payload = action["payload"], payload.object?.isEmpty == false {
-            lines.append("    payload: \(payload.encoded)")
+        var payload = action["payload"]?.object ?? [:]
+        // The log has a digest of what is redacted, which no test can send.
+        for pointer in definition["actions"]?[name]?["redact"]?.array ?? [] {
+            guard let member = pointer.string?.dropFirst(), payload[String(member)] != nil else { continue }
+            payload[String(member)] = nil
+            lines.append(
+                "    # The log does not have payload.\(member); add a value, if the action needs one.")
         }
+        if !payload.isEmpty { lines.append("    payload: \(JSON.object(payload).encoded)") }
         let changes = Self.changes(before, after)
         lines.append(changes.isEmpty ? "    unchanged: true" : "    state: \(JSON.object(changes).encoded)")
         if let result = action["result"] ?? action["results"]?[store] {
