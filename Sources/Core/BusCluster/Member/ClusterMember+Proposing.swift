@@ -9,7 +9,7 @@ extension ClusterMember {
         noteEndBefore()
         if case .none = membership, barriers.ofReading == 0 {
             membership = .joining
-            reported.stored = stored
+            reported = (stored, false)
             outputs.append(.join(report: report.encoded))
         }
         guard let incarnation else { return }

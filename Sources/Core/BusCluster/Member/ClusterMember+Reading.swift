@@ -200,6 +200,7 @@ extension ClusterMember {
 
     private func apply(_ entry: OrderedEntry) {
         note(entry)
+        let hadBegun = replica.hasBegun
         let applied: AppliedEntry?
         do throws(ReplicaStop) {
             applied = try replica.apply(entry)
@@ -211,10 +212,13 @@ extension ClusterMember {
         guard let applied else { return }
         others.progress.note(applied.link.place, revision: replica.machine.revision)
         outputs.append(.applied(entry, applied))
-        if gatheringSince != nil, replica.hasBegun {
-            gatheringSince = nil
+        if !hadBegun, replica.hasBegun {
+            // Whoever comes has to see that there is a bus.
             reported.isDue = true
-            outputs.append(.notice(.epoch(replica.machine.epoch, revision: replica.machine.revision)))
+            if gatheringSince != nil {
+                gatheringSince = nil
+                outputs.append(.notice(.epoch(replica.machine.epoch, revision: replica.machine.revision)))
+            }
         }
         if let epoch = applied.epoch {
             outputs.append(.notice(.epoch(epoch, revision: replica.machine.revision)))
