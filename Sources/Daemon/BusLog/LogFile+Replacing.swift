@@ -26,15 +26,38 @@ extension LogFile {
     /// used afterwards. Returns where what was there lies.
     package func giveWay() throws(LogFailure) -> String {
         try close()
-        var number = 1
-        while access(Self.aside(of: path, number), F_OK) == 0 { number += 1 }
-        let aside = Self.aside(of: path, number)
+        let aside = Self.freeAside(of: path)
         try Self.rename(path, aside)
         // Both are empty once the run has ended.
         for suffix in ["-wal", "-shm"] { unlink(path + suffix) }
         try Self.rename(Self.next(of: path), path)
         unlink(Self.next(of: path) + "-lock")
         lock = nil
+        return aside
+    }
+
+    private static func freeAside(of path: String) -> String {
+        var number = 1
+        while access(aside(of: path, number), F_OK) == 0 { number += 1 }
+        return aside(of: path, number)
+    }
+
+    /// Moves a log aside, with its write-ahead log, whether or not it is whole. Returns where it lies.
+    ///
+    /// - Throws: `inUse` while a daemon has it.
+    package static func setAside(_ path: String) throws(LogFailure) -> String {
+        let place = LogPlace.resolved(path)
+        try LogPlace.checkPresence(of: place)
+        let lock = try LogLock(beside: place)
+        defer { withExtendedLifetime(lock) {} }
+        try lock.own(place)
+        try finishGivingWay(at: place)
+        let aside = freeAside(of: place)
+        try rename(place, aside)
+        if LogPlace.exists(place + "-wal") { try rename(place + "-wal", aside + "-wal") }
+        // The note in the lock is about what lay there.
+        for suffix in ["-shm", "-lock"] { unlink(place + suffix) }
+        try LogPlace.syncDirectory(of: place)
         return aside
     }
 

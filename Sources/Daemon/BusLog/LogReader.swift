@@ -45,6 +45,9 @@ package final class LogReader {
     /// The name of the history; nil before the writer has begun one.
     package func epoch() throws(LogFailure) -> String? { try Meta.text("epoch", in: database) }
 
+    /// The bus over several machines that it is a copy of; nil for a log of one machine.
+    package func copyOf() throws(LogFailure) -> String? { try Meta.text(CopyName.bus, in: database) }
+
     /// Bytes of the file that are in use.
     package func bytesInUse() throws(LogFailure) -> Int { try FileRoom(database).used }
 

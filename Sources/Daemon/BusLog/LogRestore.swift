@@ -15,15 +15,17 @@ package enum LogRestore {
     }
 
     /// - Parameters:
+    ///   - renews: The copy may be the log itself, which gets a history of its own.
     ///   - epoch: The name of the new history.
     ///   - check: Checks the file at a path, and throws unless it is whole.
     /// - Throws: `inUse` while a daemon has the log; a failure with the path of the copy when that is to blame.
     package static func restore(
-        _ copy: String, to path: String, epoch: String, check: (String) throws(LogFailure) -> Void
+        _ copy: String, to path: String, renews: Bool = false, epoch: String,
+        check: (String) throws(LogFailure) -> Void
     ) throws(LogFailure) -> Outcome {
         let place = LogPlace.resolved(path)
         try LogPlace.checkKind(of: place)
-        guard FileIdentity(of: copy) != FileIdentity(of: place) || !LogPlace.exists(place) else {
+        guard renews || FileIdentity(of: copy) != FileIdentity(of: place) || !LogPlace.exists(place) else {
             throw LogFailure(.notALog, path: copy, "\(copy) is the log itself; name a copy of it.")
         }
         guard LogPlace.exists(copy) else {

@@ -11,9 +11,17 @@ extension BusServer {
         tell: (String) -> Void
     ) throws(StartFailure) {
         let path = try logPath(of: setup, for: "restore")
+        try restore(copy, to: path, setup, progress: progress, tell: tell)
+    }
+
+    /// - Parameter renews: The copy may be the log itself.
+    static func restore(
+        _ copy: String, to path: String, renews: Bool = false, _ setup: ServerSetup,
+        progress: VerificationProgress, tell: (String) -> Void
+    ) throws(StartFailure) {
         let epoch = Epoch.random()
         do throws(LogFailure) {
-            let outcome = try LogRestore.restore(copy, to: path, epoch: epoch) {
+            let outcome = try LogRestore.restore(copy, to: path, renews: renews, epoch: epoch) {
                 (scratch) throws(LogFailure) in
                 try check(scratch, of: copy, "The copy \(copy)", setup, progress)
             }

@@ -12,7 +12,7 @@ struct DaemonCommand: ParsableCommand {
         commandName: ProgramName.text,
         abstract: "Hosts stores of typed state and tells everybody what changed.",
         usage:
-            "\(ProgramName.text) [--config FILE] [--listen ADDRESS]... [--types DIR] [--check|--verify|--restore COPY|--compact]",
+            "\(ProgramName.text) [--config FILE] [--listen ADDRESS]... [--types DIR] [--check|--verify|--restore COPY|--compact|--rescue STEP]",
         discussion: """
             Without --config the configuration is read from /etc/fluxbus/fluxbusd.yaml, which may be absent \
             when an address to listen on is given by --listen or FLUXBUS_LISTEN.
@@ -41,7 +41,7 @@ struct DaemonCommand: ParsableCommand {
             EXIT CODES:
               0    stopped by a signal; with --check: configuration OK; with --verify: log OK
               64   the command line is wrong
-              65   with --verify: the log is damaged; with --restore or --import: the file is
+              65   with --verify: the log is damaged; with --restore, --import or --rescue: the file is
               69   this member of a bus has to begin with another copy of it, or with a new history of it: start it again
               70   the states of this member differ from those of the others
               71   the system refused a socket or a thread
@@ -134,14 +134,35 @@ struct DaemonCommand: ParsableCommand {
     )
     var compact = false
 
-    /// Whether it starts a daemon, and does not only check the configuration, or verify, restore, import or compact a log.
-    private var isDaemon: Bool { !check && !verify && restore == nil && importedFile == nil && !compact }
+    @Option(
+        help: ArgumentHelp(
+            "Bring a bus over several machines back, while the daemon here is stopped, and exit: look, begin or replace, as fluxbus cluster rescue.",
+            valueName: "step"))
+    var rescue: RescueStep?
+
+    @Option(
+        help: ArgumentHelp("With --rescue begin: begin the bus with this file.", valueName: "copy"))
+    var copy: String?
+
+    @Flag(help: "With --rescue: do it, instead of only telling what would be done.")
+    var yes = false
+
+    /// Whether it starts a daemon, and does not only check the configuration, or verify, restore, import, compact or rescue a log.
+    private var isDaemon: Bool {
+        !check && !verify && restore == nil && importedFile == nil && !compact && rescue == nil
+    }
 
     func validate() throws {
-        if [check, verify, restore != nil, importedFile != nil, compact].count(where: { $0 }) > 1 {
+        let works = [check, verify, restore != nil, importedFile != nil, compact, rescue != nil]
+        if works.count(where: { $0 }) > 1 {
             throw ValidationError(
-                "--check, --verify, --restore, --import and --compact are done one at a time; choose one.")
+                "--check, --verify, --restore, --import, --compact and --rescue are done one at a time; choose one."
+            )
         }
+        if copy != nil, rescue != .begin {
+            throw ValidationError("Only --rescue begin takes a copy; leave --copy out.")
+        }
+        if yes, rescue == nil { throw ValidationError("Only --rescue waits for --yes; leave it out.") }
         if noTests, !check { throw ValidationError("Only --check runs tests; leave --no-tests out.") }
     }
 
@@ -172,7 +193,7 @@ struct DaemonCommand: ParsableCommand {
                 log: log, sync: sync)
             let variables = ConfigurationOverrides(environment: environment)
             setup =
-                restore == nil && importedFile == nil && !compact
+                restore == nil && importedFile == nil && !compact && rescue == nil
                 ? try ServerSetup.load(
                     flags: flags, environment: variables, natives: natives,
                     purpose: verify ? .verifying : .serving)
@@ -202,6 +223,13 @@ struct DaemonCommand: ParsableCommand {
             return try BusServer.importHistory(importedFile, setup, progress: meter.reached) {
                 meter.write($0)
             }
+        }
+        if let rescue {
+            let meter = ProgressLine("verifying the copy")
+            defer { meter.erase() }
+            return try BusServer.rescue(
+                rescue, with: copy, isSure: yes, setup, progress: meter.reached
+            ) { meter.write($0) }
         }
         if compact { return try BusServer.compact(setup) { FileStream.stdout.write($0) } }
         try serve(setup, service, logger(level, service))
@@ -279,6 +307,8 @@ struct DaemonCommand: ParsableCommand {
         return try LogLevelText.read(text, from: source)
     }
 }
+
+extension RescueStep: ExpressibleByArgument {}
 
 /// The name of this program, for its help and its messages: a custom daemon has its own name.
 enum ProgramName {

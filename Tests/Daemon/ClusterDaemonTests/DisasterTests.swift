@@ -51,6 +51,34 @@ struct DisasterTests {
         }
     }
 
+    /// Runs `fluxbus cluster rescue` on a member's machine; the page has the command with these words.
+    private func rescue(_ words: String, on member: TestMember, status: Int32 = 0) throws -> String {
+        let outcome = try RunningProgram.run(
+            "fluxbus",
+            ["cluster", "rescue", "--config", "\(member.directory.path)/fluxbusd.yaml"]
+                + words.split(separator: " ").map { word in
+                    word.hasSuffix(".sqlite") ? "\(member.directory.path)/\(word)" : String(word)
+                })
+        #expect(outcome.status == status, "\(words): \(outcome.output)\(outcome.errors)")
+        return outcome.output + outcome.errors
+    }
+
+    /// The files of a member's log, and what is in them.
+    private func files(_ member: TestMember) throws -> [String: Data] {
+        let directory = member.directory.path
+        return try FileManager.default.contentsOfDirectory(atPath: directory)
+            .filter { $0.hasPrefix("bus.sqlite") }
+            .reduce(into: [:]) { $0[$1] = FileManager.default.contents(atPath: "\(directory)/\($1)") }
+    }
+
+    /// Waits until a member that was killed is none any more.
+    private func waitForTheEnd(of member: TestMember, beside other: TestMember) throws {
+        try TestCluster.wait(until: "end of \(member.name)") {
+            let members = try ok(try other.client(), #"{"op":"cluster"}"#)["cluster"]?["members"]
+            return members?.array?.contains { $0["name"]?.string == member.name } == false
+        }
+    }
+
     private func finish(_ program: String, _ words: [String]) throws {
         let outcome = try RunningProgram.run(program, words)
         guard outcome.status == 0 else {
@@ -80,7 +108,7 @@ struct DisasterTests {
         for member in cluster.members { #expect(member.daemon.exits == [], "\(member.messages)") }
     }
 
-    /// No member begins an empty bus; one is made from a copy, by hand.
+    /// No member begins an empty bus; it begins with a copy, by hand.
     @Test func allOfEtcdIsLost() throws {
         let cluster = try TestCluster(["a", "b", "c"], servers: 1)
         try commit(cluster["a"], 30)
@@ -92,24 +120,87 @@ struct DisasterTests {
             }
             #expect(member.messages.contains("is empty, and this member has had the bus"))
         }
+        let page = try Repository.text(Self.page)
+        for command in ["", " begin --yes", " replace --yes"] {
+            #expect(page.contains("fluxbus cluster rescue\(command)\n"))
+        }
         let first = cluster["a"]
-        try run("mv bus.sqlite copy.sqlite", on: first)
-        try run("fluxbusd --restore copy.sqlite", on: first)
-        #expect(try Repository.text(Self.page).contains("fluxbusd --cluster-init"))
-        let once = try RunningProgram(
-            "fluxbusd", ["--config", "\(first.directory.path)/fluxbusd.yaml", "--cluster-init"])
-        try first.waitUntilAttached()
-        once.signal(SIGTERM)
-        #expect(try once.wait().status == 0)
+        let found = try rescue("", on: first)
+        #expect(
+            found.contains("revision \(before.revision), epoch \(before.epoch), of the bus home\n"),
+            "\(found)")
+        #expect(found.contains("the shared log: is empty\n") && found.contains("rescue begin."))
+        let had = try files(first)
+        let plan = try rescue("begin", on: first)
+        #expect(
+            plan.contains("what any member has had after revision \(before.revision) is lost\n"), "\(plan)")
+        #expect(plan.hasSuffix("Nothing was changed; with --yes it is done.\n"))
+        #expect(try files(first)["bus.sqlite"] == had["bus.sqlite"])
+        // With nobody to take a copy from, the last one is not given up.
+        #expect(try rescue("replace --yes", on: first, status: 78).contains("may be the last"))
+        _ = try rescue("begin --yes", on: first)
         try first.start()
-        for name in ["b", "c"] { try run("rm bus.sqlite*", on: cluster[name]) }
-        for member in cluster.members { try member.start() }
+        try first.waitUntilAttached()
+        try TestCluster.wait(until: "a bus at a") {
+            try rescue("look", on: cluster["b"]).contains("present: a, revision ")
+        }
+        for name in ["b", "c"] {
+            let told = try rescue("replace --yes", on: cluster[name])
+            #expect(told.contains("at most this is lost: nothing\n"), "\(told)")
+            try cluster[name].start()
+        }
         let after = try cluster.settle()
         #expect(after.epoch != before.epoch)
         #expect(after.ledgers == before.ledgers)
         for member in cluster.members { #expect(try count(member) == 30) }
         try commit(cluster["c"], 1)
         #expect(try count(cluster["b"]) == 31)
+    }
+
+    /// It says what would be lost, and refuses what loses more.
+    @Test func rescueLeavesAloneWhatNeedsNone() throws {
+        let cluster = try TestCluster(["a", "b"], servers: 1)
+        let member = cluster["b"]
+        try commit(cluster["a"], 10)
+        _ = try ok(try member.client(), #"{"op":"sync"}"#)
+        try run("fluxbus backup copy.sqlite", on: member)
+        try commit(member, 5)
+        let before = try cluster.settle()
+        // Its daemon has the log.
+        #expect(try rescue("replace --yes", on: member, status: 75).contains("bus.sqlite"))
+        member.daemon.kill()
+        try waitForTheEnd(of: member, beside: cluster["a"])
+        let found = try rescue("look", on: member)
+        #expect(found.contains("the shared log: has the bus\n") && found.contains("start the members"))
+        #expect(found.contains("present: a, revision "), "\(found)")
+        for words in ["begin", "begin --yes", "begin copy.sqlite --yes"] {
+            #expect(try rescue(words, on: member, status: 78).contains("has the bus home already"))
+        }
+        let had = try files(member)
+        #expect(try rescue("replace", on: member).contains("Nothing was changed"))
+        #expect(try files(member)["bus.sqlite"] == had["bus.sqlite"])
+        #expect(try rescue("replace --yes", on: member).contains("bus.sqlite.aside-1"))
+        #expect(try files(member)["bus.sqlite.aside-1"] == had["bus.sqlite"])
+        #expect(try rescue("replace --yes", on: member).contains("nothing to replace"))
+        try member.start()
+        let after = try cluster.settle()
+        #expect(after.epoch == before.epoch && after.ledgers == before.ledgers)
+        // A copy that has less than the member's own is no start.
+        for member in cluster.members { member.daemon.kill() }
+        try cluster.etcd.empty()
+        #expect(try rescue("begin copy.sqlite --yes", on: member, status: 78).contains("own copy has more"))
+        #expect(try rescue("begin none.sqlite", on: member, status: 78).contains("which is not there"))
+        // Root does it for the daemon's user.
+        guard geteuid() == 0 else { return }
+        for file in try files(member).keys {
+            #expect(chown("\(member.directory.path)/\(file)", 65534, 65534) == 0)
+        }
+        _ = try rescue("begin --yes", on: member)
+        for file in try files(member).keys where !file.contains("aside") {
+            var status = stat()
+            #expect(stat("\(member.directory.path)/\(file)", &status) == 0)
+            #expect(status.st_uid == 65534, "\(file)")
+        }
     }
 
     @Test func allCopiesButOneAreLost() throws {
@@ -132,9 +223,7 @@ struct DisasterTests {
         for member in cluster.members { #expect(try count(member) == 43) }
         // Nobody needs the one that was left.
         cluster["b"].daemon.kill()
-        try TestCluster.wait(until: "end of b") {
-            try ok(try cluster["a"].client(), #"{"op":"cluster"}"#)["cluster"]?["members"]?.array?.count == 2
-        }
+        try waitForTheEnd(of: cluster["b"], beside: cluster["a"])
         try commit(cluster["a"], 1)
         #expect(try count(cluster["c"]) == 44)
     }

@@ -159,11 +159,22 @@ struct ClusterStart {
                 "The log \(path) has the history of this machine alone; start once with --cluster-init to begin the bus \(settings.bus.value) with it, or name a new file."
             )
         }
+        return Copy(
+            replica: try Self.bring(
+                file, settings, knowing: configuration.knownTypes, limits: configuration.limits,
+                hashSeed: seed))
+    }
+
+    /// Makes a log that has the history of one machine the copy with which the bus begins.
+    static func bring(
+        _ file: LogFile, _ settings: ClusterSettings, knowing types: [any StateType], limits: Limits,
+        hashSeed: UInt64
+    ) throws(LogFailure) -> Replica {
+        let path = file.path
         let machine: StateMachine
         do throws(PastFailure) {
-            machine = try Replayer(
-                knowing: configuration.knownTypes, epoch: file.epoch ?? "", hashSeed: seed
-            ).machine(from: try LogPast(path: path))
+            machine = try Replayer(knowing: types, epoch: file.epoch ?? "", hashSeed: hashSeed)
+                .machine(from: try LogPast(path: path))
         } catch {
             throw LogFailure(.damaged, path: path, error.message)
         }
@@ -174,12 +185,12 @@ struct ClusterStart {
             )
         }
         machine.epoch = file.epoch ?? machine.epoch
-        machine.knownTypes = configuration.knownTypes
-        machine.limits = configuration.limits.effective
+        machine.knownTypes = types
+        machine.limits = limits.effective
         let replica = Replica(machine, isNew: true, sink: SharedCommits(machine))
         try file.becomeCopy(ofBus: settings.bus.value, member: settings.member)
         try ReplicaSnapshots.write(replica.snapshot(), at: 0) { (body) throws(LogFailure) in try body(file) }
-        return Copy(replica: replica)
+        return replica
     }
 
     private func member(
@@ -250,7 +261,7 @@ struct ClusterStart {
         StartFailure(
             .configuration,
             SourceError(
-                "The shared log of the bus \(settings.bus.value) is empty, and this member has had the bus: it is in \(had). Restore etcd from a backup, or name the right one; or make a bus of its own of a copy of that file with --restore, and begin the bus with it by --cluster-init; or move it away, to begin an empty bus.",
+                "The shared log of the bus \(settings.bus.value) is empty, and this member has had the bus: it is in \(had). Restore etcd from a backup, or name the right one; or begin the bus there with this copy, by fluxbus cluster rescue begin; or move it away, to begin an empty bus.",
                 at: settings.place
             ).description)
     }

@@ -11,13 +11,14 @@ package struct ClusterCommand: BusCommand {
             Examples:
               fluxbus cluster
               fluxbus cluster leave       the daemon leaves the bus, and stops
+              fluxbus cluster rescue      what is left of the bus here, where it does not come back
 
             BEHIND counts the revisions that a member has yet to apply; STORED is the place in the log up to which \
             it has everything on its disk; CLOCK says when the bus last saw the member's clock. A member that \
             does not agree has come to other states by the same log: the journal of its fluxbusd says from \
             which revision on.
             """,
-        subcommands: [ClusterLeaveCommand.self])
+        subcommands: [ClusterLeaveCommand.self, ClusterRescueCommand.self])
 
     @OptionGroup package var options: GlobalOptions
 

@@ -111,7 +111,14 @@ final class TestMember: Sendable {
     }
 
     /// An operator's connection.
-    func client() throws -> LineClient { try LineClient(address, isResetAnEnd: true) }
+    func client() throws -> LineClient {
+        do {
+            return try LineClient(address, isResetAnEnd: true)
+        } catch {
+            throw TestCluster.Failure(
+                description: "\(name): \(error); exits \(daemon.exits), messages:\n\(messages.suffix(1500))")
+        }
+    }
 
     /// A connection with a token, once there is one.
     func client(token number: Int, patience: Int = 20) throws -> LineClient {
