@@ -184,7 +184,7 @@ struct SchemaRandomTests {
         var refused = 0
     }
 
-    @Test(arguments: 0..<40 as Range<UInt64>)
+    @Test(arguments: Seeds.some(40 as UInt64))
     func checkingWhatWasWrittenIsEnough(_ seed: UInt64) throws {
         var generator = SeededGenerator(seed: seed)
         var verdicts = Verdicts()

@@ -1,5 +1,4 @@
 import BusJSON
-import Foundation
 import TestModes
 import TestSupport
 import Testing
@@ -36,7 +35,7 @@ import Testing
         """
 
     private static let uids = [1001, 1002, 1003, 1004]
-    private static let seeds = Int(ProcessInfo.processInfo.environment["FLUXBUS_SEEDS"] ?? "") ?? 10
+    private static let seeds = Seeds.some(10, asSaid: true)
     /// What root or a client does; 10,000 for all seeds.
     private static let steps = 1000
 
@@ -71,7 +70,7 @@ import Testing
 
     @Test(
         .aloneOnly(because: "A member of a shared bus hands nothing over."),
-        arguments: 0..<seeds) func whatIsHiddenInfluencesNothing(seed: Int) throws
+        arguments: seeds) func whatIsHiddenInfluencesNothing(seed: Int) throws
     {
         var random = SeededGenerator(seed: UInt64(seed) + 4711)
         let worlds = [try World(), try World()]

@@ -153,7 +153,7 @@ import Testing
         return element
     }
 
-    @Test(arguments: 0..<40)
+    @Test(arguments: Seeds.some(40))
     func busIsWhatADictionarySays(seed: Int) throws {
         var random = SeededGenerator(seed: UInt64(seed))
         let bus = try MemoryBus.logging()

@@ -154,7 +154,7 @@ import Testing
     }
 
     /// Batches of all kinds, refused ones, dry runs, time that passes, and daemons that start over.
-    @Test(arguments: 0..<12 as Range<UInt64>)
+    @Test(arguments: Seeds.some(12 as UInt64))
     func everyStoreHasTheTimersOfItsState(_ seed: UInt64) throws {
         var generator = SeededGenerator(seed: seed)
         var bus = try make()

@@ -55,7 +55,7 @@ struct MemberModelTests {
 
     private static let names = ["a", "b.c", "d", "e", "f{"]
 
-    @Test(arguments: 0..<24 as Range<UInt64>)
+    @Test(arguments: Seeds.some(24 as UInt64))
     func membersAreWhatTheModelSays(seed: UInt64) throws {
         var generator = SeededGenerator(seed: seed)
         var definition = Definition(initial: ["a": 0, "d": 0])

@@ -6,12 +6,7 @@ import Testing
 
 /// Questions about the past that the index answers, held to a plain look at every commit and every state, on random histories.
 @Suite(.inBothModes) struct PastQuestionTests {
-    // A sanitizer slows each seed down.
-    #if SANITIZE
-        private static let seeds = 0..<2
-    #else
-        private static let seeds = 0..<12
-    #endif
+    private static let seeds = Seeds.some(12)
 
     private static func shelf(naming member: String) -> String {
         """

@@ -7,11 +7,7 @@ import Testing
 /// `each`, `patch` and computed paths, held against a few lines that do the same to a dictionary, over restarts.
 @Suite(.inBothModes) struct RepeatedWriteTests {
     // A sanitizer slows each seed down.
-    #if SANITIZE
-        private static let seeds: Range<UInt64> = 0..<4
-    #else
-        private static let seeds: Range<UInt64> = 0..<20
-    #endif
+    private static let seeds = Seeds.some(20 as UInt64)
 
     private static let shop = """
         type: shop
