@@ -42,6 +42,37 @@ struct OnCommandTests {
         #expect(commits.suffix(3).map { $0["traceparent"]?.string } == [trace, nil, nil])
     }
 
+    /// What can never happen is not waited for, and mistakes have the names of the command line.
+    @Test func whatCanNeverHappenIsRefused() throws {
+        let bus = try AutomationBus()
+        for (words, status, sentence) in [
+            (["counter", "incremen"], 65, "counter has no action `incremen`; did you mean `increment`?"),
+            (
+                ["counter/a", "xyzzy"], 65,
+                "counter has no action `xyzzy`; `fluxbus types counter` lists them."
+            ),
+            (
+                ["counter", "increment", "--since", "99"], 65,
+                "Revision 99 has not happened: the bus is at revision "
+            ),
+            (["counter", "--becomes", "count >"], 65, "--becomes can't be understood: line 1"),
+        ] {
+            let told = try bus.start(["on"] + words + ["--", "true"]).wait()
+            #expect(
+                told.status == status && told.errors.hasPrefix("fluxbus: " + sentence), "\(words): \(told)")
+        }
+        // What another history had is gone, whatever its number was.
+        let other = try bus.start([
+            "on", "counter", "ring", "--since", "1", "--epoch", "5bd1a5a6-3c1f-4d0e-9d3c-0123456789ab",
+            "--count", "1",
+            "--", "echo", "{}",
+        ])
+        #expect(other.waitFor("The bus has begun another history since"))
+        try bus.dispatch("ring", to: "counter/a")
+        #expect(other.nextLine() == "a")
+        #expect(try other.wait().status == 0)
+    }
+
     /// Who asks for one store hears of what went to all as of that one.
     @Test func anActionToAllStoresIsOneToThatWhichIsMeant() throws {
         let bus = try AutomationBus()

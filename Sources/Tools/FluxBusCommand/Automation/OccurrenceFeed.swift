@@ -1,4 +1,5 @@
 import BusJSON
+import BusProtocol
 import FluxBus
 
 /// Watches for what commands run for, and tells it in the order of the bus, also over lost connections.
@@ -18,6 +19,8 @@ final class OccurrenceFeed {
     private var watched: WatchedStores
     private var edges = ConditionEdges(holding: nil)
     private var holds: ConditionHolds?
+    /// What was missed is of another history than the bus's.
+    private var isOfOtherHistory = false
 
     init(_ session: CommandSession, _ selector: StoreSelector, _ trigger: Trigger) {
         (self.session, self.selector, self.trigger) = (session, selector, trigger)
@@ -50,8 +53,49 @@ final class OccurrenceFeed {
         }
         let request = watched.begin(
             since: revision, epoch: revision == nil ? nil : epoch, withoutFirstState: false)
-        let reply = try connection.request(request, until: session.replyDeadline)
+        let reply = try open(request, on: connection)
+        if let revision, let now = reply["revision"]?.int, let epoch, let ours = reply["epoch"]?.string {
+            isOfOtherHistory = epoch != ours
+            if !isOfOtherHistory, revision > now {
+                throw CommandFailure(
+                    .refused,
+                    "Revision \(revision) has not happened: the bus is at revision \(now). Begin after one that has."
+                )
+            }
+        }
         watched.opened(reply, withoutFirstState: false)
+    }
+
+    private func open(_ request: BusRequest, on connection: BusConnection) throws -> JSONObject {
+        switch trigger {
+        case .action(let action):
+            let reply = try connection.request(request, until: session.replyDeadline)
+            try requireAction(action, on: connection)
+            return reply
+        case .condition:
+            do throws(BusError) {
+                return try connection.request(request, until: session.replyDeadline)
+            } catch {
+                // The command line has a name of its own for `where`.
+                throw BusError(
+                    error.code, error.message.replacing("`where`", with: "--becomes"), details: error.details)
+            }
+        }
+    }
+
+    /// An action that its type lacks never happens.
+    private func requireAction(_ action: String, on connection: BusConnection) throws {
+        let type = String(selector.pattern.prefix { $0 != "/" })
+        let request = BusRequest("types", ["type": .string(type)])
+        guard !type.contains(where: { "*?".contains($0) }),
+            let reply = try? connection.request(request, until: session.replyDeadline),
+            let actions = reply["types"]?[0]?["actions"]?.object, actions[action] == nil
+        else { return }
+        let near = nearestWord(to: action, among: actions.keys)
+        throw BusError(
+            .unknownAction,
+            "\(type) has no action `\(action)`; \(near.map { "did you mean `\($0)`?" } ?? "`fluxbus types \(type)` lists them.")"
+        )
     }
 
     /// Where a condition held.
@@ -110,7 +154,9 @@ final class OccurrenceFeed {
                 session.console.report(
                     CommandFailure(
                         .temporary,
-                        "Actions up to revision \(revision) are no longer kept, so nothing was run for those that were missed."
+                        isOfOtherHistory
+                            ? "The bus has begun another history since, so nothing was run for what was missed."
+                            : "Actions up to revision \(revision) are no longer kept, so nothing was run for those that were missed."
                     ))
                 return []
             default: return []
