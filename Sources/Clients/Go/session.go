@@ -37,6 +37,8 @@ type Pending struct {
 	op      string
 	line    []byte
 	isKeyed bool
+	// tellsSeen: it is to say what was seen when it is first written.
+	tellsSeen bool
 	// isOwn: it belongs to this connection, and is not repeated on another.
 	isOwn     bool
 	isGivenUp bool
@@ -145,6 +147,7 @@ func (s *session) prepare(op string, body body) (*Pending, error) {
 	}
 	p := &Pending{session: s, number: atomic.AddInt64(&s.count, 1), op: op}
 	p.isKeyed = keyed[op] && !body.isDry
+	p.tellsSeen = p.isKeyed && !body.hasSeen
 	line := make([]byte, 0, len(body.bytes)+160)
 	line = strconv.AppendInt(append(line, `{"id":`...), p.number, 10)
 	if p.isKeyed && !body.hasKey {
@@ -168,9 +171,6 @@ func (s *session) send(ctx context.Context, p *Pending) error {
 	}
 	if s.ended != nil {
 		return s.ended
-	}
-	if p.op == "will" {
-		s.will = append([]byte(nil), p.line[bytes.IndexByte(p.line, ',')+1:]...)
 	}
 	s.size++
 	if s.isOpen && s.waiting.count() == 0 {
@@ -207,13 +207,13 @@ func (s *session) own(op string, body body, then func(whole *reply, err error) e
 		_ = then(nil, err)
 		return
 	}
-	p.isOwn, p.isKeyed, p.then = true, false, then
+	p.isOwn, p.isKeyed, p.tellsSeen, p.then = true, false, false, then
 	s.write(p)
 }
 
 func (s *session) write(p *Pending) {
 	if p.written == 0 {
-		if p.isKeyed {
+		if p.tellsSeen {
 			p.line = strconv.AppendInt(append(p.line, `,"after":`...), s.revision, 10)
 			p.line = appendText(append(p.line, `,"epoch":`...), s.epoch)
 		}
@@ -490,6 +490,10 @@ func (s *session) refusalOf(p *Pending, err *Error) error {
 }
 
 func (s *session) answered(p *Pending, err error) {
+	if err == nil && p.op == "will" {
+		rest := p.line[bytes.IndexByte(p.line, ',')+1:]
+		s.will = append([]byte(nil), bytes.TrimSuffix(rest, []byte("}\n"))...)
+	}
 	p.settle(err)
 	s.leaves(p)
 }

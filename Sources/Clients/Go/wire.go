@@ -82,8 +82,8 @@ func patternOf(target string) string {
 type body struct {
 	bytes []byte
 	err   error
-	// Whether the program passed its own key, or an id, and whether the request commits nothing (a dry run).
-	hasKey, hasID, isDry bool
+	// Whether the program passed its own key, what it had seen, or an id, and whether the request commits nothing (a dry run).
+	hasKey, hasSeen, hasID, isDry bool
 }
 
 func (b *body) name(name string) {
@@ -125,6 +125,7 @@ func (b *body) payload(value any) {
 func (b *body) addAll(members []Member) {
 	for _, member := range members {
 		b.hasKey = b.hasKey || member.name == "key"
+		b.hasSeen = b.hasSeen || member.name == "after" || member.name == "epoch"
 		b.hasID = b.hasID || member.name == "id"
 		b.isDry = b.isDry || member.name == "dryRun" && member.value == true
 		b.add(member.name, member.value)

@@ -59,6 +59,12 @@ def filled(pattern, names):
     return pattern
 
 
+def without_twins(members):
+    if len(dict(members)) < len(members):
+        raise Failure(f"the client says a member twice: {members}")
+    return dict(members)
+
+
 class Driver:
     """The client's program."""
 
@@ -140,7 +146,7 @@ class ScriptedPlace:
         line = await self.reader.readline()
         if not line.endswith(b"\n"):
             raise Failure("the client has ended the connection instead")
-        return json.loads(line)
+        return json.loads(line, object_pairs_hook=without_twins)
 
     def cut(self):
         self.writer.transport.abort()
