@@ -1,7 +1,7 @@
 //! One counter in as many processes as you like: each line of input is a number to add; every process prints the count
 //! whenever any of them changes it.
 
-use fluxbus::{object, Error, Mirror};
+use fluxbus::{object, Error, Mirror, Request};
 use std::io::BufRead;
 
 const ADDRESS: &str = "counter/example";
@@ -14,7 +14,7 @@ fn show(counters: &Mirror) {
 
 fn main() -> Result<(), Error> {
     let bus = fluxbus::connect("")?;
-    bus.create(ADDRESS)?;
+    bus.ask(&Request::create(ADDRESS).if_missing())?;
     let counters = bus.mirror(ADDRESS)?;
     let changes = counters.changes();
     show(&counters);

@@ -18,6 +18,14 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
+/// As good as for ever, and yet a time that can be added to one.
+pub(crate) const FOR_EVER: Duration = Duration::from_secs(1 << 30);
+
+/// When so much time has passed.
+pub(crate) fn after(time: Duration) -> Instant {
+    Instant::now() + time.min(FOR_EVER)
+}
+
 pub(crate) fn wait<'a, T>(news: &Condvar, guard: MutexGuard<'a, T>, until: Instant) -> MutexGuard<'a, T> {
     let left = until.saturating_duration_since(Instant::now());
     news.wait_timeout(guard, left).unwrap_or_else(|poisoned| poisoned.into_inner()).0
@@ -51,7 +59,7 @@ impl Slot {
         if let Some(result) = answer.result.take() {
             return result;
         }
-        let until = Instant::now() + timeout;
+        let until = after(timeout);
         loop {
             if let Some(result) = answer.result.take() {
                 return result;
@@ -74,7 +82,8 @@ pub struct Pending {
 }
 
 impl Pending {
-    /// Waits for the reply. After the time-out of the bus it is `timed_out`, and the request is not sent again.
+    /// Waits for the reply. After the time-out of the request, or else of the bus, it is `timed_out`, and the request is not
+    /// sent again.
     pub fn wait(self) -> Result<Reply, Error> {
         self.slot.wait(self.timeout)
     }
@@ -253,7 +262,7 @@ impl Shared {
         let slot = Arc::new(Slot::default());
         let mut inner = lock(&self.inner);
         if inner.session.unanswered() >= WINDOW {
-            let (again, is_room) = self.wait_for_room(inner, WINDOW - 1, Instant::now() + timeout);
+            let (again, is_room) = self.wait_for_room(inner, WINDOW - 1, after(timeout));
             if !is_room {
                 return Err(Error::new("timed_out", "There was no room in the time allowed; this was not sent."));
             }
@@ -327,7 +336,7 @@ impl Drop for Handle {
 
 impl Handle {
     fn close(&self, timeout: Duration) {
-        let until = Instant::now() + timeout;
+        let until = after(timeout);
         let inner = lock(&self.shared.inner);
         if inner.session.ended().is_none() {
             let (mut inner, is_idle) = self.shared.wait_for_room(inner, 0, until);
@@ -385,7 +394,7 @@ impl Bus {
     }
 
     fn first(shared: &Arc<Shared>, at: &mut usize) -> Result<Link, Error> {
-        let until = Instant::now() + shared.options.patience;
+        let until = after(shared.options.patience);
         let mut attempt = 0;
         loop {
             let error = match Link::connect(shared, at) {
@@ -413,7 +422,7 @@ impl Bus {
     /// Sends any request without waiting for its reply, so that many are on their way at once. Where 10,000 are unanswered it
     /// waits for room.
     pub fn send(&self, request: &Request) -> Result<Pending, Error> {
-        let timeout = self.shared().options.timeout;
+        let timeout = request.timeout.unwrap_or(self.shared().options.timeout);
         Ok(Pending { slot: self.shared().begin(request, timeout)?, timeout })
     }
 
@@ -427,9 +436,9 @@ impl Bus {
         self.ask(&Request::batch(steps))
     }
 
-    /// Makes a store; it is no error that it exists. [`Request::create`] says more.
+    /// Makes a store, which must not exist. A [`Request::create`] says more, such as [`Request::if_missing`].
     pub fn create(&self, address: &str) -> Result<Reply, Error> {
-        self.ask(&Request::create(address).if_missing())
+        self.ask(&Request::create(address))
     }
 
     /// Drops a store.
@@ -471,6 +480,7 @@ impl Bus {
     /// A mirror of what a [`Request::subscribe`] asks for, such as `Request::subscribe("counter").matching("count > 2")`.
     pub fn mirror_of(&self, request: Request) -> Result<Mirror, Error> {
         let shared = self.shared();
+        let timeout = request.timeout.unwrap_or(shared.options.timeout);
         let queue = Arc::new(Queue::default());
         let mut inner = lock(&shared.inner);
         let id = inner.session.mirror(request);
@@ -478,7 +488,7 @@ impl Bus {
         shared.after(&mut inner);
         drop(inner);
         let mirror = Mirror::new(self.clone(), id);
-        match Feed::new(queue).next_for(shared.options.timeout) {
+        match Feed::new(queue).next_for(timeout) {
             Some(Ok(_)) => Ok(mirror),
             Some(Err(error)) => Err(error),
             None => Err(Error::closed()),
@@ -487,15 +497,23 @@ impl Bus {
 
     /// Actions as they are committed from now on.
     pub fn actions(&self, target: &str) -> Result<Actions, Error> {
+        self.actions_of(Request::subscribe(target))
+    }
+
+    /// Those of what a [`Request::subscribe`] asks for: with [`Request::matching`] on stores for which that holds before or after.
+    pub fn actions_of(&self, request: Request) -> Result<Actions, Error> {
         let shared = self.shared();
+        let timeout = request.timeout.unwrap_or(shared.options.timeout);
         let queue = Arc::new(Queue::default());
         let mut inner = lock(&shared.inner);
-        let id = inner.session.actions(Request::subscribe(target));
+        let id = inner.session.actions(request);
         inner.actions.insert(id, Arc::downgrade(&queue));
         shared.after(&mut inner);
         drop(inner);
-        queue.wait_for_begin(shared.options.timeout)?;
-        Ok(Actions::new(self.clone(), id, Feed::new(queue)))
+        // Whoever does not wait any longer does not follow them, either.
+        let actions = Actions::new(self.clone(), id, Feed::new(queue.clone()));
+        queue.wait_for_begin(timeout)?;
+        Ok(actions)
     }
 
     pub(crate) fn changes(&self, id: SubscriptionId) -> Changes {

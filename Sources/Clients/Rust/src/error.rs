@@ -71,7 +71,7 @@ impl From<Error> for std::io::Error {
         let kind = match error.code.as_str() {
             "timed_out" => ErrorKind::TimedOut,
             "unreachable" => ErrorKind::NotConnected,
-            "closed" => ErrorKind::ConnectionAborted,
+            "closed" | "outcome_unknown" => ErrorKind::ConnectionAborted,
             "forbidden" | "unauthorized" | "untrusted" => ErrorKind::PermissionDenied,
             "unknown_store" => ErrorKind::NotFound,
             "exists" => ErrorKind::AlreadyExists,

@@ -1,4 +1,4 @@
-use crate::bus::{lock, wait, Bus};
+use crate::bus::{after, lock, wait, Bus, FOR_EVER};
 use crate::error::Error;
 use crate::session::SubscriptionId;
 use crate::subscription::{Action, Change};
@@ -11,8 +11,6 @@ use std::time::{Duration, Instant};
 
 /// So many changes or actions wait for a consumer; those of one that falls further behind become one.
 const BACKLOG: usize = 1_000;
-/// As good as for ever, and yet a time that can be added to one.
-const FOR_EVER: Duration = Duration::from_secs(1 << 30);
 
 struct Waiting<T> {
     items: VecDeque<T>,
@@ -56,7 +54,7 @@ impl<T> Queue<T> {
     }
 
     pub(crate) fn wait_for_begin(&self, timeout: Duration) -> Result<(), Error> {
-        let until = Instant::now() + timeout;
+        let until = after(timeout);
         let mut waiting = lock(&self.waiting);
         while !waiting.has_begun {
             if let Some(end) = &waiting.end {
@@ -92,7 +90,7 @@ impl<T> Feed<T> {
 
     /// What comes next; `timed_out` where nothing does in that time.
     pub fn next_for(&mut self, timeout: Duration) -> Option<Result<T, Error>> {
-        let until = Instant::now() + timeout;
+        let until = after(timeout);
         let mut waiting = lock(&self.queue.waiting);
         loop {
             if let Some(item) = waiting.items.pop_front() {

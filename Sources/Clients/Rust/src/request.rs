@@ -14,7 +14,9 @@ pub struct Request {
     /// The members behind the `op` as JSON, each with a comma before it.
     pub(crate) members: Vec<u8>,
     pub(crate) has_key: bool,
+    pub(crate) has_seen: bool,
     pub(crate) is_dry: bool,
+    pub(crate) timeout: Option<Duration>,
     has_id: bool,
     is_writable: bool,
 }
@@ -31,7 +33,16 @@ fn kind_of(target: &str) -> &'static str {
 impl Request {
     /// A request with that `op`, without members.
     pub fn new(op: &'static str) -> Request {
-        Request { op, members: Vec::with_capacity(112), has_key: false, is_dry: false, has_id: false, is_writable: true }
+        Request {
+            op,
+            members: Vec::with_capacity(112),
+            has_key: false,
+            has_seen: false,
+            is_dry: false,
+            timeout: None,
+            has_id: false,
+            is_writable: true,
+        }
     }
 
     /// An action on one store, `"counter/kitchen"`, or on every store of a type, `"counter"`.
@@ -94,11 +105,18 @@ impl Request {
     pub fn with(mut self, name: &str, value: impl Into<Value>) -> Request {
         let value = value.into();
         self.has_key |= name == "key";
+        self.has_seen |= name == "after" || name == "epoch";
         self.has_id |= name == "id";
         self.is_dry |= name == "dryRun" && value == Value::Bool(true);
         self.is_writable &= value.is_writable();
         self.name(name);
         value.write(&mut self.members);
+        self
+    }
+
+    /// How long [`Bus`](crate::Bus) waits for the reply, instead of the time-out of its options; of a mirror, for the first states.
+    pub fn timeout(mut self, timeout: Duration) -> Request {
+        self.timeout = Some(timeout);
         self
     }
 

@@ -48,6 +48,9 @@ struct Sent<T> {
     op: &'static str,
     line: Vec<u8>,
     is_keyed: bool,
+    tells_seen: bool,
+    /// The request, where it is a will.
+    will: Option<Box<Request>>,
     written: u32,
     purpose: Purpose<T>,
 }
@@ -93,7 +96,7 @@ pub struct Session<T> {
     spare: Vec<Vec<u8>>,
     /// Requests of the program that are not answered.
     size: usize,
-    will: Option<Request>,
+    will: Option<Box<Request>>,
     subscriptions: BTreeMap<SubscriptionId, Subscription>,
     granted: HashMap<i64, SubscriptionId>,
     events: VecDeque<Event<T>>,
@@ -178,9 +181,6 @@ impl<T> Session<T> {
             self.events.push_back(Event::Answered(token, Err(error)));
             return;
         }
-        if request.op == "will" {
-            self.will = Some(request.clone());
-        }
         self.size += 1;
         let sent = self.sent(request, Purpose::Program(token));
         if self.is_open && self.waiting.is_empty() {
@@ -195,9 +195,11 @@ impl<T> Session<T> {
         let takes_key = matches!(request.op, "dispatch" | "create" | "drop" | "cancel") && !request.is_dry;
         let is_keyed = takes_key && matches!(purpose, Purpose::Program(_));
         let key = Some(self.prefix.as_str()).filter(|_| is_keyed && !request.has_key);
+        let will = (request.op == "will").then(|| Box::new(request.clone()));
+        let tells_seen = is_keyed && !request.has_seen;
         let mut line = self.spare.pop().unwrap_or_default();
         request.write_line(self.count, key, &mut line);
-        Sent { number: self.count, op: request.op, line, is_keyed, written: 0, purpose }
+        Sent { number: self.count, op: request.op, line, is_keyed, tells_seen, will, written: 0, purpose }
     }
 
     fn own(&mut self, request: &Request, purpose: Purpose<T>) {
@@ -207,7 +209,7 @@ impl<T> Session<T> {
 
     fn write(&mut self, mut sent: Sent<T>) {
         if sent.written == 0 {
-            if sent.is_keyed {
+            if sent.tells_seen {
                 sent.line.extend_from_slice(b",\"after\":");
                 write_int(self.revision, &mut sent.line);
                 sent.line.extend_from_slice(b",\"epoch\":");
@@ -432,6 +434,7 @@ impl<T> Session<T> {
             Purpose::Program(token) => {
                 if let Ok(reply) = &result {
                     self.saw(reply.revision);
+                    self.will = sent.will.or(self.will.take());
                 }
                 self.size -= 1;
                 self.events.push_back(Event::Answered(token, result));

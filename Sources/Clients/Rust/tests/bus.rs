@@ -94,6 +94,65 @@ fn who_gives_up_is_not_sent_again() {
 }
 
 #[test]
+fn request_may_have_a_time_of_its_own() {
+    let (bus, peer) = connected(options().timeout(Duration::MAX), |mut peer, _listener| {
+        let heard: Vec<Value> = (0..4).map(|_| peer.hear()).collect();
+        (peer, heard)
+    });
+    let short = Duration::from_millis(1);
+    let subscribe = || fluxbus::Request::subscribe("counter").matching("count > 2").timeout(short);
+    let is_late = |error: Error| error.is("timed_out");
+    assert!(bus.ask(&fluxbus::Request::dispatch("counter/a", "increment", ()).timeout(short)).map_or_else(is_late, |_| false));
+    assert!(bus.states(&fluxbus::Request::get("counter").timeout(short)).map_or_else(is_late, |_| false));
+    assert!(bus.mirror_of(subscribe()).map_or_else(is_late, |_| false));
+    assert!(bus.actions_of(subscribe()).map_or_else(is_late, |_| false));
+    let (peer, heard) = peer.join().expect("a bus");
+    assert!(heard.iter().all(|request| request.get("timeout").is_none()));
+    for (at, actions) in [(2, Value::Null), (3, Value::Bool(true))] {
+        assert_eq!((&heard[at]["where"], &heard[at]["actions"]), (&Value::from("count > 2"), &actions));
+    }
+    drop(peer);
+    bus.close(Duration::ZERO);
+}
+
+#[test]
+fn actions_that_nobody_waits_for_are_not_followed() {
+    let (late, is_late) = channel();
+    let (bus, peer) = connected(options(), move |mut peer, _listener| {
+        let asked = peer.hear();
+        is_late.recv().expect("a client");
+        peer.say(&format!(r#"{{"id":{},"ok":true,"sub":1,"epoch":"e","revision":5}}"#, asked["id"]));
+        peer.answer(r#""ok":true"#)
+    });
+    let request = fluxbus::Request::subscribe("counter").timeout(Duration::from_millis(1));
+    assert!(matches!(bus.actions_of(request), Err(error) if error.is("timed_out")));
+    late.send(()).expect("a bus");
+    assert_eq!(peer.join().expect("a bus")["op"], Value::from("unsubscribe"));
+}
+
+#[test]
+fn create_is_what_it_says() {
+    let (bus, peer) = connected(options(), |mut peer, _listener| peer.answer(r#""ok":true,"revision":6,"created":true"#));
+    bus.create("counter/a").expect("a store");
+    assert_eq!(peer.join().expect("a bus").get("ifMissing"), None);
+    // Nothing is asked, so that it ends at once.
+    bus.close(Duration::MAX);
+}
+
+#[test]
+fn errors_are_those_of_input_and_output() {
+    use std::io::ErrorKind;
+    for (code, kind) in [
+        ("timed_out", ErrorKind::TimedOut),
+        ("closed", ErrorKind::ConnectionAborted),
+        ("outcome_unknown", ErrorKind::ConnectionAborted),
+        ("conflict", ErrorKind::Other),
+    ] {
+        assert_eq!(std::io::Error::from(Error::new(code, "It is so.")).kind(), kind, "{}", code);
+    }
+}
+
+#[test]
 fn connect_waits_and_tries_all_addresses() {
     let (gone, first) = listen();
     drop(gone);
