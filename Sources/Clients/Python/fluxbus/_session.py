@@ -35,12 +35,14 @@ def ignore(_reply: JSON, _error: BusError | None) -> None:
 class Request:
     """A request that is not answered yet. One of the connection's `own` is not repeated on another."""
 
-    __slots__ = ("number", "line", "done", "is_wanted", "keyed", "repeats", "own", "written")
+    __slots__ = ("number", "line", "done", "is_wanted", "keyed", "repeats", "own", "written", "tells_seen", "will")
 
     def __init__(self, number: int, prefix: str, body: JSON, done: Done, is_wanted: IsWanted, own: bool) -> None:
         self.number, self.done, self.is_wanted, self.own, self.written = number, done, is_wanted, own, 0
         self.keyed = body["op"] in KEYED and not body.get("dryRun")
         self.repeats = self.keyed or body["op"] in REPEATABLE
+        self.tells_seen = self.keyed and not ("after" in body or "epoch" in body)
+        self.will = body if body["op"] == "will" else None
         key = f',"key":"{prefix}-{number}"' if self.keyed and "key" not in body else ""
         self.line = f'{{"id":{number}{key},{encode(body)[1:-1]}'.encode()
 
@@ -79,8 +81,6 @@ class Session:
             elif own:
                 self._write(request)
             else:
-                if body["op"] == "will":
-                    self._will = body
                 if len(self.waiting) % WINDOW == WINDOW - 1:
                     self.waiting = deque(each for each in self.waiting if each.is_wanted())
                 self.waiting.append(request)
@@ -94,7 +94,7 @@ class Session:
 
     def _write(self, request: Request) -> None:
         if not request.written:
-            seen = b',"after":%d,"epoch":"%b"' % (self._revision, self._epoch.encode()) if request.keyed else b""
+            seen = b',"after":%d,"epoch":"%b"' % (self._revision, self._epoch.encode()) if request.tells_seen else b""
             request.line += seen + b"}\n"
         request.written += 1
         self.unanswered.append(request)
@@ -187,6 +187,8 @@ class Session:
             raise ValueError("a reply came out of turn")
         self.unanswered.popleft()
         error = None if ok else error_of(reply)
+        if ok and request.will:
+            self._will = request.will
         if ok and reply.get("revision", 0) > self._revision:
             self._revision = reply["revision"]
         if error and error.code == "conflict" and request.keyed and request.written > 1:

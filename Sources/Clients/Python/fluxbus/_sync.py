@@ -36,7 +36,7 @@ class Pending:
         return not self._latch.locked()
 
     def result(self, timeout: float | None = None) -> JSON:
-        """The reply, or the `BusError`. After `timeout` seconds, those of the bus without one, it is `timed_out`."""
+        """The reply, or the `BusError`. After `timeout` seconds, those of the request or the bus without one, it is `timed_out`."""
         if not self._wait(self._timeout if timeout is None else timeout):
             self._is_wanted = False
             raise late()
@@ -93,20 +93,24 @@ class Bus:
     actions = blocking(aio.Bus.actions)
 
     @overload
-    def get(self, address: Target[S], *, select: Sequence[str] | None = None) -> S: ...
+    def get(
+        self, address: Target[S], *, select: Sequence[str] | None = None, timeout: float | None = None
+    ) -> S: ...
     @overload
-    def get(self, address: str, *, select: Sequence[str] | None = None) -> JSON: ...
+    def get(self, address: str, *, select: Sequence[str] | None = None, timeout: float | None = None) -> JSON: ...
     @functools.wraps(aio.Bus.get)
     def get(self, address: Place, **options: Any) -> Any:
         return self._run(self._bus.get(address, **options))
 
     @overload
     def states(
-        self, target: Target[S], *, where: Condition | None = None, select: Sequence[str] | None = None
+        self, target: Target[S], *, where: Condition | None = None, select: Sequence[str] | None = None,
+        timeout: float | None = None,
     ) -> dict[str, S]: ...
     @overload
     def states(
-        self, target: str, *, where: Condition | None = None, select: Sequence[str] | None = None
+        self, target: str, *, where: Condition | None = None, select: Sequence[str] | None = None,
+        timeout: float | None = None,
     ) -> dict[str, JSON]: ...
     @functools.wraps(aio.Bus.states)
     def states(self, target: Place, **options: Any) -> dict[str, Any]:
@@ -126,20 +130,20 @@ class Bus:
     def mirror(self, target: Place, **options: Any) -> Mirror[Any]:
         return self._run(self._bus.mirror(target, **options))
 
-    def send(self, op: str, **members: Any) -> Pending:
+    def send(self, op: str, /, *, timeout: float | None = None, **members: Any) -> Pending:
         """Sends any request of the protocol, without waiting for its reply."""
-        return self._send(request_of(op, {}, members))
+        return self._send(request_of(op, {}, members), timeout)
 
     def submit(
-        self, target: Place | ActionOf, action: str | None = None, payload: Mapping[str, Any] | None = None,
-        **options: Any,
+        self, target: Place | ActionOf, action: str | None = None, payload: Mapping[str, Any] | None = None, *,
+        timeout: float | None = None, **options: Any,
     ) -> Pending:
         """Dispatches without waiting for the reply, with the options of `dispatch`. Where 10,000 requests are
         unanswered it waits for room."""
-        return self._send(request_of("dispatch", dispatch_of(target, action, payload), options))
+        return self._send(request_of("dispatch", dispatch_of(target, action, payload), options), timeout)
 
-    def _send(self, body: JSON) -> Pending:
-        pending = Pending(self.timeout)
+    def _send(self, body: JSON, timeout: float | None) -> Pending:
+        pending = Pending(self.timeout if timeout is None else timeout)
         with self._lock:
             oldest = self._window.popleft() if len(self._window) >= WINDOW else None
             self._window.append(pending)

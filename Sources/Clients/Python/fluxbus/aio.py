@@ -258,53 +258,60 @@ class Bus(Link):
 
     def create(
         self, address: Place, state: Mapping[str, Any] | None = None, *, ephemeral: bool = False,
-        if_missing: bool = False, ttl: Duration | None = None, key: str | None = None,
+        if_missing: bool = False, ttl: Duration | None = None, key: str | None = None, timeout: float | None = None,
     ) -> asyncio.Future[JSON]:
         options = {
             "state": state, "ephemeral": ephemeral or None, "if_missing": if_missing or None, "ttl": ttl, "key": key,
         }
-        return self._ask(request_of("create", {"store": str(address)}, options))
+        return self._ask(request_of("create", {"store": str(address)}, options), timeout)
 
     def drop(
         self, target: Place, *, if_revision: int | None = None, condition: Condition | None = None,
-        where: Condition | None = None, key: str | None = None,
+        where: Condition | None = None, key: str | None = None, timeout: float | None = None,
     ) -> asyncio.Future[JSON]:
         """Drops a store; or, with `where`, the stores of a type for which that expression holds."""
         options = {"if_revision": if_revision, "condition": condition, "where": where, "key": key}
-        return self._ask(request_of("drop", target_of(target), options))
+        return self._ask(request_of("drop", target_of(target), options), timeout)
 
     @overload
-    async def get(self, address: Target[S], *, select: Sequence[str] | None = None) -> S: ...
+    async def get(
+        self, address: Target[S], *, select: Sequence[str] | None = None, timeout: float | None = None
+    ) -> S: ...
     @overload
-    async def get(self, address: str, *, select: Sequence[str] | None = None) -> JSON: ...
-    async def get(self, address: Place, *, select: Sequence[str] | None = None) -> Any:
+    async def get(
+        self, address: str, *, select: Sequence[str] | None = None, timeout: float | None = None
+    ) -> JSON: ...
+    async def get(self, address: Place, *, select: Sequence[str] | None = None, timeout: float | None = None) -> Any:
         """The state of one store."""
-        reply = await self._ask(request_of("get", {"store": str(address)}, {"select": select}))
+        reply = await self._ask(request_of("get", {"store": str(address)}, {"select": select}), timeout)
         return dict(reply["states"][str(address)])
 
     @overload
     async def states(
-        self, target: Target[S], *, where: Condition | None = None, select: Sequence[str] | None = None
+        self, target: Target[S], *, where: Condition | None = None, select: Sequence[str] | None = None,
+        timeout: float | None = None,
     ) -> dict[str, S]: ...
     @overload
     async def states(
-        self, target: str, *, where: Condition | None = None, select: Sequence[str] | None = None
+        self, target: str, *, where: Condition | None = None, select: Sequence[str] | None = None,
+        timeout: float | None = None,
     ) -> dict[str, JSON]: ...
     async def states(
-        self, target: Place, *, where: Condition | None = None, select: Sequence[str] | None = None
+        self, target: Place, *, where: Condition | None = None, select: Sequence[str] | None = None,
+        timeout: float | None = None,
     ) -> dict[str, Any]:
-        """All states that match, and for which an expression holds, page by page."""
+        """All states that match, and for which an expression holds, page by page; the timeout is that of one page."""
         states: dict[str, JSON] = {}
         page: JSON = {"next": None}
         while "next" in page:
             members = {"where": where, "select": select, "after": page["next"]}
-            page = await self._ask(request_of("get", pattern_of(target), members))
+            page = await self._ask(request_of("get", pattern_of(target), members), timeout)
             states.update(page["states"])
         return states
 
-    async def will(self, actions: Iterable[ActionOf]) -> None:
+    async def will(self, actions: Iterable[ActionOf], *, timeout: float | None = None) -> None:
         """Leaves actions for the end of this client: the bus dispatches them, however it ends."""
-        await self._ask({"op": "will", "actions": [action_of(*part) for part in actions]})
+        await self._ask({"op": "will", "actions": [action_of(*part) for part in actions]}, timeout)
 
     @overload
     async def mirror(
@@ -327,10 +334,12 @@ class Bus(Link):
         await self._begin(mirror, timeout)
         return mirror
 
-    async def actions(self, target: Place, *, timeout: float | None = None) -> Feed[Union[Action, Gap]]:
-        """Actions as they are committed; a `Gap` where some may be missing. With a `timeout`, waiting longer for the
-        next one is `timed_out`."""
-        body = {"op": "subscribe", **pattern_of(target), "actions": True}
+    async def actions(
+        self, target: Place, *, where: Condition | None = None, timeout: float | None = None
+    ) -> Feed[Union[Action, Gap]]:
+        """Actions as they are committed; a `Gap` where some may be missing. With `where` it is those on stores for which
+        that expression holds before or after. With a `timeout`, waiting longer for the next one is `timed_out`."""
+        body = request_of("subscribe", pattern_of(target), {"where": where, "actions": True})
         feed = await self._begin(Actions(body, self._session.unsubscribe), None)
         feed.timeout = timeout
         return feed

@@ -21,7 +21,7 @@ async def welcome(reader, writer):
             request = decode(line.decode())
             heard.append(request)
             if b"counter/silent" not in line:
-                writer.write(encode({"id": request["id"], "ok": True, "revision": 5, "epoch": "e"}).encode() + b"\n")
+                writer.write(encode({"id": request["id"], "ok": True, "revision": 5, "epoch": "e", "sub": 1}).encode() + b"\n")
     writer.close()
 
 
@@ -29,15 +29,28 @@ def members(request):
     return {name: value for name, value in request.items() if name not in ("id", "after", "epoch")}
 
 
+def is_late(call, *arguments, **options):
+    """Nobody answers it, and nothing of its time-out is sent."""
+    try:
+        call(*arguments, timeout=0.01, **options)
+        raise AssertionError("somebody has answered")
+    except fluxbus.BusTimeoutError as error:
+        assert error.code == "timed_out", error
+    assert "timeout" not in heard[-1], heard[-1]
+
+
 def check(call):
     """`call` makes a request by its name and arguments, and gives the reply."""
     silent = [("counter/silent", "reset")]
-    for options in [{"timeout": 0.01}, {"timeout": 0.01, "traceparent": "00-1-2-01", "returning": "states"}]:
-        try:
-            call("batch", silent, **options)
-            raise AssertionError("nobody has answered")
-        except fluxbus.BusTimeoutError as error:
-            assert error.code == "timed_out", error
+    for name in ["create", "drop", "get", "states", "mirror"]:
+        is_late(call, name, "counter/silent")
+    is_late(call, "dispatch", *silent[0])
+    is_late(call, "request", "samples", store="counter/silent")
+    is_late(call, "will", silent)
+    call("actions", "counter", where="count > 2")
+    assert members(heard[-1]) == {"op": "subscribe", "type": "counter", "actions": True, "where": "count > 2"}, heard[-1]
+    for options in [{}, {"traceparent": "00-1-2-01", "returning": "states"}]:
+        is_late(call, "batch", silent, **options)
     assert members(heard[-1]) == {
         "op": "dispatch", "actions": [{"store": "counter/silent", "action": "reset"}], "key": heard[-1]["key"],
         "traceparent": "00-1-2-01", "return": "states",
@@ -75,5 +88,7 @@ with tempfile.TemporaryDirectory() as folder:
     ready.wait()
     bus = fluxbus.connect(f"unix:{place}")
     check(lambda name, *arguments, **options: getattr(bus, name)(*arguments, **options))
+    is_late(lambda *arguments, **options: bus.submit(*arguments, **options).result(), "counter/silent", "reset")
+    is_late(lambda *arguments, **options: bus.send(*arguments, **options).result(), "get", store="counter/silent")
     bus.close(0)
     asyncio.run(check_tasks(f"unix:{place}"))
