@@ -20,7 +20,7 @@ export interface Conditions {
 export type Step = ActionOf
 	| {readonly op?: "dispatch", readonly action: string, readonly store: string, readonly payload?: Payload} & Conditions
 	| {readonly op?: "dispatch", readonly action: string, readonly type: string, readonly payload?: Payload, readonly where?: Condition}
-	| {readonly op: "create", readonly store: string, readonly state?: Payload} & Omit<CreateOptions, "signal" | "key">
+	| {readonly op: "create", readonly store: string, readonly state?: Payload} & Omit<CreateOptions, keyof RequestOptions | "key">
 	| {readonly op: "drop", readonly store: string} & Conditions
 	| {readonly op: "drop", readonly type: string, readonly where: Condition};
 
@@ -133,9 +133,12 @@ export interface Mirror<S = State> extends AsyncIterable<Change<S>>, ReadonlyMap
 	close(): void;
 }
 
+/** What ends the wait; whether the request was committed is unknown then. */
 export interface RequestOptions {
-	/** Gives up waiting; whether the request was committed is unknown then. */
+	/** Gives it up: the promise rejects with the signal's reason. */
 	signal?: AbortSignal;
+	/** In milliseconds, instead of that of the bus; then it is `timed_out`. */
+	timeout?: number;
 }
 
 /** Those of what commits exactly once. */
@@ -172,13 +175,18 @@ export interface ReadOptions extends RequestOptions {
 	select?: readonly string[];
 }
 
-export interface MirrorOptions {
+export interface MirrorOptions extends RequestOptions {
 	/** Only stores for which it holds now. */
 	where?: Condition;
 	/** JSON Pointers: all else is left out. */
 	select?: readonly string[];
 	/** Whether changes tell their cause (false). */
 	cause?: boolean;
+}
+
+export interface ActionsOptions extends RequestOptions {
+	/** Only those on stores for which it holds before or after. */
+	where?: Condition;
 }
 
 /** How it is with the connection. After `closed` there is none any more. */
@@ -202,7 +210,7 @@ export class Bus {
 	dispatch(target: string, action: string, payload?: Payload, options?: DispatchOptions): Promise<Reply>;
 	dispatch(action: ActionOf | ActionRequest, options?: DispatchOptions): Promise<Reply>;
 	/** Several actions as one commit, and stores that come and go with it. */
-	batch(actions: Iterable<Step | ActionRequest>, options?: Pick<DispatchOptions, "key" | "dryRun" | "return" | "traceparent" | "signal">): Promise<Reply>;
+	batch(actions: Iterable<Step | ActionRequest>, options?: Pick<DispatchOptions, "key" | "dryRun" | "return" | "traceparent" | keyof RequestOptions>): Promise<Reply>;
 	create(address: string, state?: Payload, options?: CreateOptions): Promise<Reply>;
 	/** One store; or, with `where`, the stores of a type for which it holds. */
 	drop(target: string, options?: Conditions & {where?: Condition} & KeyOptions): Promise<Reply>;
@@ -211,7 +219,7 @@ export class Bus {
 	/** All states that match, by address. */
 	states<S = State>(target: string, options?: ReadOptions): Promise<Map<string, S>>;
 	/** Leaves actions for the end of this client: the bus dispatches them, however it ends. */
-	will(actions: Iterable<ActionOf | ActionRequest>): Promise<void>;
+	will(actions: Iterable<ActionOf | ActionRequest>, options?: RequestOptions): Promise<void>;
 	/** One store, or every store of a type, with its states and actions as printed code has them. */
 	store<T extends StateType>(target: T["type"] | `${T["type"]}/${string}`): Store<T>;
 	/** Any request of the protocol. */
@@ -219,7 +227,7 @@ export class Bus {
 	/** A mirror of all stores that match, once it has their states. */
 	mirror<S = State>(target: string, options?: MirrorOptions): Promise<Mirror<S>>;
 	/** Actions as they are committed, for `for await`. */
-	actions(target: string): Promise<AsyncIterableIterator<Action | Gap>>;
+	actions(target: string, options?: ActionsOptions): Promise<AsyncIterableIterator<Action | Gap>>;
 	/** Makes the next attempt at once, where one is waited for. */
 	reconnect(): void;
 	/** Leaves once every request is answered, or after the timeout (5,000 ms). */
@@ -237,6 +245,8 @@ export interface ConnectOptions {
 	linger?: number | string;
 	/** The session's name; a random one without it. */
 	session?: string;
+	/** How many milliseconds a request may take (as long as it takes). */
+	timeout?: number;
 	/** In milliseconds (5,000). */
 	connectTimeout?: number;
 	/** For how many milliseconds the first connection is tried (0: one attempt). */

@@ -48,6 +48,23 @@ const invalidAddress = address => new BusError("invalid_address", `\`${address}\
 	+ "unix:/path/to/socket, tcp:HOST:PORT or tls:HOST:PORT, or in a browser wss://HOST/bus.");
 const isFinal = ({code, details}) => !passing.has(code) || details.reason === "protocol";
 const closed = (what, reason) => new BusError("closed", what, {reason});
+const late = () => new BusError("timed_out",
+	"The bus did not answer in the time allowed; whether this was committed is unknown: look, then decide.");
+
+/** What ends a wait that its signal or its time ends, too, by `giveUp`; in time both are let go. */
+function limited(resolve, reject, {signal, timeout}, giveUp) {
+	// A timer takes no longer time.
+	const isTimed = timeout < 2 ** 31;
+	if (!signal && !isTimed) return [resolve, reject];
+	const aborted = () => giveUp(signal.reason);
+	const timer = isTimed && setTimeout(() => giveUp(late()), timeout);
+	signal?.addEventListener("abort", aborted);
+	return [resolve, reject].map(settle => value => {
+		clearTimeout(timer);
+		signal?.removeEventListener("abort", aborted);
+		settle(value);
+	});
+}
 
 // MARK: Values
 
@@ -55,7 +72,10 @@ const closed = (what, reason) => new BusError("closed", what, {reason});
 const mark = `${randomName()}:`;
 const marked = new RegExp(`"${mark}(-?\\d+)"`, "g");
 const isLarge = number => /^-?\d{16,}$/.test(number) && !Number.isSafeInteger(Number(number));
-const hide = (_, value) => typeof value === "bigint" ? mark + value : value;
+const hide = (_, value) => {
+	if (typeof value === "number" && !Number.isFinite(value)) throw new RangeError(`JSON has no word for ${value}`);
+	return typeof value === "bigint" ? mark + value : value;
+};
 const isMarked = value => typeof value === "string" && value.startsWith(mark);
 const show = (_, value) => isMarked(value) ? BigInt(value.slice(mark.length)) : value;
 
@@ -71,10 +91,13 @@ function parse(text) {
 
 function stringify(value) {
 	try {
-		return JSON.stringify(value);
+		const text = JSON.stringify(value);
+		// One that nobody wrote stands for a number that is none.
+		if (!text.includes("null")) return text;
 	} catch {
-		return JSON.stringify(value, hide).replaceAll(marked, "$1");
+		// There are BigInts in it, or it can't be written.
 	}
+	return JSON.stringify(value, hide).replaceAll(marked, "$1");
 }
 
 const isObject = value => Object.prototype.toString.call(value) === "[object Object]";
@@ -295,16 +318,18 @@ export class Bus {
 	/** One store, or every store of a type, whose state and actions TypeScript knows. */
 	store(target) { return new Store(this, target); }
 	/** Leaves actions for the end of this client: the bus dispatches them, however it ends. */
-	async will(actions) {
+	async will(actions, options) {
 		// All it takes are actions, so that they do not say so.
-		await this.request("will", {actions: Array.from(actions, step => ({...stepOf(step), op: undefined}))});
+		await this.request("will", {actions: Array.from(actions, step => ({...stepOf(step), op: undefined}))}, options);
 	}
 	/** A mirror of all stores that match, once it has their states. */
-	mirror(target, {where, select, cause} = {}) {
-		return this.#subscribe(Mirror, {...patternOf(target), where, select, cause});
+	mirror(target, {where, select, cause, ...limits} = {}) {
+		return this.#subscribe(Mirror, {...patternOf(target), where, select, cause}, limits);
 	}
 	/** Actions as they are committed, and gaps where some may be missing, to be iterated over with `for await`. */
-	actions(target) { return this.#subscribe(Actions, {...patternOf(target), actions: true}); }
+	actions(target, {where, ...limits} = {}) {
+		return this.#subscribe(Actions, {...patternOf(target), where, actions: true}, limits);
+	}
 	/** Makes the next attempt at once. */
 	reconnect() { this.#endWait(); }
 	/** Waits until every request is answered or the timeout has passed, then disconnects: requests still waiting fail with `closed`. */
@@ -316,29 +341,41 @@ export class Bus {
 	#request(body) {
 		return new Promise((resolve, reject) => {
 			this.#check();
-			const {op, id, signal} = body;
+			const {id, signal, timeout = this.#options.timeout} = body;
 			if (id !== undefined) throw new BusError("invalid_request", "The client numbers its requests itself: leave out `id`.");
 			signal?.throwIfAborted();
-			signal?.addEventListener("abort", () => reject(signal.reason), {once: true});
 			if (signal) delete body.signal;
-			if (op === "will") this.#will = body;
-			this.#send(body, resolve, reject).signal = signal;
+			if (body.timeout !== undefined) delete body.timeout;
+			const request = this.#send(body, resolve, reject);
+			[request.resolve, request.reject] = limited(resolve, reject, {signal, timeout}, error => {
+				request.isGivenUp = true;
+				request.reject(error);
+			});
 		});
 	}
 	/** Puts a request behind those that wait; or, where it is of this connection only, sends it before them. */
 	#send(body, resolve = ignore, reject = ignore, isOwn = false) {
 		const id = ++this.#count, isKeyed = keyed.has(body.op) && !body.dryRun;
 		if (isKeyed) body.key ??= `${this.#prefix}-${id}`;
-		const text = this.#options.json.stringify(body), isRepeatable = !isOwn && repeatable.has(body.op);
-		const request = {id, text, line: "", isKeyed, isRepeatable, wasCut: false, signal: undefined, resolve, reject};
+		const text = this.#encode(body), isRepeatable = !isOwn && repeatable.has(body.op);
+		const tellsSeen = isKeyed && body.after === undefined && body.epoch === undefined;
+		const will = body.op === "will" ? body : null;
+		const request = {id, text, line: "", isKeyed, tellsSeen, isRepeatable, will, wasCut: false, isGivenUp: false, resolve, reject};
 		if (isOwn) this.#connection?.write([this.#sending(request)]);
 		else if (this.#waiting.push(request) === 1) queueMicrotask(() => this.#flush());
 		return request;
 	}
+	#encode(body) {
+		try {
+			return this.#options.json.stringify(body);
+		} catch (error) {
+			throw new BusError("invalid_request", `This can't be written as JSON: ${error.message}.`, {original: error});
+		}
+	}
 	#own(body, resolve, reject) { this.#send(body, resolve, reject, true); }
 	/** The line of a request that is sent now. */
 	#sending(request) {
-		const seen = request.isKeyed ? `,"after":${this.revision},"epoch":"${this.greeting.epoch}"` : "";
+		const seen = request.tellsSeen ? `,"after":${this.revision},"epoch":"${this.greeting.epoch}"` : "";
 		request.line ||= `{"id":${request.id},${request.text.slice(1, -1)}${seen}}\n`;
 		this.#sent.push(request);
 		return request.line;
@@ -346,7 +383,7 @@ export class Bus {
 	#flush() {
 		const room = windowSize - this.#sent.length;
 		if (!this.connected || room < windowSize / 2 || this.#waiting.length === 0) return;
-		const requests = this.#waiting.splice(0, room).filter(({signal}) => !signal?.aborted);
+		const requests = this.#waiting.splice(0, room).filter(({isGivenUp}) => !isGivenUp);
 		this.#connection.write(requests.map(request => this.#sending(request)));
 	}
 	#take(message) {
@@ -362,6 +399,7 @@ export class Bus {
 		const isNext = request && (reply.id === request.id || !isOK && reply.id === undefined);
 		if (!isNext) throw new Error("a reply came out of turn");
 		this.#sent.shift();
+		if (isOK && request.will) this.#will = request.will;
 		if (isOK) return request.resolve(reply);
 		const {code = "unexpected_reply", message = "The bus did not say why.", ...details} = reply.error ?? {};
 		const error = new BusError(code, message, details);
@@ -372,10 +410,13 @@ export class Bus {
 
 	// MARK: Subscribing
 
-	#subscribe(Taker, _body) {
+	#subscribe(Taker, _body, {signal, timeout = this.#options.timeout}) {
 		return new Promise((resolve, reject) => {
 			this.#check();
-			const taker = new Taker({_body, _position: null, _ready: resolve, _fail: reject, _leave: this.#leave});
+			signal?.throwIfAborted();
+			this.#encode(_body);
+			const taker = new Taker({_body, _position: null, _leave: this.#leave});
+			[taker._ready, taker._fail] = limited(resolve, reject, {signal, timeout}, error => this.#leave(taker, error));
 			this.#takers.add(taker);
 			if (this.connected) this.#follow(taker);
 		});

@@ -81,6 +81,12 @@ func isThere(_ tool: String) -> Bool { FileManager.default.isExecutableFile(atPa
         try check(["/usr/bin/python3", suite.appendingPathComponent("python_options.py").path])
     }
 
+    @Test(.enabled(if: isThere("/usr/bin/node"), "Node is missing."))
+    func javaScriptSendsWhatItsOptionsSay() throws {
+        let suite = Repository.root.appendingPathComponent("Tests/Client/ConformanceTests/Suite")
+        try check(["/usr/bin/node", suite.appendingPathComponent("javascript_options.mjs").path])
+    }
+
     private static let go = "\(clients)/Go"
     private static let rust = "\(clients)/Rust"
 

@@ -1,0 +1,71 @@
+// What the JavaScript client makes of options: a bus that this program is hears what it sends.
+import assert from "node:assert";
+import {getEventListeners} from "node:events";
+import {mkdtempSync, rmSync} from "node:fs";
+import {createServer} from "node:net";
+import {tmpdir} from "node:os";
+import {join} from "node:path";
+import {createInterface} from "node:readline";
+import {BusTimeoutError, connect} from "../../../../Sources/Clients/JavaScript/fluxbus.js";
+
+const heard = [], folder = mkdtempSync(join(tmpdir(), "fb"));
+
+/** Answers every request but those about `counter/silent`. */
+const server = createServer(socket => {
+	const lines = createInterface({input: socket.on("error", () => {})});
+	// The client ends connections in the middle of what is said.
+	lines.on("error", () => {}).on("line", line => {
+		heard.push(JSON.parse(line));
+		if (!line.includes("counter/silent"))
+			socket.write(`{"id":${heard.at(-1).id},"ok":true,"revision":5,"epoch":"e","sub":1,"states":{}}\n`);
+	});
+});
+await new Promise(resolve => server.listen(join(folder, "bus"), resolve));
+const address = `unix:${join(folder, "bus")}`, bus = await connect(address), hasty = await connect(address, {timeout: 10});
+
+const silent = ["counter/silent", "reset"];
+const calls = {
+	dispatch: options => bus.dispatch(...silent, {}, options),
+	batch: options => bus.batch([silent], options),
+	create: options => bus.create("counter/silent", {}, options),
+	drop: options => bus.drop("counter/silent", options),
+	get: options => bus.get("counter/silent", options),
+	states: options => bus.states("counter/silent", options),
+	will: options => bus.will([silent], options),
+	request: options => bus.request("samples", {store: "counter/silent"}, options),
+	mirror: options => bus.mirror("counter/silent", options),
+	actions: options => bus.actions("counter/silent", options),
+};
+const isLate = error => error instanceof BusTimeoutError && error.code === "timed_out";
+for (const [name, call] of Object.entries(calls)) {
+	await assert.rejects(call({timeout: 10}), isLate, name);
+	const why = new Error("enough"), ends = new AbortController();
+	await assert.rejects(call({signal: AbortSignal.abort(why)}), why, name);
+	const ended = call({signal: ends.signal});
+	ends.abort(why);
+	await assert.rejects(ended, why, name);
+	assert.deepEqual(getEventListeners(ends.signal, "abort"), [], name);
+}
+await assert.rejects(hasty.get("counter/silent"), isLate);
+await assert.rejects(hasty.mirror("counter/silent"), isLate);
+assert(heard.every(request => !("timeout" in request) && !("signal" in request)));
+
+// A signal that serves many requests is let go by each that is answered.
+const {signal} = new AbortController();
+for (let count = 0; count < 20; count++) await bus.request("ping", {}, {signal, timeout: 2 ** 31});
+await bus.actions("counter", {signal, timeout: 10_000, where: "count > 2"});
+assert.equal(heard.at(-1).where, "count > 2");
+assert.deepEqual(getEventListeners(signal, "abort"), []);
+
+// What JSON has no word for is refused, and a null is one.
+const ring = {};
+ring.ring = ring;
+for (const by of [NaN, Infinity, [{n: -Infinity}], ring])
+	await assert.rejects(bus.dispatch("counter/a", "increment", {by}), {code: "invalid_request"});
+await assert.rejects(bus.mirror("counter", {where: {"==": [1, NaN]}}), {code: "invalid_request"});
+await bus.dispatch("counter/a", "increment", {by: null, text: "null", large: 2n ** 60n});
+assert.deepEqual(heard.at(-1).payload, {by: null, text: "null", large: 2 ** 60});
+
+await Promise.all([bus.close({timeout: 0}), hasty.close({timeout: 0})]);
+server.close();
+rmSync(folder, {recursive: true});
