@@ -10,7 +10,7 @@ extension PackageTests {
     /// That they have one version, `deploy/release --check` says.
     @Test func packagesHaveOneLicence() throws {
         let licence = try Repository.text("LICENSE")
-        for language in ["Python", "JavaScript", "Go", "Rust"] {
+        for language in ["Python", "JavaScript", "Go", "Rust", "C"] {
             #expect(try Repository.text("Sources/Clients/\(language)/LICENSE") == licence)
         }
     }
