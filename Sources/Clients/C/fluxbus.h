@@ -187,7 +187,8 @@ void fluxbus_pending_clear(fluxbus_pending *pending);
 
 /*
  * A target is one store, `counter/kitchen`, or every store of a type, `counter`; what reads takes patterns, too: `counter/k*`.
- * `options` is an object with further members of the protocol's request: `{'ifRevision': 4, 'return': 'states'}`.
+ * `options` is an object with further members of the protocol's request, `{'ifRevision': 4, 'return': 'states'}`, and perhaps with
+ * `timeout`: so many seconds the request may take, instead of those of the bus. It is not sent.
  * `done` may be NULL. It is called before the function returns where the request is refused here.
  * Each function returns the number of the request, for `fluxbus_forget`.
  */
@@ -206,9 +207,11 @@ uint64_t fluxbus_create(fluxbus *bus, const char *address, fluxbus_json *state, 
 uint64_t fluxbus_drop(fluxbus *bus, const char *target, fluxbus_json *options, fluxbus_done *done, void *context);
 /* Gives the state of one store. */
 uint64_t fluxbus_get(fluxbus *bus, const char *address, fluxbus_json *options, fluxbus_done *done, void *context);
-/* Gives all states that match, by address, which it reads page by page; it can't be forgotten after the first. */
+/* Gives all states that match, by address, which it reads page by page; it can't be forgotten after the first, and the timeout is
+ * that of one page. */
 uint64_t fluxbus_states(fluxbus *bus, const char *target, fluxbus_json *options, fluxbus_done *done, void *context);
-/* Leaves actions for the end of this client: the bus dispatches them, however it ends. */
+/* Leaves actions for the end of this client: the bus dispatches them, however it ends. Those that it refuses leave what was left
+ * before as it is. */
 uint64_t fluxbus_will(fluxbus *bus, fluxbus_json *actions, fluxbus_done *done, void *context);
 /* Gives up a request: `done` is not called, and it is not sent again. It may have been committed. */
 void fluxbus_forget(fluxbus *bus, uint64_t request);
@@ -263,6 +266,7 @@ typedef struct fluxbus_action {
 /* Tells an action. A gap comes first, after which they follow. At the end `action` is NULL, and `error` the bus's, or NULL. */
 typedef void fluxbus_acted(fluxbus_actions *actions, const fluxbus_action *action, const fluxbus_error *error, void *context);
 
+/* With the option `where` it is those on stores for which that expression holds before or after. */
 fluxbus_actions *fluxbus_actions_open(fluxbus *bus, const char *target, fluxbus_json *options, fluxbus_acted *acted, void *context);
 void fluxbus_actions_close(fluxbus_actions *actions);
 

@@ -72,6 +72,12 @@ extension PackageTests {
         try counts([counter], ["/usr/bin/python3", "\(Self.clients)/Python/examples/counter.py"])
     }
 
+    @Test(.enabled(if: canBuild, "cc or make is missing.")) func cDoesWhatItsOptionsSay() throws {
+        let library = try CLibrary()
+        let program = try library.build(["\(Self.suite)/options.c"], as: "options")
+        try check([program])
+    }
+
     /// A service on sd-event: each call that could block is looked at. A name that nobody has is no reason to wait, nor is a bus
     /// that goes and comes back.
     @Test(

@@ -57,6 +57,13 @@ void fluxbus_connected(fluxbus *bus, bool is_remote) {
 
 /* -- Lines -- */
 
+/* For the next connection: all of the request but its number. */
+static void keep_will(fluxbus *bus, const request *request) {
+    const char *rest = memchr(request->line, ',', request->length), *end = request->line + request->length - strlen("}\n");
+    free(bus->will);
+    bus->will = sentence("%.*s", (int)(end - rest), rest);
+}
+
 static bool take_reply(fluxbus *bus, const fluxbus_json *reply) {
     request *request = bus->unanswered.first;
     bool is_ok = fluxbus_json_boolean(fluxbus_json_member(reply, "ok"));
@@ -69,6 +76,7 @@ static bool take_reply(fluxbus *bus, const fluxbus_json *reply) {
     if (is_ok) {
         int64_t revision = fluxbus_json_integer(fluxbus_json_member(reply, "revision"));
         if (revision > bus->revision) bus->revision = revision;
+        if (request->call.is_will) keep_will(bus, request);
         settle(bus, request, reply, NULL);
     } else {
         const fluxbus_json *details = fluxbus_json_member(reply, "error");

@@ -7,9 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-void *allocate(size_t size) {
-    return reallocate(NULL, 1, size);
-}
+void *allocate(size_t size) { return reallocate(NULL, 1, size); }
 
 void *reallocate(void *memory, size_t count, size_t size) {
     if (count <= SIZE_MAX / 2 / size && (memory = realloc(memory, count * size))) return memory;
@@ -275,27 +273,6 @@ void append_integer(buffer *to, int64_t integer) {
     while (rest /= 10);
     if (integer < 0) digits[--at] = '-';
     append(to, digits + at, sizeof digits - at);
-}
-
-/* The fewest digits that give the same number again; with a fraction or an exponent, as it is no integer. */
-void append_number(buffer *to, double number) {
-    char text[40], *end = text;
-    for (int digits = 15; digits <= 17; digits++) {
-        snprintf(text, sizeof text, "%.*g", digits, number);
-        if (strtod(text, NULL) == number) break;
-    }
-    bool has_point = false;
-    buffer plain = {0};
-    for (; *end; end++) {
-        bool is_plain = (*end >= '0' && *end <= '9') || strchr("+-e", *end);
-        has_point |= !is_plain || *end == 'e';
-        /* The point of a locale may be any character, of several bytes. */
-        if (is_plain) append(&plain, end, 1);
-        else if (plain.length && plain.bytes[plain.length - 1] != '.') append(&plain, ".", 1);
-    }
-    append(to, plain.bytes, plain.length);
-    if (!has_point) append(to, ".0", 2);
-    free(plain.bytes);
 }
 
 void append_quoted(buffer *to, const char *bytes, size_t length) {

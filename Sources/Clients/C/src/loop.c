@@ -388,6 +388,7 @@ bool fluxbus_process(fluxbus *bus) {
 
 void loop_outgoing(struct loop *loop) {
     if (!loop->is_attached || loop->is_processing) return;
+    if (loop->bus->due) arm(loop, loop->bus->due);
     if (loop->stage == TALKING) watch(loop, EPOLLIN | EPOLLOUT);
 }
 

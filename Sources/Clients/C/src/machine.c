@@ -91,7 +91,7 @@ void write_out(fluxbus *bus, request *request) {
     if (!request->written++) {
         /* There is room for it. */
         buffer seen = {request->line + request->length, 0, SEEN};
-        if (request->call.is_keyed) {
+        if (request->call.is_keyed && !request->call.has_seen) {
             append_text(&seen, ",\"after\":");
             append_integer(&seen, bus->revision);
             append_text(&seen, ",\"epoch\":\"");
@@ -103,7 +103,6 @@ void write_out(fluxbus *bus, request *request) {
     }
     put(&bus->unanswered, request);
     append(&bus->out, request->line, request->length);
-    if (bus->loop) loop_outgoing(bus->loop);
 }
 
 void write_waiting(fluxbus *bus) {
@@ -239,24 +238,30 @@ void fluxbus_leave(fluxbus *bus, double timeout) {
     leave(bus);
 }
 
-static int64_t give_up_late(fluxbus *bus, queue *queue) {
+void expect(fluxbus *bus, int64_t deadline) {
+    if (!bus->due || deadline < bus->due) bus->due = deadline;
+}
+
+static void give_up_late(fluxbus *bus, queue *queue) {
     for (request *request = queue->first; request; request = request->next) {
         if (!request->deadline || request->is_forgotten) continue;
-        if (request->deadline > bus->now) return request->deadline;
-        request->is_forgotten = true;
-        if (request->call.done) request->call.done(bus, NULL, &late, request->call.context);
+        request->is_forgotten = request->deadline <= bus->now;
+        if (!request->is_forgotten) expect(bus, request->deadline);
+        else if (request->call.done) request->call.done(bus, NULL, &late, request->call.context);
         /* All are settled then. */
         if (bus->phase == FLUXBUS_CLOSED) break;
     }
-    return -1;
 }
 
 int64_t fluxbus_tick(fluxbus *bus, int64_t now) {
     bus->now = now;
     enter(bus);
-    /* What waits was asked for later than what was sent. */
-    int64_t next = bus->timeout ? give_up_late(bus, &bus->unanswered) : -1;
-    if (bus->timeout && next < 0) next = give_up_late(bus, &bus->waiting);
+    if (bus->due && bus->due <= now) {
+        bus->due = 0;
+        give_up_late(bus, &bus->unanswered);
+        give_up_late(bus, &bus->waiting);
+    }
+    int64_t next = bus->due ? bus->due : -1;
     if (bus->is_leaving && now >= bus->leave_at) end_bus(bus, NULL);
     if (bus->is_leaving && (next < 0 || bus->leave_at < next)) next = bus->leave_at;
     if (bus->phase == FLUXBUS_CLOSED) next = -1;

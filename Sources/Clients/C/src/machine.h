@@ -15,13 +15,15 @@
 typedef struct call {
     fluxbus_done *done;
     void *context;
-    bool is_keyed, repeats;
-    /* The program gave it a key. */
-    bool has_key;
+    bool is_keyed, repeats, is_will;
+    /* The program gave it a key; or says itself what it had seen. */
+    bool has_key, has_seen;
     /* Of one connection, and not repeated on another. */
     bool is_own;
     /* Its answer is the one state in the reply. */
     bool gives_state;
+    /* In milliseconds; 0 is that of the bus. */
+    int64_t timeout;
 } call;
 
 /* A request that is not answered yet. */
@@ -83,6 +85,8 @@ struct fluxbus {
     /* Whether the bus has greeted on this connection. */
     bool is_open, has_session, is_leaving, has_asked_to_leave;
     int64_t leave_at, now, revision;
+    /* No request is given up before; 0 is never. */
+    int64_t due;
     char epoch[LONGEST_EPOCH + 1], prefix[17];
     uint64_t numbers;
     queue unanswered, waiting;
@@ -133,7 +137,9 @@ draft begin_request(fluxbus *bus, const char *op, call call);
 uint64_t submit(draft *draft);
 /* A request of this connection alone. */
 void submit_own(fluxbus *bus, const char *body, fluxbus_done *done, void *context);
-/* Adds members of an object. */
+/* When a request is given up at the latest. */
+void expect(fluxbus *bus, int64_t deadline);
+/* Adds members of an object, but the time-out, which is none of the protocol's. */
 bool append_members(buffer *line, const fluxbus_json *members);
 void append_target(buffer *line, const char *target, bool is_pattern);
 

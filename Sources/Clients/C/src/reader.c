@@ -1,12 +1,14 @@
 /*
  * Reads JSON (RFC 8259) without recursion: what is open stands in a stack of bounded depth. Integers are exact or refused, strings
- * are UTF-8 or refused. The same reader makes values of templates, in which arguments stand for parts.
+ * are UTF-8 or refused. The same reader makes values of templates, in which arguments stand for parts. Numbers are written here,
+ * too, in the locale in which they are read.
  */
 #define _GNU_SOURCE
 #include "json.h"
 
 #include <locale.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 static fluxbus_json words[] = {
@@ -68,15 +70,9 @@ static size_t plain_bytes(const char *at, const char *end, char quote) {
 }
 
 bool is_utf8(const char *bytes, size_t length) {
-    const unsigned char *text = (const unsigned char *)bytes;
-    for (size_t at = 0; at < length;) {
-        while (at < length && text[at] < 0x80) at++;
-        if (at == length) break;
-        size_t size = character(text + at, length - at);
-        if (!size) return false;
-        at += size;
-    }
-    return true;
+    size_t size = 1;
+    for (size_t at = 0; at < length && size; at += size) size = character((const unsigned char *)bytes + at, length - at);
+    return size;
 }
 
 static bool read_unit(reader *reader, unsigned *unit) {
@@ -218,6 +214,19 @@ static locale_t plain_locale(void) {
     return known;
 }
 
+/* The fewest digits that give the same number again; with a fraction or an exponent, as it is no integer. */
+void append_number(buffer *to, double number) {
+    char text[40];
+    locale_t before = uselocale(plain_locale());
+    for (int digits = 15; digits <= 17; digits++) {
+        snprintf(text, sizeof text, "%.*g", digits, number);
+        if (strtod(text, NULL) == number) break;
+    }
+    uselocale(before);
+    append_text(to, text);
+    if (!strpbrk(text, ".e")) append(to, ".0", 2);
+}
+
 static size_t digits(reader *reader) {
     const char *start = reader->at;
     while (reader->at < reader->end && *reader->at >= '0' && *reader->at <= '9') reader->at++;
@@ -351,8 +360,7 @@ static bool read_member_name(reader *reader) {
     fluxbus_json *name = read_name(reader);
     if (!name) return false;
     push(&reader->values, name);
-    if (!takes(reader, ':')) return fail(reader, "a member has no value"), false;
-    return true;
+    return takes(reader, ':') || fail(reader, "a member has no value");
 }
 
 static fluxbus_json *close_container(reader *reader) {
@@ -402,12 +410,10 @@ static void begin(reader *reader, const char *text, size_t length, va_list *argu
 
 static fluxbus_json *read_all(reader *reader) {
     fluxbus_json *value = read_value(reader);
-    if (value) {
-        skip_space(reader);
-        if (reader->at < reader->end) {
-            fluxbus_json_release(value);
-            value = fail(reader, "something stands behind the value");
-        }
+    if (value) skip_space(reader);
+    if (value && reader->at < reader->end) {
+        fluxbus_json_release(value);
+        value = fail(reader, "something stands behind the value");
     }
     for (size_t index = 0; index < reader->values.count; index++) fluxbus_json_release(reader->values.items[index]);
     reader->values.count = 0;

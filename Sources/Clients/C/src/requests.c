@@ -48,13 +48,15 @@ uint64_t submit(draft *draft) {
     make_room(&draft->line, SEEN);
     request *request = (struct request *)(void *)draft->line.bytes;
     *request = (struct request){.call = draft->call, .number = draft->number, .length = draft->line.length - sizeof *request};
-    if (bus->timeout && !draft->call.is_own) request->deadline = time_of(bus) + bus->timeout;
+    int64_t timeout = draft->call.timeout ? draft->call.timeout : bus->timeout;
     if (draft->call.is_own) {
         write_out(bus, request);
     } else {
+        if (timeout) expect(bus, request->deadline = time_of(bus) + timeout);
         put(&bus->waiting, request);
         write_waiting(bus);
     }
+    if (bus->loop) loop_outgoing(bus->loop);
     return draft->number;
 }
 
@@ -66,11 +68,15 @@ void submit_own(fluxbus *bus, const char *body, fluxbus_done *done, void *contex
 
 bool append_members(buffer *line, const fluxbus_json *members) {
     if (!members) return true;
-    size_t start = line->length;
-    if (!is_object(members) || fluxbus_json_member(members, "id") || !append_json(line, members)) return false;
-    if (members->count) line->bytes[start] = ',';
-    else line->length = start;
-    if (members->count) line->length--;
+    if (!is_object(members) || fluxbus_json_member(members, "id")) return false;
+    for (size_t index = 0; index < members->count; index++) {
+        const fluxbus_json *name = name_at(members, index);
+        if (!strcmp(text_of(name), "timeout")) continue;
+        append_text(line, ",");
+        append_quoted(line, text_of(name), name->count);
+        append_text(line, ":");
+        if (!append_json(line, value_at(members, index))) return false;
+    }
     return true;
 }
 
@@ -82,11 +88,11 @@ void append_target(buffer *line, const char *target, bool is_pattern) {
 static draft begin(fluxbus *bus, const char *op, const fluxbus_json *options, fluxbus_done *done, void *context) {
     bool is_keyed = !strcmp(op, "dispatch") || is_one_of(op, "create drop cancel");
     bool repeats = is_keyed || is_one_of(op, "get will stores types history blame samples sync ping stats timers clients unsubscribe");
-    call call = {.done = done, .context = context, .is_keyed = is_keyed, .repeats = repeats};
-    if (options && is_keyed) {
-        call.is_keyed = !fluxbus_json_boolean(fluxbus_json_member(options, "dryRun"));
-        call.has_key = fluxbus_json_member(options, "key");
-    }
+    call call = {.done = done, .context = context, .repeats = repeats, .is_will = !strcmp(op, "will")};
+    call.is_keyed = is_keyed && !fluxbus_json_boolean(fluxbus_json_member(options, "dryRun"));
+    call.has_key = fluxbus_json_member(options, "key");
+    call.has_seen = fluxbus_json_member(options, "after") || fluxbus_json_member(options, "epoch");
+    call.timeout = milliseconds(fluxbus_json_number(fluxbus_json_member(options, "timeout")), 0);
     return begin_request(bus, op, call);
 }
 
@@ -180,13 +186,8 @@ uint64_t fluxbus_batch(fluxbus *bus, fluxbus_json *actions, fluxbus_json *option
 
 uint64_t fluxbus_will(fluxbus *bus, fluxbus_json *actions, fluxbus_done *done, void *context) {
     draft draft = begin(bus, "will", NULL, done, context);
-    size_t start = draft.line.length;
     draft.is_valid = append_actions(&draft.line, actions);
     fluxbus_json_release(actions);
-    if (draft.is_valid) {
-        free(bus->will);
-        bus->will = sentence(",\"op\":\"will\"%.*s", (int)(draft.line.length - start), draft.line.bytes + start);
-    }
     return finish(&draft, (subject){.target = NULL});
 }
 

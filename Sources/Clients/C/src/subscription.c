@@ -68,12 +68,12 @@ static void follow(subscription *subscription) {
 }
 
 void open_subscription(fluxbus *bus, subscription *subscription, const char *target, fluxbus_json *options, const char *kind, void *context) {
-    static const fluxbus_error invalid = {"invalid_request", "Options are an object without `id`, which the client sets itself, and a target is UTF-8.", NULL};
+    static const fluxbus_error invalid = {"invalid_request", "Options are an object without `id` and `timeout`, and a target is UTF-8.", NULL};
     buffer body = {0};
     append_text(&body, ",\"op\":\"subscribe\"");
     append_target(&body, target, true);
     append_text(&body, kind);
-    bool is_valid = is_utf8(target, strlen(target)) && append_members(&body, options);
+    bool is_valid = is_utf8(target, strlen(target)) && !fluxbus_json_member(options, "timeout") && append_members(&body, options);
     append(&body, "", 1);
     fluxbus_json_release(options);
     subscription->bus = bus, subscription->body = body.bytes, subscription->context = context;
