@@ -234,6 +234,21 @@ func (b *Bus) Greeting() *Reply {
 	return b.session.greeting
 }
 
+// Revision is the newest one that this client has heard of.
+func (b *Bus) Revision() int64 {
+	b.session.mu.Lock()
+	defer b.session.mu.Unlock()
+	return b.session.revision
+}
+
+// Reconnect makes the next attempt at once, where one is waited for.
+func (b *Bus) Reconnect() {
+	select {
+	case b.link.hurry <- struct{}{}:
+	default:
+	}
+}
+
 // Close leaves once every request is answered, or after five seconds.
 func (b *Bus) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)

@@ -232,6 +232,27 @@ func TestConnectWaitsForTheFirstConnection(t *testing.T) {
 	_ = bus.Close()
 }
 
+func TestReconnectDoesNotWait(t *testing.T) {
+	bus, peer, listener := connected(t, WithBackOff(time.Hour, time.Hour))
+	if bus.Revision() != 5 {
+		t.Error(bus.Revision())
+	}
+	_ = peer.Close()
+	again := make(chan struct{})
+	go func() {
+		defer close(again)
+		accept(t, listener).answer(t, greeting)
+	}()
+	for {
+		select {
+		case <-again:
+			return
+		case <-time.After(time.Millisecond):
+			bus.Reconnect()
+		}
+	}
+}
+
 func TestFeedThatIsFarBehindGetsTheRestAsOne(t *testing.T) {
 	bus, peer, _ := connected(t)
 	go func() {

@@ -23,9 +23,11 @@ type link struct {
 	at      int
 	session *session
 	wakes   chan struct{}
-	ctx     context.Context
-	cancel  context.CancelFunc
-	ended   chan struct{}
+	// hurry ends the wait before an attempt.
+	hurry  chan struct{}
+	ctx    context.Context
+	cancel context.CancelFunc
+	ended  chan struct{}
 }
 
 // Connect connects to the bus at address, such as unix:/run/fluxbus/bus.sock or tls:bus.example:7412. Several, between
@@ -48,7 +50,7 @@ func Connect(ctx context.Context, address string, settings ...Option) (*Bus, err
 		_, _ = rand.Read(random[:])
 		o.session = hex.EncodeToString(random[:])
 	}
-	l := &link{options: o, places: found, wakes: make(chan struct{}, 1), ended: make(chan struct{})}
+	l := &link{options: o, places: found, wakes: make(chan struct{}, 1), hurry: make(chan struct{}), ended: make(chan struct{})}
 	l.ctx, l.cancel = context.WithCancel(context.Background())
 	l.session = newSession(l.wake, l.hello())
 	conn, err := l.first(ctx)
@@ -265,6 +267,7 @@ func (l *link) reconnect() *connection {
 	for attempt := 0; !l.session.isEnded(); attempt++ {
 		select {
 		case <-time.After(l.backOff(attempt)):
+		case <-l.hurry:
 		case <-l.ctx.Done():
 			return nil
 		}

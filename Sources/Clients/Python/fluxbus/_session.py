@@ -54,7 +54,7 @@ class Session:
         self._wake, self._lock = wake, threading.RLock()
         self.open, self.greeting, self._goodbye = False, {}, {}  # type: bool, JSON, JSON
         self.error: BusError | None = None
-        self._revision, self._epoch, self._rest = 0, "", bytearray()
+        self.revision, self._epoch, self._rest = 0, "", bytearray()
         self._numbers, self._prefix = count(1), secrets.token_hex(8)
         self._lines: list[bytes] = []
         self.unanswered: Deque[Request] = deque()
@@ -94,7 +94,7 @@ class Session:
 
     def _write(self, request: Request) -> None:
         if not request.written:
-            seen = b',"after":%d,"epoch":"%b"' % (self._revision, self._epoch.encode()) if request.tells_seen else b""
+            seen = b',"after":%d,"epoch":"%b"' % (self.revision, self._epoch.encode()) if request.tells_seen else b""
             request.line += seen + b"}\n"
         request.written += 1
         self.unanswered.append(request)
@@ -150,7 +150,7 @@ class Session:
                 return
             raise error
         if reply["epoch"] != self._epoch:
-            self._epoch, self._revision = reply["epoch"], reply["revision"]
+            self._epoch, self.revision = reply["epoch"], reply["revision"]
         self.greeting, self.open = reply, True
         if self._will and not reply.get("resumed"):
             self.request(self._will, own=True)
@@ -178,7 +178,7 @@ class Session:
         elif message.get("sub") in self._granted:
             self._granted[message["sub"]].take(message, self._epoch)
             if not message.get("more"):
-                self._revision = max(self._revision, message["revision"])
+                self.revision = max(self.revision, message["revision"])
 
     def _answered(self, reply: JSON) -> None:
         request, ok, number = self.unanswered[0], reply.get("ok") is True, reply.get("id")
@@ -189,8 +189,8 @@ class Session:
         error = None if ok else error_of(reply)
         if ok and request.will:
             self._will = request.will
-        if ok and reply.get("revision", 0) > self._revision:
-            self._revision = reply["revision"]
+        if ok and reply.get("revision", 0) > self.revision:
+            self.revision = reply["revision"]
         if error and error.code == "conflict" and request.keyed and request.written > 1:
             # One over `if_revision` names the store's revision; the other kind can't say whether this was committed.
             error = error if "revision" in error.details else outcome_unknown(error)

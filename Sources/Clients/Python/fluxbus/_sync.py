@@ -172,6 +172,17 @@ class Bus:
         """What the bus said of itself at the last connection: `epoch`, `identity`, `limits`, `version`."""
         return self._bus.greeting
 
+    @property
+    def revision(self) -> int:
+        """The newest revision that this client has heard of."""
+        return self._bus.revision
+
+    def reconnect(self) -> None:
+        """Makes the next attempt at once, where one is waited for."""
+        with self._lock:
+            if not self._is_closed:
+                self._loop.call_soon_threadsafe(self._bus.reconnect)
+
     def close(self, timeout: float = 5) -> None:
         """Waits until every request is answered or the timeout has passed, then disconnects: requests still waiting fail with `closed`."""
         with self._lock:

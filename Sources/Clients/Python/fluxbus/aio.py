@@ -54,6 +54,7 @@ class Link:
         self._secret = token if token is not None else os.environ.get("FLUXBUS_TOKEN")
         self._session = Session(lambda: self._loop.call_soon_threadsafe(self._flush))
         self._writer: asyncio.StreamWriter | None = None
+        self._rest: asyncio.Future[None] | None = None
 
     async def _start(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -155,13 +156,19 @@ class Link:
         for attempt in count():
             if self._session.open or self._session.error:
                 break
-            await asyncio.sleep(self._wait_after(attempt))
+            self._rest = self._loop.create_future()
+            await asyncio.wait([self._rest], timeout=self._wait_after(attempt))
             try:
                 await self._connect()
                 log.info("connected again to %s", self._places[0][1])
             except BusError as error:
                 if error.code not in PASSING:
                     self._session.end(error)
+
+    def reconnect(self) -> None:
+        """Makes the next attempt at once, where one is waited for."""
+        if self._rest and not self._rest.done():
+            self._rest.set_result(None)
 
     async def _watch(self) -> None:
         """Asks a bus that is silent whether it is there, and gives up a connection that stays silent."""
@@ -364,6 +371,11 @@ class Bus(Link):
     def greeting(self) -> JSON:
         """What the bus said of itself at the last connection: `epoch`, `identity`, `limits`, `version`."""
         return self._session.greeting
+
+    @property
+    def revision(self) -> int:
+        """The newest revision that this client has heard of."""
+        return self._session.revision
 
     def __await__(self) -> Generator[Any, None, Bus]:
         return self.__aenter__().__await__()

@@ -100,6 +100,8 @@ struct Inner {
     generation: u64,
     closer: Option<Closer>,
     is_writer_idle: bool,
+    /// The next attempt is not waited for.
+    is_hurried: bool,
     waits_for_room: u32,
     changes: HashMap<SubscriptionId, Vec<Weak<Queue<Change>>>>,
     actions: HashMap<SubscriptionId, Weak<Queue<Action>>>,
@@ -110,7 +112,7 @@ pub(crate) struct Shared {
     pub(crate) addresses: Vec<Address>,
     pub(crate) options: Options,
     inner: Mutex<Inner>,
-    /// There is something to send, room for another request, no connection any more.
+    /// There is something to send, room for another request, no connection any more or one to be made at once.
     outgoing: Condvar,
     room: Condvar,
     ended: Condvar,
@@ -303,7 +305,8 @@ impl Shared {
         for attempt in 0.. {
             let until = Instant::now() + wait_after(attempt, self.options.back_off);
             let mut inner = lock(&self.inner);
-            while inner.session.ended().is_none() && Instant::now() < until {
+            inner.is_hurried = false;
+            while inner.session.ended().is_none() && !inner.is_hurried && Instant::now() < until {
                 inner = wait(&self.ended, inner, until);
             }
             if inner.session.ended().is_some() {
@@ -378,6 +381,7 @@ impl Bus {
             generation: 0,
             closer: None,
             is_writer_idle: false,
+            is_hurried: false,
             waits_for_room: 0,
             changes: HashMap::new(),
             actions: HashMap::new(),
@@ -529,7 +533,7 @@ impl Bus {
         lock(&self.shared().inner).session.states(id).map(look)
     }
 
-    pub(crate) fn revision(&self, id: SubscriptionId) -> i64 {
+    pub(crate) fn revision_of(&self, id: SubscriptionId) -> i64 {
         lock(&self.shared().inner).session.revision(id)
     }
 
@@ -547,6 +551,17 @@ impl Bus {
     /// What the bus said of itself when it was last connected: `epoch`, `identity`, `limits`, `version`.
     pub fn greeting(&self) -> Reply {
         lock(&self.shared().inner).session.greeting().clone()
+    }
+
+    /// The newest revision that this client has heard of.
+    pub fn revision(&self) -> i64 {
+        lock(&self.shared().inner).session.seen_revision()
+    }
+
+    /// Makes the next attempt at once, where one is waited for.
+    pub fn reconnect(&self) {
+        lock(&self.shared().inner).is_hurried = true;
+        self.shared().ended.notify_all();
     }
 
     /// Waits until every request is answered or the time-out has passed, then disconnects: requests still waiting fail, and

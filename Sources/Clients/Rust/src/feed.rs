@@ -182,7 +182,7 @@ impl Mirror {
 
     /// Up to which revision it is exact.
     pub fn revision(&self) -> i64 {
-        self.bus.revision(self.id)
+        self.bus.revision_of(self.id)
     }
 
     /// Every change from now on. To miss nothing, call it before you read the mirror.

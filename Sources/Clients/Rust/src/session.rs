@@ -307,6 +307,11 @@ impl<T> Session<T> {
         self.subscriptions.get(&id).map(|subscription| &subscription.states)
     }
 
+    /// The newest revision that was heard of.
+    pub fn seen_revision(&self) -> i64 {
+        self.revision
+    }
+
     /// The revision up to which a mirror is exact.
     pub fn revision(&self, id: SubscriptionId) -> i64 {
         self.subscriptions.get(&id).map_or(0, |subscription| subscription.revision)

@@ -140,6 +140,21 @@ fn create_is_what_it_says() {
 }
 
 #[test]
+fn reconnect_does_not_wait() {
+    let options = options().back_off(Duration::from_secs(600), Duration::from_secs(600));
+    let (bus, peer) = connected(options, |peer, listener| {
+        drop(peer);
+        Peer::accept(&listener).answer(GREETING)
+    });
+    assert_eq!(bus.revision(), 5);
+    while !peer.is_finished() {
+        bus.reconnect();
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    assert_eq!(peer.join().expect("a bus")["op"], Value::from("hello"));
+}
+
+#[test]
 fn errors_are_those_of_input_and_output() {
     use std::io::ErrorKind;
     for (code, kind) in [

@@ -5,6 +5,7 @@ import os
 import sys
 import tempfile
 import threading
+import time
 from contextlib import suppress
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../../Sources/Clients/Python"))
@@ -15,11 +16,13 @@ heard = []
 
 
 async def welcome(reader, writer):
-    """Answers every request but those on `counter/silent`."""
+    """Answers every request but those on `counter/silent`, and ends the connection after one on `counter/last`."""
     with suppress(OSError):
         async for line in reader:
             request = decode(line.decode())
             heard.append(request)
+            if b"counter/last" in line:
+                break
             if b"counter/silent" not in line:
                 writer.write(encode({"id": request["id"], "ok": True, "revision": 5, "epoch": "e", "sub": 1}).encode() + b"\n")
     writer.close()
@@ -60,6 +63,56 @@ def check(call):
         assert members(heard[-1]) == {"op": name, "store": "counter/a", "key": "mine"}, heard[-1]
 
 
+def check_reconnect(bus, call):
+    """It does not wait for its next attempt, which is a minute away."""
+    assert bus.revision == 5, bus.revision
+    try:
+        call("request", "revert", store="counter/last")
+        raise AssertionError("somebody has answered")
+    except fluxbus.BusConnectionError as error:
+        assert error.code == "outcome_unknown", error
+    while not bus.connected:
+        bus.reconnect()
+        time.sleep(0.001)
+
+
+class InLoop:
+    """A bus of asyncio's, as another thread sees it."""
+
+    def __init__(self, bus):
+        self.bus, self.loop = bus, asyncio.get_running_loop()
+
+    def __getattr__(self, name):
+        return getattr(self.bus, name)
+
+    def reconnect(self):
+        self.loop.call_soon_threadsafe(self.bus.reconnect)
+
+    def call(self, name, *arguments, **options):
+        async def made():
+            return await getattr(self.bus, name)(*arguments, **options)
+
+        return asyncio.run_coroutine_threadsafe(made(), self.loop).result()
+
+
+async def check_tasks(address):
+    loop = asyncio.get_running_loop()
+    async with fluxbus.aio.connect(address) as bus, fluxbus.aio.connect(address, back_off=(60, 60)) as patient:
+        await loop.run_in_executor(None, check, InLoop(bus).call)
+        await loop.run_in_executor(None, check_reconnect, InLoop(patient), InLoop(patient).call)
+        await bus.close(0)
+
+
+def check_threads(address):
+    bus, patient = fluxbus.connect(address), fluxbus.connect(address, back_off=(60, 60))
+    check(lambda name, *arguments, **options: getattr(bus, name)(*arguments, **options))
+    is_late(lambda *arguments, **options: bus.submit(*arguments, **options).result(), "counter/silent", "reset")
+    is_late(lambda *arguments, **options: bus.send(*arguments, **options).result(), "get", store="counter/silent")
+    check_reconnect(patient, lambda name, *arguments, **options: getattr(patient, name)(*arguments, **options))
+    bus.close(0)
+    patient.close()
+
+
 def serve(place, loop):
     asyncio.set_event_loop(loop)
     loop.run_until_complete(asyncio.start_unix_server(welcome, place))
@@ -67,28 +120,10 @@ def serve(place, loop):
     loop.run_forever()
 
 
-async def check_tasks(address):
-    async with fluxbus.aio.connect(address) as bus:
-        loop = asyncio.get_running_loop()
-
-        async def made(name, arguments, options):
-            return await getattr(bus, name)(*arguments, **options)
-
-        def call(name, *arguments, **options):
-            return asyncio.run_coroutine_threadsafe(made(name, arguments, options), loop).result()
-
-        await loop.run_in_executor(None, check, call)
-        await bus.close(0)
-
-
 ready = threading.Event()
 with tempfile.TemporaryDirectory() as folder:
     place = os.path.join(folder, "bus")
     threading.Thread(target=serve, args=(place, asyncio.new_event_loop()), daemon=True).start()
     ready.wait()
-    bus = fluxbus.connect(f"unix:{place}")
-    check(lambda name, *arguments, **options: getattr(bus, name)(*arguments, **options))
-    is_late(lambda *arguments, **options: bus.submit(*arguments, **options).result(), "counter/silent", "reset")
-    is_late(lambda *arguments, **options: bus.send(*arguments, **options).result(), "get", store="counter/silent")
-    bus.close(0)
+    check_threads(f"unix:{place}")
     asyncio.run(check_tasks(f"unix:{place}"))
