@@ -48,16 +48,15 @@ const invalidAddress = address => new BusError("invalid_address", `\`${address}\
 	+ "unix:/path/to/socket, tcp:HOST:PORT or tls:HOST:PORT, or in a browser wss://HOST/bus.");
 const isFinal = ({code, details}) => !passing.has(code) || details.reason === "protocol";
 const closed = (what, reason) => new BusError("closed", what, {reason});
-const late = () => new BusError("timed_out",
+const timedOut = () => new BusError("timed_out",
 	"The bus did not answer in the time allowed; whether this was committed is unknown: look, then decide.");
 
-/** What ends a wait that its signal or its time ends, too, by `giveUp`; in time both are let go. */
+/** Has the signal and the time-out call `giveUp`. The two functions that it gives settle the promise, and let go of both. */
 function limited(resolve, reject, {signal, timeout}, giveUp) {
-	// A timer takes no longer time.
+	// A timer can't wait longer.
 	const isTimed = timeout < 2 ** 31;
-	if (!signal && !isTimed) return [resolve, reject];
 	const aborted = () => giveUp(signal.reason);
-	const timer = isTimed && setTimeout(() => giveUp(late()), timeout);
+	const timer = isTimed && setTimeout(() => giveUp(timedOut()), timeout);
 	signal?.addEventListener("abort", aborted);
 	return [resolve, reject].map(settle => value => {
 		clearTimeout(timer);
@@ -347,6 +346,7 @@ export class Bus {
 			if (signal) delete body.signal;
 			if (body.timeout !== undefined) delete body.timeout;
 			const request = this.#send(body, resolve, reject);
+			if (!signal && timeout === undefined) return;
 			[request.resolve, request.reject] = limited(resolve, reject, {signal, timeout}, error => {
 				request.isGivenUp = true;
 				request.reject(error);
