@@ -41,6 +41,7 @@ struct Example: Sendable {
     private static let reasons: [(prefix: String, reason: String)] = [
         ("sudo ", "It changes the machine."),
         ("systemctl ", "It changes the machine's service."),
+        ("fluxbus cluster rescue", "It wants a daemon that is stopped; DisasterTests runs it."),
         ("install ", "It writes where the installed service keeps its state."),
         ("rm ", "It removes the installed service's state."),
         ("./deploy/try", "It builds everything; what stands below it in its block, it runs itself."),
