@@ -7,6 +7,7 @@ import TestSupport
 struct FuzzedBus {
     let engine: Engine
     private let client: ConnectionID
+    private let maps = MemoryMaps()
     private var now = Self.start
     private static let start = 1_795_000_000_000
 
@@ -51,6 +52,7 @@ struct FuzzedBus {
                 engine.tick()
                 engine.serveAll()
                 engine.takeReady { _ in }
+                for case .map(let output) in engine.takeOutputs() { maps.perform(output, engine) }
                 let output = engine.takeOutput(of: client)
                 received += output
                 isBusy = !output.isEmpty
