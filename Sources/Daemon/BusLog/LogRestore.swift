@@ -15,7 +15,7 @@ package enum LogRestore {
     }
 
     /// - Parameters:
-    ///   - renews: The copy may be the log itself, which gets a history of its own.
+    ///   - renews: Whether the copy may be the log itself, which then begins a new history.
     ///   - epoch: The name of the new history.
     ///   - check: Checks the file at a path, and throws unless it is whole.
     /// - Throws: `inUse` while a daemon has the log; a failure with the path of the copy when that is to blame.

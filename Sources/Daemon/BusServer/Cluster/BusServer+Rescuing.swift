@@ -13,11 +13,13 @@ package enum RescueStep: String, CaseIterable, Sendable {
 }
 
 /// Brings a bus over several machines back where its members can't do it by themselves, while the daemon here is stopped. It
-/// tells in revisions what is there and what is lost, refuses what would lose more, and changes nothing unless it is told to.
+/// reports, in revisions, what each copy has and what would be lost. It refuses to lose more than that, and changes nothing
+/// unless it is told to.
 extension BusServer {
     /// - Parameters:
     ///   - copy: For `begin`: another file than this machine's log.
-    ///   - isSure: It is to be done, not only told. `tell` receives a line for each finding.
+    ///   - isSure: Whether to do it; otherwise it is only described.
+    ///   - tell: Receives each finding as a line.
     package static func rescue(
         _ step: RescueStep, with copy: String?, isSure: Bool, _ setup: ServerSetup,
         progress: VerificationProgress = { _, _ in }, tell: (String) -> Void
@@ -26,7 +28,7 @@ extension BusServer {
         guard let cluster = setup.configuration.cluster else {
             throw StartFailure(
                 .configuration,
-                "The configuration has no cluster:, so this machine shares no bus; a log of its own is replaced by --restore."
+                "The configuration has no cluster: section, so this machine does not share a bus. To replace its own log, use --restore."
             )
         }
         let own = RescueCopy(at: path)
@@ -73,7 +75,7 @@ extension BusServer {
         guard !log.hasBus else {
             throw StartFailure(
                 .configuration,
-                "The shared log has the bus \(bus) already, so none can begin there: start the members, or, if that bus is to be given up, set up etcd anew first, with empty data directories."
+                "The shared log has the bus \(bus) already: start its members. To give that bus up instead, set up etcd anew first, with empty data directories."
             )
         }
         let copy = source == own.path ? own : RescueCopy(at: source)

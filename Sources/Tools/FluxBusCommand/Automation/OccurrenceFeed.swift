@@ -76,7 +76,7 @@ final class OccurrenceFeed {
             do throws(BusError) {
                 return try connection.request(request, until: session.replyDeadline)
             } catch {
-                // The command line has a name of its own for `where`.
+                // What the protocol calls `where` is --becomes on this command line.
                 throw BusError(
                     error.code, error.message.replacing("`where`", with: "--becomes"), details: error.details)
             }

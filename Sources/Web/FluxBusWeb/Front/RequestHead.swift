@@ -9,7 +9,7 @@ package struct RequestHead: Equatable {
         /// One sentence.
         package let reason: String
 
-        /// The same as `/v1` says it.
+        /// The error code of the answer, as under `/v1`.
         package var code: BusError.Code {
             switch status {
             case 413, 414, 431: .tooLarge
