@@ -57,7 +57,7 @@ struct TryClusterTests {
     }
 
     @Test func showsWhatSurvivesWhom() throws {
-        let outcome = try start().wait(atMost: 200)
+        let outcome = try start().wait(atMost: 400)
         #expect(outcome.status == 0, "\(outcome.output)\n\(outcome.errors)")
         for words in [
             "people.ada −", "light/adas-phone  dropped", "\"duplicate\":true", "150 steps are answered",
@@ -71,7 +71,7 @@ struct TryClusterTests {
     /// One build takes the place of itself: that of two versions is for who has both.
     @Test func membersAreUpgradedUnderLoad() throws {
         let programs = Repository.programs.path
-        let outcome = try start(with: programs, "try-upgrade", programs).wait(atMost: 200)
+        let outcome = try start(with: programs, "try-upgrade", programs).wait(atMost: 400)
         #expect(outcome.status == 0, "\(outcome.output)\n\(outcome.errors)")
         for words in ["Replacing cellar", "steps are answered", "Whoever watched has all of it"] {
             #expect(outcome.output.contains(words), "\(words) is missing in \(outcome.output)")
