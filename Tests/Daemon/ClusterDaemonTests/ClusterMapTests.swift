@@ -33,7 +33,7 @@ struct ClusterMapTests {
 
     /// The connection goes on, and the map of the process before has ended.
     @Test func restartedMemberGivesAnotherMapOnTheSameConnection() throws {
-        let cluster = try TestCluster(["a", "b"], servers: 1, keepsDescriptors: true)
+        let cluster = try TestCluster(["a", "b"], servers: 1, lease: "15s", keepsDescriptors: true)
         let (member, other) = (cluster["b"], try cluster["a"].client())
         let client = try member.client()
         let map = try client.reader(of: "counter")

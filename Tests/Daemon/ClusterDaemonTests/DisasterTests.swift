@@ -228,6 +228,27 @@ struct DisasterTests {
         #expect(try count(cluster["c"]) == 44)
     }
 
+    /// Under another name the same servers keep another bus.
+    @Test func aBusIsBegunWithoutHistory() throws {
+        let cluster = try TestCluster(["a", "b"], servers: 1)
+        try commit(cluster["a"], 10)
+        let before = try cluster.settle()
+        #expect(try Repository.text(Self.page).contains("another name in each file (`bus: house`)"))
+        for member in cluster.members {
+            member.daemon.kill()
+            try run("rm bus.sqlite*", on: member)
+            let file = "\(member.directory.path)/fluxbusd.yaml"
+            let text = String(
+                decoding: try #require(FileManager.default.contents(atPath: file)), as: UTF8.self)
+            #expect(text.contains("bus: home\n"))
+            try member.directory.write("fluxbusd.yaml", text.replacing("bus: home\n", with: "bus: house\n"))
+        }
+        for member in cluster.members { try member.start() }
+        let after = try cluster.settle()
+        #expect(after.epoch != before.epoch)
+        for member in cluster.members { #expect(try count(member) == 0) }
+    }
+
     /// It knows less than it did, and its clients see no state of then: whether the log still has what comes after, or not.
     @Test(arguments: [false, true]) func aMemberGoesBackToAnOldBackup(isTrimmed: Bool) throws {
         let cluster = try TestCluster(["a", "b"], servers: 1)

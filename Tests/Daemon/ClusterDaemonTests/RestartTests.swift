@@ -13,7 +13,7 @@ struct RestartTests {
     }
 
     @Test func clientsUnderLoadNoticeNoRestart() throws {
-        let cluster = try TestCluster(["a", "b", "c"], keepsDescriptors: true)
+        let cluster = try TestCluster(["a", "b", "c"], lease: "15s", keepsDescriptors: true)
         let load = try SteadyLoad(cluster, clients: 30)
         for _ in 0..<3 {
             for member in cluster.members {
@@ -39,7 +39,7 @@ struct RestartTests {
 
     /// The same member, by its incarnation; what its client has left is left.
     @Test func sessionsGoOnWhereTheyWere() throws {
-        let cluster = try TestCluster(["a", "b"], servers: 1, keepsDescriptors: true)
+        let cluster = try TestCluster(["a", "b"], servers: 1, lease: "15s", keepsDescriptors: true)
         let member = cluster["b"]
         let client = try member.client(token: 1)
         let other = try cluster["a"].client(token: 2)

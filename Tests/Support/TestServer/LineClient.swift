@@ -1,7 +1,7 @@
 import CLinux
 import Glibc
 
-/// A client as simple as `nc`: it sends lines and waits for lines, and gives up after twenty seconds without any, which is
+/// A client as simple as `nc`: it sends lines and waits for lines, and gives up after a minute without any, which is
 /// more than a busy machine needs, if nothing else is said.
 package final class LineClient {
     package typealias Failure = Sockets.Failure
@@ -14,7 +14,7 @@ package final class LineClient {
     ///   - address: `unix:/path` or `tcp:127.0.0.1:port`, as a bus tells its addresses.
     ///   - isResetAnEnd: A reset counts as an end: the other side may be killed with bytes unread.
     ///   - patience: It gives up after so many seconds in which nothing comes.
-    package init(_ address: String, isResetAnEnd: Bool = false, patience: Int = 20) throws {
+    package init(_ address: String, isResetAnEnd: Bool = false, patience: Int = 60) throws {
         self.patience = patience
         stream = LineStream(try Sockets.connect(to: address))
         stream.limitWaiting(toSeconds: patience)

@@ -82,9 +82,9 @@ package final class TerminalProgram {
 
     // MARK: - Looking
 
-    /// Reads until the screen is as it should be; false when that is not so within half a minute, or at its end.
+    /// Reads until the screen is as it should be; false when that is not so within two minutes, or at its end.
     package func shows(_ isRight: (TerminalScreen) -> Bool) -> Bool {
-        let deadline = ContinuousClock.now + .seconds(30)
+        let deadline = ContinuousClock.now + .seconds(120)
         while !isRight(screen) {
             guard ContinuousClock.now < deadline, readSome() else { return isRight(screen) }
         }
@@ -137,7 +137,7 @@ package final class TerminalProgram {
 
     /// Waits for its end: its exit code, or the negative number of the signal that ended it. Nil if it does not end.
     package func wait() -> Int32? {
-        let deadline = ContinuousClock.now + .seconds(30)
+        let deadline = ContinuousClock.now + .seconds(120)
         while !hasEnded {
             guard ContinuousClock.now < deadline else { return nil }
             _ = readSome(within: 20)

@@ -236,8 +236,8 @@ final class ClusterCoordinator {
         log.resume(as: member.name, incarnation: present.incarnation, lease: passed.lease)
     }
 
-    /// In milliseconds.
-    private static let timeToPass = 1000
+    /// In milliseconds: a busy server of etcd takes seconds, and clients notice no restart that takes as long.
+    private static let timeToPass = 5000
 
     // MARK: - What the member wants
 

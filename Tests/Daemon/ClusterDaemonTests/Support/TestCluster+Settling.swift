@@ -12,7 +12,7 @@ extension TestCluster {
     }
 
     /// Waits until all members are attached, have applied the same, and hold these wills; what they have then.
-    func settle(wills: Set<String> = [], seconds: Double = 30) throws -> Rest {
+    func settle(wills: Set<String> = [], seconds: Double = 120) throws -> Rest {
         for member in members { try member.waitUntilAttached(seconds: seconds) }
         var last = ""
         return try Self.wait("rest: \(last)", seconds: seconds) {

@@ -34,7 +34,7 @@ final class TestCluster: Sendable {
 
     /// Tries until there is something; fails with what stands behind `what` after a time.
     static func wait<Found>(
-        _ what: @autoclosure () -> String, seconds: Double = 30, _ find: () throws -> Found?
+        _ what: @autoclosure () -> String, seconds: Double = 120, _ find: () throws -> Found?
     ) throws -> Found {
         let deadline = Date().addingTimeInterval(seconds)
         while true {
@@ -45,7 +45,7 @@ final class TestCluster: Sendable {
     }
 
     static func wait(
-        until what: @autoclosure () -> String, seconds: Double = 30, _ holds: () throws -> Bool
+        until what: @autoclosure () -> String, seconds: Double = 120, _ holds: () throws -> Bool
     ) throws {
         let _: Bool = try wait(what(), seconds: seconds) { try holds() ? true : nil }
     }
@@ -121,7 +121,7 @@ final class TestMember: Sendable {
     }
 
     /// A connection with a token, once there is one.
-    func client(token number: Int, patience: Int = 20) throws -> LineClient {
+    func client(token number: Int, patience: Int = 60) throws -> LineClient {
         let client = try LineClient(remote, isResetAnEnd: true, patience: patience)
         let reply = try client.ask(#"{"op":"hello","token":"\#(Self.token(number))"}"#)
         guard reply.contains(#""ok":true"#) else { throw TestCluster.Failure(description: reply) }
@@ -140,7 +140,7 @@ final class TestMember: Sendable {
     /// Why its copy can't be written, if that is so.
     var suspension: String? { condition?["suspended"]?["reason"]?.string }
 
-    func waitUntilAttached(seconds: Double = 30) throws {
+    func waitUntilAttached(seconds: Double = 120) throws {
         try TestCluster.wait(
             until:
                 "member \(name) that is attached; exits \(daemon.exits), messages:\n\(messages.suffix(1500))",
