@@ -60,14 +60,19 @@
         }
 
         private mutating func nextNewline() -> Int? {
-            let from = searched
-            let found = bytes.withUnsafeBytes { buffer -> Int? in
-                guard let base = buffer.baseAddress, from < buffer.count else { return nil }
-                guard let hit = memchr(base + from, 0x0a, buffer.count - from) else { return nil }
-                return UnsafeRawPointer(hit) - base
-            }
+            let found = Self.newline(in: bytes, from: searched)
             if found == nil { searched = bytes.count }
             return found
+        }
+
+        /// The first `\n` at `place` or behind it; nil when there is none.
+        package static func newline(in bytes: [UInt8], from place: Int) -> Int? {
+            bytes.withUnsafeBytes { buffer in
+                guard let base = buffer.baseAddress, place < buffer.count,
+                    let hit = memchr(base + place, 0x0a, buffer.count - place)
+                else { return nil }
+                return UnsafeRawPointer(hit) - base
+            }
         }
 
         private mutating func forgetIfEmpty() {

@@ -1,4 +1,4 @@
-import Glibc
+import FluxBus
 
 /// Lines from a descriptor, as they come. An unterminated last line counts as a line; blank lines are skipped.
 ///
@@ -77,11 +77,7 @@ package struct InputLines {
 
     private mutating func nextNewline() -> Int? {
         let from = searched
-        let found = bytes.withUnsafeBytes { buffer -> Int? in
-            guard let base = buffer.baseAddress, from < buffer.count else { return nil }
-            guard let hit = memchr(base + from, 0x0a, buffer.count - from) else { return nil }
-            return UnsafeRawPointer(hit) - base
-        }
+        let found = LineBuffer.newline(in: bytes, from: from)
         searched = found ?? bytes.count
         bytesSearched += searched - from
         return found
