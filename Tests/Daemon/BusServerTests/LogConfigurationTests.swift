@@ -45,6 +45,13 @@ struct LogConfigurationTests {
         #expect(some.retain.age == 90_000)
     }
 
+    /// An age is written as every other length of time is, but not without a unit.
+    @Test(arguments: [("2w", 14 * 86_400_000), ("1w2d", 9 * 86_400_000), ("1.5h", 5_400_000), ("500ms", 500)])
+    func agesTakeAllUnits(text: String, milliseconds: Int) throws {
+        let settings = try #require(try settings("log: { path: x, retain: { age: \(text) } }"))
+        #expect(settings.retain.age == milliseconds)
+    }
+
     @Test func flagsOverrideVariablesWhichOverrideTheFile() throws {
         let file = "log: { path: file.sqlite, sync: never, retain: { bytes: 7 } }"
         let variables = ["FLUXBUS_LOG": "/variable.sqlite", "FLUXBUS_SYNC": "interval"]
@@ -82,6 +89,7 @@ struct LogConfigurationTests {
         ("log: { path: x, retain: { bytes: 1GB } }", "2:34", "did you mean `GiB`?"),
         ("log: { path: x, retain: { bytes: 0 } }", "2:34", "must be at least 1"),
         ("log: { path: x, retain: { age: 30 } }", "2:32", "such as 12h or 30d"),
+        ("log: { path: x, retain: { age: '30' } }", "2:32", "such as 12h or 30d"),
         ("log: { path: x, retain: { age: 30x } }", "2:32", "such as 12h or 30d"),
         ("log: { path: x, retain: { age: -1d } }", "2:32", "such as 12h or 30d"),
         ("log: { path: x, retain: { age: 0s } }", "2:32", "must be at least 1"),

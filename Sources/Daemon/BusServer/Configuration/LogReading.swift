@@ -97,20 +97,15 @@ struct LogReading {
     }
 }
 
-/// Lengths of time as people write them: `90s`, `30m`, `12h`, `30d`.
+/// Lengths of time of the configuration, with their units: `90s`, `30m`, `12h`, `30d`, `2w`.
 enum AgeText {
-    private static let units: [(name: String, milliseconds: Int)] = [
-        ("s", 1000), ("m", 60_000), ("h", 3_600_000), ("d", 86_400_000),
-    ]
-
     /// In milliseconds; `such` shows some in messages.
     static func read(
         _ value: LocatedValue, _ name: String, such examples: String = "12h or 30d"
     ) throws(SourceError) -> Int {
-        guard case .scalar(.string(let text)) = value.content,
-            let unit = units.first(where: { text.hasSuffix($0.name) }),
-            let number = Int(text.dropLast()), number >= 0,
-            case let (age, false) = number.multipliedReportingOverflow(by: unit.milliseconds)
+        // A bare number may be meant in seconds or in days.
+        guard case .scalar(.string(let text)) = value.content, text.utf8.last.map({ $0 > 57 }) ?? false,
+            let age = DurationText.milliseconds(text)
         else {
             throw value.failure("\(name) must be a length of time such as \(examples), not \(value.kind).")
         }

@@ -98,7 +98,7 @@ enum ConfigurationSchema {
                 Part.object(
                     "How much of the past stays.",
                     [
-                        "age": Part.value("Such as 30d.", "string", "number", "null"),
+                        "age": Part.value("Such as 12h, 30d or 2w.", "string", "null"),
                         "bytes": size("Such as 1GiB."),
                         "commits": Part.value("Has no effect any more.", "integer", "null"),
                     ])),

@@ -270,7 +270,7 @@ package struct APIDescription {
         ]
     private static let sending = [
         query("dryRun", ["type": "boolean"]),
-        query("in", matching("^[0-9]+(\\.[0-9]+)?(ms|s|m|h|d)?$")),
+        query("in", matching("^[0-9]+(\\.[0-9]+)?(ms|s|m|h|d|w)?$")),
         query("at", time),
         query("timer", matching("^\(namePattern(of: Names.longestTimer))$")),
     ]
