@@ -8,9 +8,11 @@ struct HistoryFilter {
     let wish: HistoryWish
     /// Who looks; nil: one who may see everything.
     let view: Grants?
+    let untold: UntoldPast
 
     /// What of a commit is shown; nil: nothing.
-    func shown(_ entry: JSONObject) -> JSONObject? {
+    func shown(_ whole: JSONObject, _ line: UnsafeRawBufferPointer, at revision: Int) -> JSONObject? {
+        guard let entry = untold.told(of: whole, line, at: revision) else { return nil }
         guard let view else { return wants(entry) ? entry : nil }
         guard let seen = view.shown(entry) else { return nil }
         return wants(seen) ? seen : nil
@@ -85,7 +87,7 @@ final class HistoryPage {
         if isNewestFirst ? through <= since : first > until { return false }
         let (start, end) = (max(first, since + 1), min(through, until))
         if isNewestFirst ? start >= last : end <= last { return true }
-        guard let shown = filter.shown(entry) else {
+        guard let shown = filter.shown(entry, line, at: through) else {
             last = isNewestFirst ? start : end
             return true
         }

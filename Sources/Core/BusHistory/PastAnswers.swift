@@ -8,18 +8,19 @@ package final class PastProgress {
     /// A `Blame` or `Samples` that has begun.
     var values: AnyObject?
     fileprivate var history: (page: HistoryPage, search: CommitSearch, found: Int?)?
-    /// How far back the past of what is asked about reached when it was begun.
-    private var horizon: Int?
+    /// How far back the past of types reached when it was begun, where that is less far than the log.
+    private var horizons: [String: Int]?
 
     package init() {}
 
-    /// Throws if the past has become shorter since the query was begun.
-    fileprivate func require(_ horizon: Int) throws(PastFailure) {
-        if horizon != self.horizon ?? horizon { throw .thinned }
-        self.horizon = horizon
+    /// Throws if the past of a type has become shorter since the query was begun: of what concerned it some may be gone, and some
+    /// not yet.
+    fileprivate func require(_ horizons: [String: Int]) throws(PastFailure) {
+        if horizons != self.horizons ?? horizons { throw .thinned }
+        self.horizons = horizons
     }
 
-    fileprivate func restart() { (values, history, horizon) = (nil, nil, nil) }
+    fileprivate func restart() { (values, history, horizons) = (nil, nil, nil) }
 }
 
 /// Answers queries to the log. It keeps the last machine of the past that it made, because a client that reads one
@@ -83,9 +84,8 @@ package final class PastAnswers<Source: PastSource> {
     ) throws(PastFailure) -> LogAnswer? {
         switch query.subject {
         case .history(let range, let limit, let wish, let view):
-            return try history(
-                range, limit: limit, HistoryFilter(wish: wish, view: view), query, progress,
-                hasTime: hasTime)
+            let filter = HistoryFilter(wish: wish, view: view, untold: try untold(wish.untold))
+            return try history(range, limit: limit, filter, query, progress, hasTime: hasTime)
         case .blame(let question, let paths, let point):
             return try blame(question, paths, at: point, query, progress, hasTime: hasTime)
         case .samples(let question, let path, let range, let most, let cause):
@@ -168,10 +168,13 @@ package final class PastAnswers<Source: PastSource> {
 
     /// The same for a query that may take several slices.
     func horizon(of subject: HistorySubject?, _ progress: PastProgress) throws(PastFailure) -> Int {
-        guard let subject else { return 0 }
-        let horizon = try horizon(of: subject)
-        try progress.require(horizon)
-        return horizon
+        try progress.require(source.horizons())
+        return try subject.map { (subject) throws(PastFailure) in try horizon(of: subject) } ?? 0
+    }
+
+    /// What is not told of commits: what concerns types that have no past then, whether it is still in the log or not.
+    func untold(_ types: [String: Int]) throws(PastFailure) -> UntoldPast {
+        UntoldPast(types.merging(try source.horizons()) { max($0, $1) })
     }
 
     /// The revision from which on the past of a subject is known; 0: as far back as the log goes.

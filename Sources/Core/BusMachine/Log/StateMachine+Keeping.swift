@@ -125,6 +125,15 @@ extension StateMachine {
         typesInOrder.filter { pattern.type.matches($0.name) && policy(of: $0) == .all && knownSince($0) > 0 }
     }
 
+    /// Through which revision nothing is told of what happened to types, though it may still be in the log: what is told must not
+    /// depend on when the log is thinned.
+    package var untold: [String: Int] {
+        liveTypes.reduce(into: [:]) { untold, entry in
+            let through = entry.kept == .all ? entry.keptSince : .max
+            if through > 0 { untold[entry.name] = through }
+        }
+    }
+
     /// Whether the log keeps every commit of a type.
     package func keepsAll(of type: String) -> Bool { typesByName[type]?.kept == .all }
 

@@ -78,12 +78,15 @@ package struct HistoryWish: Sendable {
     package let action: String?
     /// What holds for the payload.
     package let condition: StoreFilter?
+    /// Through which revision nothing is told of types.
+    package let untold: [String: Int]
 
     package init(
         subject: HistorySubject? = nil, by: [String]? = nil, action: String? = nil,
-        condition: StoreFilter? = nil
+        condition: StoreFilter? = nil, untold: [String: Int] = [:]
     ) {
         (self.subject, self.by, self.action, self.condition) = (subject, by, action, condition)
+        self.untold = untold
     }
 }
 
@@ -138,13 +141,15 @@ package struct StoreQuestion: Sendable {
     package let view: Grants?
     /// The refusal if there never was the store; nil where there is.
     package let missing: RequestError?
+    /// Through which revision nothing is told of types.
+    package let untold: [String: Int]
 
     package init(
         store: String, subject: HistorySubject, type: DeclaredType?, view: Grants?,
-        missing: RequestError? = nil
+        missing: RequestError? = nil, untold: [String: Int] = [:]
     ) {
         (self.store, self.subject, self.type, self.view) = (store, subject, type, view)
-        self.missing = missing
+        (self.missing, self.untold) = (missing, untold)
     }
 }
 

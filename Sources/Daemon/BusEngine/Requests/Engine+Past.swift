@@ -17,7 +17,8 @@ extension Engine {
         let range = try requestedRange()
         let wish = HistoryWish(
             subject: try requestedSubject(connection), by: try requestedAuthors(),
-            action: requestedAction, condition: try machine.requestedFilter(in: request))
+            action: requestedAction, condition: try machine.requestedFilter(in: request),
+            untold: machine.untold)
         clock.work += Work.conditionByte * machine.plan.conditionCache.takeCompiledBytes()
         let view = connection.access.grants.flatMap { $0.knowsEverything ? nil : $0 }
         ask(.history(range, limit: limit, wish, view: view), connection)
@@ -152,7 +153,7 @@ extension Engine {
             store: subject.store!, subject: subject, type: known?.type as? DeclaredType,
             view: grants.flatMap { $0.knowsEverything ? nil : $0 },
             // Stores of views come and go without commits of their own.
-            missing: subject.sources.isEmpty ? missing : nil)
+            missing: subject.sources.isEmpty ? missing : nil, untold: machine.untold)
     }
 
     /// The part of a state that a request names; nil without one.
