@@ -5,7 +5,7 @@ import BusState
 
 /// What a state type's file and a file of tests may say.
 enum TypeFileSchema {
-    private typealias Part = FileSchema
+    typealias Part = FileSchema
 
     static var type: JSONObject {
         [
@@ -61,23 +61,8 @@ enum TypeFileSchema {
         ]
     }
 
-    static var tests: JSONObject {
-        [
-            "title": "Tests of a state type of FluxBus", "type": "object", "required": ["type", "tests"],
-            "additionalProperties": false, "definitions": .object(testDefinitions),
-            "properties": [
-                "type": Part.text("The type that is tested; its file lies beside this one.", name),
-                "tests": Part.list(
-                    "What `fluxbus types test` and `fluxbusd --check` run.",
-                    of: Part.either(
-                        "A test of a type, or of a view.", Part.reference("test"), Part.reference("viewTest"))
-                ),
-            ],
-        ]
-    }
-
-    private static let name = "^[a-z][A-Za-z0-9_-]{0,63}$"
-    private static let time = "^([0-9]+(\\.[0-9]+)?(ms|s|m|h|d|w))+$"
+    static let name = "^[a-z][A-Za-z0-9_-]{0,63}$"
+    static let time = "^([0-9]+(\\.[0-9]+)?(ms|s|m|h|d|w))+$"
     /// A path has no star: it leads to one place.
     private static let path = "^(?!(.*\\.)?\\*(\\.|$))."
 
@@ -125,7 +110,8 @@ enum TypeFileSchema {
             "invariant": Part.list(
                 "Conditions that hold after every action; one that does not rejects it.",
                 of: Part.either(
-                    "A condition, with a reason or without one.", condition, Part.reference("condition"))),
+                    "A condition, with a reason or without one.", ["type": "string"],
+                    Part.reference("condition"))),
             "timers": Part.map(
                 "Actions that follow when a condition has held for some time.",
                 of: Part.reference("predicateTimer")),
@@ -187,6 +173,9 @@ enum TypeFileSchema {
                 ], required: ["for", "while", "action"]),
             "action": Part.object("An action.", actionMembers),
             "writes": Part.object("Writes to the state.", writes),
+            "each": Part.object(
+                "Writes once for each element of a list or a map.", writes.merging(repetition),
+                required: ["in", "as"], ["minProperties": 3]),
         ]
         for (name, purpose) in [("stateMember", Purpose.state), ("payloadMember", .payload), ("part", .part)]
         {
@@ -225,10 +214,12 @@ enum TypeFileSchema {
 
     private static var writes: JSONObject {
         var writes: JSONObject = [
-            "patch": Part.value("Writes the members that this object has: = payload."),
+            "patch": Part.either(
+                "Writes only the members that a map has: = payload, or { PATH: MAP }.", ["type": "string"],
+                assignments(
+                    "Maps by the paths of what they go into.", of: ["type": ["string", "array", "object"]])),
             "each": Part.oneOrMore(
-                "Writes once for each element of a list.",
-                ["type": "object", "required": ["in", "as"]]),
+                "Writes once for each element of a list or a map.", Part.reference("each")),
         ]
         for kind in WriteKind.allCases {
             let about = about[kind] ?? ""
@@ -236,10 +227,25 @@ enum TypeFileSchema {
                 kind == .increment ? Part.value("The amount.", "number", "string", "object") : value
             writes[kind.rawValue] =
                 kind.takesValue
-                ? Part.oneOrMore(about, Part.map(about, of: element, names: path))
+                ? assignments(about, of: element)
                 : Part.list(about, of: ["type": "string", "pattern": .string(path)])
         }
         return writes
+    }
+
+    /// Values by their paths, as an object or a list of objects.
+    private static func assignments(_ about: String, of element: JSON) -> JSON {
+        Part.oneOrMore(about, Part.map(about, of: element, names: path))
+    }
+
+    private static var repetition: JSONObject {
+        let local = Part.text("A name for the element.", "^[A-Za-z_][A-Za-z0-9_]*$")
+        return [
+            "in": Part.value("An expression: the list or the map.", "string", "array", "object"),
+            "as": Part.either(
+                "The name of an element, or two names: of its index or key, and of the element.", local,
+                ["type": "array", "items": local, "minItems": 1, "maxItems": 2]),
+        ]
     }
 
     // MARK: Schemas
@@ -308,82 +314,6 @@ enum TypeFileSchema {
     private static func count(_ about: String) -> JSON {
         ["description": .string(about), "type": "integer", "minimum": 0]
     }
-
-    // MARK: Tests
-
-    private static let testStores = Part.map(
-        "Other stores that are there, with members of their states.", of: ["type": "object"],
-        names: "^[^/]+/.+$")
-    private static let testTime = Part.either(
-        "When it begins, in UTC.",
-        [
-            "type": "string",
-            "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}(T[0-9]{2}:[0-9]{2}(:[0-9]{2})?Z)?$",
-        ], ["type": "number"])
-    private static let testUser: JSON = [
-        "description": "The user who dispatches (1000).", "type": "integer", "minimum": 0,
-    ]
-    private static let testUnchanged: JSON = [
-        "description": "That the state is as it was at the beginning.", "const": true,
-    ]
-
-    private static let testDefinitions: JSONObject = [
-        "tests": Part.list(
-            "What `fluxbus types test` and `fluxbusd --check` run.", of: Part.reference("test")),
-        "test": Part.object(
-            "A test: a state to begin with, one or more dispatches, and what holds after them.",
-            [
-                "name": Part.text("What it shows."),
-                "given": Part.value(
-                    "Members of the state to begin with; the others are those of a new store.", "object"),
-                "stores": testStores, "store": Part.text("The name of the store (main).", "^[^/]+$"),
-                "time": testTime, "uid": testUser,
-                "payload": Part.value("The payload of the dispatch.", "object"),
-                "dispatch": Part.oneOrMore(
-                    "The action, or several, one after the other.", Part.reference("step")),
-                "state": Part.value(
-                    "A part of the state afterwards; null says that a member is not there.", "object"),
-                "rejected": Part.either(
-                    "That the last dispatch is rejected: a part of the reason, or true.", ["type": "string"],
-                    ["const": true]),
-                "unchanged": testUnchanged,
-                "returns": Part.value("What the last dispatch returns."),
-            ], required: ["dispatch"],
-            [
-                "anyOf": [
-                    ["required": ["state"]], ["required": ["rejected"]], ["required": ["unchanged"]],
-                    ["required": ["returns"]],
-                ]
-            ]),
-        "viewTest": Part.object(
-            "A test of a view: the stores that it is made of, and what it is then.",
-            [
-                "name": Part.text("What it shows."), "stores": testStores,
-                "store": Part.text("The name of the view's store (all).", "^[^/]+$"), "time": testTime,
-                "uid": testUser, "payload": Part.value("The payload of the dispatch.", "object"),
-                "dispatch": Part.oneOrMore(
-                    "What happens to the stores, or only time that passes.", Part.reference("step")),
-                "state": Part.either(
-                    "A part of the state afterwards; null says that the store is not there.",
-                    ["type": "object"], ["type": "null"]),
-                "unchanged": testUnchanged,
-            ],
-            [
-                "anyOf": [["required": ["state"]], ["required": ["dispatch", "unchanged"]]]
-            ]),
-        "step": Part.either(
-            "A dispatch: the action's name, or an object.", ["type": "string"],
-            Part.object(
-                "A dispatch, or only time that passes.",
-                [
-                    "action": Part.text("The action."), "payload": Part.value("Its payload.", "object"),
-                    "store": Part.text("Another store: TYPE/NAME.", "^[^/]+/.+$"),
-                    "type": Part.text("All stores of a type, or of all types with *."),
-                    "after": Part.either(
-                        "How long passes before it: 30s, 5m.", ["type": "string", "pattern": .string(time)],
-                        ["type": "number"]),
-                ], ["anyOf": [["required": ["action"]], ["required": ["after"]]]])),
-    ]
 }
 
 extension JSONObject {
