@@ -49,6 +49,22 @@ struct YAMLAdvice {
         return nil
     }
 
+    /// What is wrong with a key that YAML reads without an objection: it is the beginning of a text, or of a line that lacks a colon.
+    static func mistake(ofKey key: String, at place: Place, in source: SourceText) -> SourceError? {
+        guard UnquotedText.isExpression(key[...]) || key.contains(where: { "{[".contains($0) }) else {
+            return nil
+        }
+        let advice = YAMLAdvice(source, problem: "", context: "", at: place, from: place)
+        if UnquotedText.isExpression(key[...]) {
+            return SourceError(
+                "YAML reads a key here, `\(key)`; \(advice.text(":", isInBrackets: true)).", at: place)
+        }
+        guard key.wholeMatch(of: /[A-Za-z][\w\-]* ?[{\[][^}\]]*/) != nil,
+            let (sentence, start) = advice.colonBeforeBracket(in: place.line)
+        else { return nil }
+        return SourceError("YAML reads a key here, `\(key)`: \(sentence).", at: start)
+    }
+
     // MARK: Advice
 
     /// A text or an operator that begins with what has a meaning in YAML.
@@ -65,7 +81,9 @@ struct YAMLAdvice {
     /// A colon where no key can be: in a text, or because a line before lacks its own.
     private var secondColon: (String, Place)? {
         let before = line(place.line).prefix(place.column - 1)
-        if before.contains(": ") { return (Self.colonInText, place) }
+        if before.contains(": ") {
+            return colonBeforeBracket(in: place.line) ?? (text(":", isInBrackets: false), place)
+        }
         guard let above = lineAbove else { return nil }
         let text = Self.trimmed(line(above.line))
         if !text.contains(":"), !text.hasPrefix("-") { return missingColon(in: above) }
@@ -75,8 +93,23 @@ struct YAMLAdvice {
         )
     }
 
-    private static let colonInText =
-        "a text with `: ` in it stands in quotes; write KEY: \"…\", or '…' around one with quotes"
+    /// That a text with a character in it stands in quotes.
+    private func text(_ character: Character, isInBrackets: Bool) -> String {
+        let sign = character == ":" ? ": " : String(character)
+        let text = UnquotedText(in: line(place.line), at: place.column, isInBrackets: isInBrackets)
+        return "a text with `\(sign)` in it stands in quotes; write \(text.quoted)"
+    }
+
+    /// A line such as `initial { on: false }`, whose key YAML takes to end at the first colon.
+    private func colonBeforeBracket(in number: Int) -> (String, Place)? {
+        guard let match = Self.trimmed(line(number)).wholeMatch(of: /([A-Za-z][\w\-]*) ?([{\[].*)/) else {
+            return nil
+        }
+        return (
+            "\(match.1) lacks its colon; write \(match.1): \(match.2)",
+            Place(file: place.file, line: number, column: indentation(number) + 1)
+        )
+    }
 
     /// A line that is to be a key and has no colon, or no space behind it.
     private func missingColon(in place: Place) -> (String, Place)? {
@@ -93,7 +126,14 @@ struct YAMLAdvice {
 
     /// Something else where an object or a list in brackets goes on or ends.
     private var openBracket: (String, Place)? {
-        if next == ":", start.line == place.line { return (Self.colonInText, place) }
+        if next == ":", start.line == place.line { return (text(":", isInBrackets: true), place) }
+        if let next, "{[".contains(next) {
+            let text = UnquotedText(in: line(place.line), at: place.column, isInBrackets: true)
+            if text.isExpression {
+                let all = "a text with `\(next)` in it stands in quotes"
+                return ("\(all), between { and } or [ and ]; write \(text.quoted)", place)
+            }
+        }
         if next == "{" {
             return (
                 "a text with { in it stands in quotes; an expression has none around its names, as = payload.a",
@@ -103,7 +143,7 @@ struct YAMLAdvice {
         if let quoted { return quoted }
         if next == "[", let before = line(place.line).prefix(place.column - 1).last, !" \",'".contains(before)
         {
-            return ("a text with [ in it stands in quotes, between { and } or [ and ]; write \"…\"", place)
+            return (text("[", isInBrackets: true), place)
         }
         let bracket = context.hasSuffix("mapping") ? ("{", "}") : ("[", "]")
         return (
@@ -140,9 +180,10 @@ struct YAMLAdvice {
 
     private var next: Character? { line(place.line).dropFirst(place.column - 1).first }
 
-    private func line(_ number: Int) -> String {
+    private func line(_ number: Int) -> Substring {
         let lines = source.bytes.split(separator: 10, omittingEmptySubsequences: false)
-        return lines.indices.contains(number - 1) ? String(decoding: lines[number - 1], as: UTF8.self) : ""
+        return lines.indices.contains(number - 1)
+            ? String(decoding: lines[number - 1], as: UTF8.self)[...] : ""
     }
 
     private func indentation(_ number: Int) -> Int { line(number).prefix { $0 == " " }.count }
@@ -156,7 +197,7 @@ struct YAMLAdvice {
         return nil
     }
 
-    private static func trimmed(_ line: String) -> Substring {
+    static func trimmed(_ line: Substring) -> Substring {
         let start = line.drop { $0 == " " || $0 == "\r" }
         return start[
             ..<(start.lastIndex { $0 != " " && $0 != "\r" }.map(start.index(after:)) ?? start.startIndex)]

@@ -123,7 +123,10 @@ struct YAMLReader: ~Copyable {
             throw failure("Merge keys are not supported; write the members out.")
         }
         let value = try scalar()
-        if case .string(let key) = value { return key }
+        if case .string(let key) = value {
+            if plain, let mistake = YAMLAdvice.mistake(ofKey: key, at: here, in: source) { throw mistake }
+            return key
+        }
         if mayBeNumber, case .int(let number) = value { return String(number) }
         let shown = text()
         throw failure(
