@@ -26,8 +26,8 @@ struct AnswerTests {
             for (method, path, fields, status) in [
                 ("GET", "/session", own, 200), ("POST", "/session", own, 403), ("POST", "/session", [:], 403),
                 ("PUT", "/session", own, 405), ("GET", "/nothing", own, 404), ("POST", "/", own, 405),
-                ("GET", "/inspector/", own, 404), ("GET", "/inspector/../session", own, 200),
-                ("GET", "/inspector/%2e%2e/x", own, 404), ("GET", "/bus", own, 400),
+                ("GET", "/inspector/", own, 404), ("GET", "/inspector/../session", own, 400),
+                ("GET", "/inspector/%2e%2e/x", own, 400), ("GET", "//", own, 404), ("GET", "/bus", own, 400),
                 ("POST", "/bus", own, 405),
                 ("GET", "/bus", [:], 403), ("GET", "/metrics", [:], 401), ("GET", "/metrics", own, 200),
                 ("DELETE", "/metrics", own, 405), ("GET", "/healthz", [:], 200),

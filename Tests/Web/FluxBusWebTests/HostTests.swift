@@ -70,6 +70,39 @@ struct HostTests {
         }
     }
 
+    /// The host of a whole address is held against the same names and pages as the field Host, which counts no more.
+    @Test func wholeAddressesAreCheckedByTheirHost() async throws {
+        try await WebFixture.run { web in
+            let (own, cookie) = ("http://\(web.host)", try web.signIn())
+            let fields = ["Host": "evil.example", "Cookie": cookie]
+            #expect(try web.ask("GET", "\(own)/healthz", fields).text == "ok\n")
+            let answer = try web.ask("GET", "\(own)/v1/stats", fields)
+            #expect(answer.status == 200 && answer.fields["content-type"] == "application/json")
+            for path in ["/healthz", "/v1/stats", ""] {
+                #expect(try web.ask("GET", "http://evil.example\(path)", ["Cookie": cookie]).status == 421)
+            }
+            let foreign = ["Origin": "http://evil.example", "Host": "evil.example", "Cookie": cookie]
+            #expect(try web.ask("DELETE", "\(own)/session", foreign).status == 403)
+            #expect(
+                try web.ask("DELETE", "\(own)/session", fields.merging(["Origin": own]) { $1 }).status == 204)
+        }
+    }
+
+    @Test func refusedPathsAreAnsweredAsOtherRefusals() async throws {
+        try await WebFixture.run { web in
+            for (path, status, code) in [
+                ("/hooks/../x", 400, "invalid_request"), ("/hooks/%2e%2e/x", 400, "invalid_request"),
+                ("//", 404, "unknown_op"), ("//v1/stats", 404, "unknown_op"),
+            ] {
+                let answer = try web.ask("POST", path)
+                #expect(answer.status == status && answer.fields["content-type"] == "application/json")
+                #expect(
+                    answer.text.hasPrefix("{\"error\":{\"code\":\"\(code)\",\"message\":\""), "\(answer.text)"
+                )
+            }
+        }
+    }
+
     @Test func addressesAreReadAndWritten() throws {
         #expect(try WebAddress(parsing: "unix:/run/x") == .unix(path: "/run/x"))
         #expect(try WebAddress(parsing: "systemd:web") == .systemd(name: "web"))

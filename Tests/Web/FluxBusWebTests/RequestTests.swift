@@ -32,7 +32,12 @@ struct RequestTests {
     @Test(arguments: [
         ("GET / HTTP/1.1\r\n\r\n", 400), ("GET / HTTP/1.1\nHost: x\n\n\r\n\r\n", 400),
         ("GET /\r\nHost: x\r\n\r\n", 400), ("GET  / HTTP/1.1\r\nHost: x\r\n\r\n", 400),
-        ("GET http://x/ HTTP/1.1\r\nHost: x\r\n\r\n", 400), ("GET / HTTP/2.0\r\nHost: x\r\n\r\n", 505),
+        ("GET ftp://x/ HTTP/1.1\r\nHost: x\r\n\r\n", 400), ("GET x HTTP/1.1\r\nHost: x\r\n\r\n", 400),
+        ("OPTIONS * HTTP/1.1\r\nHost: x\r\n\r\n", 400), ("GET http:/x HTTP/1.1\r\nHost: x\r\n\r\n", 400),
+        ("GET http:///x HTTP/1.1\r\nHost: x\r\n\r\n", 400), ("GET http://x/ HTTP/1.1\r\n\r\n", 400),
+        ("GET http://a@x/ HTTP/1.1\r\nHost: x\r\n\r\n", 400),
+        ("GET http://x/ HTTP/1.1\r\nHost: x\r\nHost: x\r\n\r\n", 400),
+        ("GET / HTTP/2.0\r\nHost: x\r\n\r\n", 505),
         ("G\u{e9}T / HTTP/1.1\r\nHost: x\r\n\r\n", 400), ("GET /\u{e9} HTTP/1.1\r\nHost: x\r\n\r\n", 400),
         (head + "host: y\r\n\r\n", 400), (head + "origin: a\r\nOrigin: b\r\n\r\n", 400),
         (head + " folded: x\r\n\r\n", 400), (head + "a b: c\r\n\r\n", 400), (head + ": c\r\n\r\n", 400),
@@ -58,6 +63,46 @@ struct RequestTests {
                 #expect(refusal.status == status)
             }
         }
+    }
+
+    /// RFC 9112, 3.2.2: the host of a whole address counts, and the field Host does not.
+    @Test(arguments: [
+        ("http://y:7480/v1/stats?a=http://z/", "/v1/stats?a=http://z/", "y:7480"),
+        ("HTTPS://Y/", "/", "Y"), ("http://[::1]:5", "/", "[::1]:5"), ("http://y?a=b", "/?a=b", "y"),
+    ])
+    func theHostOfAWholeAddressCounts(_ target: String, _ path: String, _ host: String) throws {
+        let fields = "Accept: a\r\n\r\n"
+        let passed = "GET \(path) HTTP/1.1\r\nhost: \(host)\r\naccept: a\r\n\r\n"
+        for field in ["Host: evil\r\n", "host: \r\n"] {
+            let text = "GET \(target) HTTP/1.1\r\n" + field + fields
+            #expect(try Self.guarded(Array(text.utf8), by: 7).passed == passed)
+        }
+        let old = "GET \(target) HTTP/1.0\r\n" + fields
+        #expect(
+            try Self.guarded(Array(old.utf8), by: 7).passed == passed.replacing("HTTP/1.1", with: "HTTP/1.0"))
+    }
+
+    @Test(arguments: [
+        ("/hooks/../x", 400), ("/hooks/%2e%2E/x", 400), ("/hooks/.%2e/x", 400), ("/./v1/stats", 400),
+        ("/v1/stores/..", 400), ("/..?a", 400), ("/..#a", 400), ("http://x/hooks/../v1/stats", 400),
+        ("//", 404),
+        ("//v1/stats", 404), ("/hooks//x", 404), ("/v1/stores//", 404), ("http://x//", 404),
+    ])
+    func noPathIsResolved(_ target: String, _ status: Int) throws {
+        let text = "POST \(target) HTTP/1.1\r\nHost: x\r\n\r\n"
+        let refusal = #expect(throws: RequestHead.Refusal.self) {
+            try Self.guarded(Array(text.utf8), by: 7)
+        }
+        #expect(refusal?.status == status)
+    }
+
+    @Test(arguments: [
+        "/", "/?a=../b//c", "/v1/stores/", "/inspector/.../a", "/v1/stores/a/..b", "/hooks/..%2fx",
+        "/%2e%2e%2e",
+    ])
+    func otherPathsArePassedOn(_ path: String) throws {
+        let text = "GET \(path) HTTP/1.1\r\nhost: x\r\n\r\n"
+        #expect(try Self.guarded(Array(text.utf8), by: 7).passed == text)
     }
 
     /// What stands behind the front believes the client's address, so a client can't say another.

@@ -342,8 +342,8 @@ package struct FrontAnswers {
     package init(fields: [(name: String, value: String)]) { self.fields = fields }
 
     private static let phrases = [
-        400: "Bad Request", 405: "Method Not Allowed", 411: "Length Required", 413: "Content Too Large",
-        414: "URI Too Long", 417: "Expectation Failed",
+        400: "Bad Request", 404: "Not Found", 405: "Method Not Allowed", 411: "Length Required",
+        413: "Content Too Large", 414: "URI Too Long", 417: "Expectation Failed",
         431: "Request Header Fields Too Large", 503: "Service Unavailable",
         505: "HTTP Version Not Supported",
     ]

@@ -12,6 +12,7 @@ package struct RequestHead: Equatable {
         /// The error code of the answer, as under `/v1`.
         package var code: BusError.Code {
             switch status {
+            case 404: .unknownOperation
             case 413, 414, 431: .tooLarge
             case 503: .unavailable
             default: .invalidRequest
@@ -49,12 +50,13 @@ package struct RequestHead: Equatable {
     ///   - address: That of the client; nil where it has none, as on a Unix socket.
     package init(_ text: [UInt8], from address: String?, _ limits: FrontLimits) throws(Refusal) {
         var lines = try Self.lines(of: text)[...]
-        let (request, isOld) = try Self.requestLine(lines.removeFirst(), limits)
+        let (method, target, isOld) = try Self.requestLine(lines.removeFirst(), limits)
         guard lines.count <= limits.fields else {
             throw Refusal(status: 431, reason: "A request has at most \(limits.fields) header fields.")
         }
         var fields: [String: String] = [:]
-        var passed = [request]
+        var passed = ["\(method) \(target.path) HTTP/1.\(isOld ? 0 : 1)"]
+        if let authority = target.authority { passed.append("host: \(authority)") }
         for line in lines {
             let (name, value) = try Self.field(line)
             if let other = fields[name] {
@@ -63,14 +65,15 @@ package struct RequestHead: Equatable {
             } else {
                 fields[name] = value
             }
-            if name != Self.addressField, name != "expect" { passed.append("\(name): \(value)") }
+            if name == Self.addressField || name == "expect" { continue }
+            if name == "host", target.authority != nil { continue }
+            passed.append("\(name): \(value)")
         }
         if let address { passed.append("\(Self.addressField): \(address)") }
-        guard fields["host"] != nil else {
+        guard fields["host"] != nil || (isOld && target.authority != nil) else {
             throw Refusal(status: 400, reason: "A request must name its host in the field Host.")
         }
-        let target = request.split(separator: " ")[1]
-        let isForBus = target.hasPrefix("/v1/") || target.hasPrefix("/hooks/")
+        let isForBus = target.path.hasPrefix("/v1/") || target.path.hasPrefix("/hooks/")
         bodyLength = try Self.bodyLength(fields, atMost: isForBus ? limits.apiBody : limits.body)
         let options = Self.words(fields["connection"])
         let expectation = isOld ? nil : fields["expect"]?.lowercased()
@@ -99,12 +102,13 @@ package struct RequestHead: Equatable {
 
     private static func requestLine(
         _ line: [UInt8], _ limits: FrontLimits
-    ) throws(Refusal) -> (text: String, isOld: Bool) {
+    ) throws(Refusal) -> (method: String, target: RequestTarget, isOld: Bool) {
         let words = line.split(separator: 0x20, omittingEmptySubsequences: false)
         guard words.count == 3, !words[0].isEmpty, words[0].allSatisfy({ (0x41...0x5a).contains($0) }),
-            words[1].first == UInt8(ascii: "/"), words[1].allSatisfy({ (0x21...0x7e).contains($0) })
+            !words[1].isEmpty, words[1].allSatisfy({ (0x21...0x7e).contains($0) })
         else { throw .malformed }
-        guard methods.contains(String(decoding: words[0], as: UTF8.self)) else {
+        let method = String(decoding: words[0], as: UTF8.self)
+        guard methods.contains(method) else {
             throw Refusal(status: 405, reason: "This method is not allowed here.")
         }
         guard words[1].count <= limits.target else {
@@ -114,7 +118,8 @@ package struct RequestHead: Equatable {
         guard version == "HTTP/1.1" || version == "HTTP/1.0" else {
             throw Refusal(status: 505, reason: "Only HTTP/1.1 is supported.")
         }
-        return (String(decoding: line, as: UTF8.self), version == "HTTP/1.0")
+        let target = try RequestTarget(String(decoding: words[1], as: UTF8.self))
+        return (method, target, version == "HTTP/1.0")
     }
 
     private static func field(_ line: [UInt8]) throws(Refusal) -> (name: String, value: String) {
