@@ -31,8 +31,10 @@ struct CCode {
         let functions = plain.claim(type.actions.map(\.name), Identifier.snake).map {
             names.claim("\(stem)_\($0)")
         }
-        for function in functions {
-            for helper in ["_decode", "_encode"] { _ = names.claim(function + helper) }
+        // In C++ a struct and a function of one name hide each other.
+        let payloads = functions.map { names.claim($0 + "_payload") }
+        for payload in payloads {
+            for helper in ["_decode", "_encode"] { _ = names.claim(payload + helper) }
         }
         let guardName = "FLUXBUS_TYPE_" + Identifier.snake(type.name).uppercased()
         out.lines(["/*"] + TypeLanguage.c.origin(type.name).map { " * " + $0 } + [" */"])
@@ -42,13 +44,13 @@ struct CCode {
         write(
             state + fields(type.computed, isRead: true, hint: stem, areComputed: true), as: stem,
             comment: SourceText.lines(of: type.summary))
-        for (action, function) in zip(type.actions, functions) where !action.payload.isEmpty {
-            let fields = fields(action.payload, isRead: false, hint: function)
-            write(fields, as: function, comment: ["What \(action.name) takes."])
+        for (index, action) in type.actions.enumerated() where !action.payload.isEmpty {
+            let fields = fields(action.payload, isRead: false, hint: functions[index])
+            write(fields, as: payloads[index], comment: ["What \(action.name) takes."])
         }
         writeSending(send)
-        for (action, function) in zip(type.actions, functions) {
-            writeFunction(function, for: action, sending: send)
+        for (index, action) in type.actions.enumerated() {
+            writeFunction(functions[index], for: action, taking: payloads[index], sending: send)
         }
         out.lines(["", "#endif"])
     }
@@ -71,16 +73,18 @@ struct CCode {
         }
     }
 
-    private mutating func writeFunction(_ name: String, for action: TypeDescription.Action, sending: String) {
+    private mutating func writeFunction(
+        _ name: String, for action: TypeDescription.Action, taking payload: String, sending: String
+    ) {
         let isNeeded = action.payload.contains { !$0.isOptional }
         let summary =
             SourceText.lines(of: action.summary) + [
                 "For the store of that name, or for all stores of the type: NULL."
             ]
-        let parameter = action.payload.isEmpty ? "" : "const struct \(name) *payload, "
+        let parameter = action.payload.isEmpty ? "" : "const struct \(payload) *payload, "
         let value =
             action.payload.isEmpty
-            ? "NULL" : isNeeded ? "\(name)_encode(payload)" : "payload ? \(name)_encode(payload) : NULL"
+            ? "NULL" : isNeeded ? "\(payload)_encode(payload)" : "payload ? \(payload)_encode(payload) : NULL"
         out.lines([""] + Self.comment(summary))
         out.line(
             "static inline uint64_t \(name)(fluxbus *bus, const char *store, \(parameter)fluxbus_json *options,"

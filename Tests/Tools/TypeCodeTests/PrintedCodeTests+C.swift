@@ -43,4 +43,17 @@ extension PrintedCodeTests {
             #expect(refused.status != 0 && refused.errors.contains("error:"), "\(mistake)")
         }
     }
+
+    /// In C++ structs and functions have one scope: where one hides the other, `-Wshadow` tells.
+    @Test(.enabled(if: Tools.hasCPlusPlus, "g++ is missing; deploy/prepare installs it."))
+    func cPlusPlusTakesTheHeadersWithoutARemark() throws {
+        let workshop = try Workshop()
+        try workshop.printTypes(option: "--c") { "\($0).h" }
+        try workshop.write("all.cc", Workshop.files.map { "#include \"\($0).h\"\n" }.joined())
+        let compiled = try workshop.run([
+            "/usr/bin/g++", "-std=c++17", "-Wall", "-Wextra", "-Wshadow", "-Werror", "-fsyntax-only", "-I",
+            Self.sources, "all.cc",
+        ])
+        #expect(compiled.status == 0 && compiled.errors.isEmpty, "\(compiled.errors)")
+    }
 }

@@ -70,27 +70,27 @@ static void show(fluxbus *bus, const fluxbus_json *reply, const fluxbus_error *e
 
 static void dispatch(fluxbus *bus)
 {
-	DO(counter_increment(bus, "main", &(struct counter_increment){.has_by = true, .by = 5}, NULL, show, NULL));
+	DO(counter_increment(bus, "main", &(struct counter_increment_payload){.has_by = true, .by = 5}, NULL, show, NULL));
 	DO(counter_increment(bus, "main", NULL, NULL, show, NULL));
-	DO(thermostat_set_target(bus, "main", &(struct thermostat_set_target){.celsius = 21.5}, NULL, show, NULL));
+	DO(thermostat_set_target(bus, "main", &(struct thermostat_set_target_payload){.celsius = 21.5}, NULL, show, NULL));
 	DO(thermostat_boost(bus, "main", NULL, show, NULL));
-	DO(thermostat_set_mode(bus, "main", &(struct thermostat_set_mode){.mode = "manual"}, NULL, show, NULL));
+	DO(thermostat_set_mode(bus, "main", &(struct thermostat_set_mode_payload){.mode = "manual"}, NULL, show, NULL));
 	DO(door_open(bus, "main", NULL, show, NULL));
-	DO(todo_add(bus, "main", &(struct todo_add){.id = "1", .title = "Milk"}, NULL, show, NULL));
-	DO(todo_toggle(bus, "main", &(struct todo_toggle){.id = "1"}, NULL, show, NULL));
-	DO(presence_enter(bus, "main", &(struct presence_enter){.name = "anna"}, NULL, show, NULL));
+	DO(todo_add(bus, "main", &(struct todo_add_payload){.id = "1", .title = "Milk"}, NULL, show, NULL));
+	DO(todo_toggle(bus, "main", &(struct todo_toggle_payload){.id = "1"}, NULL, show, NULL));
+	DO(presence_enter(bus, "main", &(struct presence_enter_payload){.name = "anna"}, NULL, show, NULL));
 	fluxbus_json *values[] = {
 		fluxbus_json_format("{'a': [null, 1.5, 'x']}"), fluxbus_json_format("null"), fluxbus_json_format("['q']"),
 		fluxbus_json_format("{'a': 1}"), fluxbus_json_format("[1]"), fluxbus_json_format("{'a b': 1}"), fluxbus_json_format("['a']"),
 	};
-	DO(value_set(bus, "main", &(struct value_set){.value = values[0]}, NULL, show, NULL));
-	DO(awk_ward_1_import(bus, "main", &(struct awk_ward_1_import){
+	DO(value_set(bus, "main", &(struct value_set_payload){.value = values[0]}, NULL, show, NULL));
+	DO(awk_ward_1_import(bus, "main", &(struct awk_ward_1_import_payload){
 		.in = 5, .my_name = "n", .class_ = values[1], .quo_te = values[2], .has_self = true, .self = 2.5, .func = "f",
 		.default_ = values[3], .has_value1 = true, .value1 = true, .payload = values[4]}, NULL, show, NULL));
-	DO(awk_ward_1_import(bus, "main", &(struct awk_ward_1_import){.in = 6}, NULL, show, NULL));
+	DO(awk_ward_1_import(bus, "main", &(struct awk_ward_1_import_payload){.in = 6}, NULL, show, NULL));
 	DO(awk_ward_1_switch_on2(bus, "main", NULL, show, NULL));
 	DO(awk_ward_1_switch_on(bus, "main", NULL, show, NULL));
-	DO(awk_ward_1_switch_on3(bus, "main", &(struct awk_ward_1_switch_on3){.by = 2}, NULL, show, NULL));
+	DO(awk_ward_1_switch_on3(bus, "main", &(struct awk_ward_1_switch_on3_payload){.by = 2}, NULL, show, NULL));
 	DO(awk_ward_1_list(bus, "main", NULL, show, NULL));
 	DO(awk_ward_1_str(bus, "main", NULL, show, NULL));
 	DO(awk_ward_1_init(bus, "main", NULL, show, NULL));
@@ -99,12 +99,12 @@ static void dispatch(fluxbus *bus)
 	DO(awk_ward_1_encode2(bus, "main", NULL, show, NULL));
 	DO(awk_ward_1_self(bus, "main", NULL, show, NULL));
 	DO(awk_ward_1_match(bus, "main", NULL, show, NULL));
-	DO(counter_increment(bus, NULL, &(struct counter_increment){.has_by = true, .by = 0}, NULL, show, NULL));
-	DO(everything_configure(bus, "main", &(struct everything_configure){
+	DO(counter_increment(bus, NULL, &(struct counter_increment_payload){.has_by = true, .by = 0}, NULL, show, NULL));
+	DO(everything_configure(bus, "main", &(struct everything_configure_payload){
 		.door = {.open = true}, .measured_is_null = true, .mode = "by hand", .has_note = true, .extra = values[4], .names = values[6],
 		.ages = values[5], .has_level = true, .level = 6, .has_limit = true, .limit = 1.5, .has_step = true, .step = 2}, NULL, show,
 		NULL));
-	DO(everything_quiet(bus, "main", &(struct everything_quiet){.has_for_ = true, .for_ = 1}, NULL, show, NULL));
+	DO(everything_quiet(bus, "main", &(struct everything_quiet_payload){.has_for_ = true, .for_ = 1}, NULL, show, NULL));
 	for (size_t index = 0; index < sizeof values / sizeof *values; index++) fluxbus_json_release(values[index]);
 }
 
@@ -138,13 +138,13 @@ static void read_state(fluxbus *bus, const fluxbus_json *value, const fluxbus_er
 static void mistake(fluxbus *bus)
 {
 #if MISTAKE == 1
-	counter_increment(bus, "main", &(struct counter_increment){.bye = 5}, NULL, NULL, NULL);
+	counter_increment(bus, "main", &(struct counter_increment_payload){.bye = 5}, NULL, NULL, NULL);
 #elif MISTAKE == 2
 	counter_increment(bus, "main", NULL, NULL);
 #elif MISTAKE == 3
 	door_opens(bus, "main", NULL, NULL, NULL);
 #elif MISTAKE == 4
-	thermostat_set_target(bus, "main", &(struct thermostat_set_mode){.mode = "auto"}, NULL, NULL, NULL);
+	thermostat_set_target(bus, "main", &(struct thermostat_set_mode_payload){.mode = "auto"}, NULL, NULL, NULL);
 #endif
 }
 #endif

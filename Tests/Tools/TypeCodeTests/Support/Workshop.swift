@@ -89,6 +89,7 @@ enum Tools {
     static let hasTypeScript = has("/usr/bin/tsc") && has("/usr/bin/node")
     static let hasPython = has("/usr/bin/mypy") && has("/usr/bin/python3")
     static let hasC = has("/usr/bin/cc") && has("/usr/bin/make")
+    static let hasCPlusPlus = has("/usr/bin/g++")
     static let hasSwift = path.split(separator: ":").contains { has("\($0)/swiftc") }
 
     /// Debian's Python looks for Debian's packages only.
