@@ -38,7 +38,7 @@ struct UnquotedText {
         let prefix = key.map { "\($0): " } ?? ""
         guard text.count <= 120 else { return prefix + "\"…\"" }
         guard text.contains(where: { "\"\\".contains($0) }) else { return prefix + "\"\(text)\"" }
-        return prefix + "'\(text.replacing("'", with: "''"))'"
+        return prefix + "'" + text.replacing("'", with: "''") + "'"
     }
 
     /// Where the text ends: at a comment, and between brackets at the comma or the bracket that is not its own.
