@@ -44,7 +44,7 @@ final class FreshBus {
         // test, not stop all of them.
         try RunningProgram(
             [
-                "/usr/bin/env", "--default-signal", "timeout", "60", "bash", "-o", "pipefail", "-c",
+                "/usr/bin/env", "--default-signal", "timeout", "300", "bash", "-o", "pipefail", "-c",
                 placed(command),
             ],
             environment: [
@@ -58,7 +58,7 @@ final class FreshBus {
 
     /// Runs a command line to its end.
     func run(_ command: String, environment: [String: String] = [:]) throws -> RunningProgram.Outcome {
-        try shell(command, environment).wait(atMost: 90)
+        try shell(command, environment).wait(atMost: 330)
     }
 
     @discardableResult
