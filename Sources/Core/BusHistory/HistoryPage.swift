@@ -8,11 +8,11 @@ struct HistoryFilter {
     let wish: HistoryWish
     /// Who looks; nil: one who may see everything.
     let view: Grants?
-    let untold: UntoldPast
+    let kept: KeptPast
 
     /// What of a commit is shown; nil: nothing.
     func shown(_ whole: JSONObject, _ line: UnsafeRawBufferPointer, at revision: Int) -> JSONObject? {
-        guard let entry = untold.told(of: whole, line, at: revision) else { return nil }
+        guard let entry = kept.part(of: whole, line, at: revision) else { return nil }
         guard let view else { return wants(entry) ? entry : nil }
         guard let seen = view.shown(entry) else { return nil }
         return wants(seen) ? seen : nil

@@ -45,7 +45,7 @@ extension PastAnswers {
         reply.append(",\"revision\":", decimal: revision)
         reply.append(",\"oldest\":", decimal: oldest)
         try blame.append(to: reply) { (revision, reply) throws(PastFailure) in
-            reply.append(json: .object(try commit(revision, question)))
+            reply.append(json: .object(try commit(revision, question, query)))
         }
         return reply.count <= query.room ? .members(Array(reply.bytes)) : tooLong
     }
@@ -86,7 +86,7 @@ extension PastAnswers {
         guard try samples.advance(hasTime: hasTime) else { return nil }
         if cause {
             let isComplete = try samples.addAuthors(hasTime: hasTime) { revision throws(PastFailure) in
-                try commit(revision, question)["by"]
+                try commit(revision, question, query)["by"]
             }
             guard isComplete else { return nil }
         }
@@ -119,12 +119,14 @@ extension PastAnswers {
     }
 
     /// A commit as `history` tells it. If the asker may see nothing of it, only its time is told.
-    private func commit(_ revision: Int, _ question: StoreQuestion) throws(PastFailure) -> JSONObject {
+    private func commit(
+        _ revision: Int, _ question: StoreQuestion, _ query: LogQuery
+    ) throws(PastFailure) -> JSONObject {
         let whole = try entry(of: revision)
         let time: JSONObject = ["time": whole["time"] ?? .null]
-        let untold = try untold(question.untold)
+        let kept = try keptPast(query)
         let entry = JSON.object(whole).encoded.utf8Span.span.withUnsafeBytes {
-            untold.told(of: whole, $0, at: revision) ?? time
+            kept.part(of: whole, $0, at: revision) ?? time
         }
         var commit = HistoryPage.told(question.view.map { $0.shown(entry) ?? time } ?? entry)
         commit["revision"] = .int(revision)

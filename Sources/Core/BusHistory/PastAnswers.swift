@@ -8,13 +8,12 @@ package final class PastProgress {
     /// A `Blame` or `Samples` that has begun.
     var values: AnyObject?
     fileprivate var history: (page: HistoryPage, search: CommitSearch, found: Int?)?
-    /// How far back the past of types reached when it was begun, where that is less far than the log.
+    /// The horizons in the log when the query was begun.
     private var horizons: [String: Int]?
 
     package init() {}
 
-    /// Throws if the past of a type has become shorter since the query was begun: of what concerned it some may be gone, and some
-    /// not yet.
+    /// Throws if a horizon has moved since the query was begun: commits before it may be gone in part.
     fileprivate func require(_ horizons: [String: Int]) throws(PastFailure) {
         if horizons != self.horizons ?? horizons { throw .thinned }
         self.horizons = horizons
@@ -84,7 +83,7 @@ package final class PastAnswers<Source: PastSource> {
     ) throws(PastFailure) -> LogAnswer? {
         switch query.subject {
         case .history(let range, let limit, let wish, let view):
-            let filter = HistoryFilter(wish: wish, view: view, untold: try untold(wish.untold))
+            let filter = HistoryFilter(wish: wish, view: view, kept: try keptPast(query))
             return try history(range, limit: limit, filter, query, progress, hasTime: hasTime)
         case .blame(let question, let paths, let point):
             return try blame(question, paths, at: point, query, progress, hasTime: hasTime)
@@ -172,9 +171,8 @@ package final class PastAnswers<Source: PastSource> {
         return try subject.map { (subject) throws(PastFailure) in try horizon(of: subject) } ?? 0
     }
 
-    /// What is not told of commits: what concerns types that have no past then, whether it is still in the log or not.
-    func untold(_ types: [String: Int]) throws(PastFailure) -> UntoldPast {
-        UntoldPast(types.merging(try source.horizons()) { max($0, $1) })
+    func keptPast(_ query: LogQuery) throws(PastFailure) -> KeptPast {
+        KeptPast(query.horizons.merging(try source.horizons()) { max($0, $1) })
     }
 
     /// The revision from which on the past of a subject is known; 0: as far back as the log goes.

@@ -125,12 +125,12 @@ extension StateMachine {
         typesInOrder.filter { pattern.type.matches($0.name) && policy(of: $0) == .all && knownSince($0) > 0 }
     }
 
-    /// Through which revision nothing is told of what happened to types, though it may still be in the log: what is told must not
-    /// depend on when the log is thinned.
-    package var untold: [String: Int] {
-        liveTypes.reduce(into: [:]) { untold, entry in
-            let through = entry.kept == .all ? entry.keptSince : .max
-            if through > 0 { untold[entry.name] = through }
+    /// The last revision at which a type has no past by its policy, even if the log still has the commits; `Int.max` if it
+    /// never has one. Types with their whole past are missing.
+    package var horizons: [String: Int] {
+        liveTypes.reduce(into: [:]) { horizons, entry in
+            let last = entry.kept == .all ? entry.keptSince : .max
+            if last > 0 { horizons[entry.name] = last }
         }
     }
 

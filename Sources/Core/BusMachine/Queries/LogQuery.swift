@@ -38,9 +38,12 @@ package struct LogQuery: Sendable {
     package let needed: Int
     /// How long the answer may be, in bytes.
     package let room: Int
+    /// `StateMachine.horizons` when it was asked.
+    package let horizons: [String: Int]
 
     package init(
-        connection: Int, user: Int = 0, number: Int, subject: Subject, peer: Peer, needed: Int, room: Int
+        connection: Int, user: Int = 0, number: Int, subject: Subject, peer: Peer, needed: Int, room: Int,
+        horizons: [String: Int] = [:]
     ) {
         self.connection = connection
         self.user = user
@@ -49,6 +52,7 @@ package struct LogQuery: Sendable {
         self.peer = peer
         self.needed = needed
         self.room = room
+        self.horizons = horizons
     }
 }
 
@@ -78,15 +82,12 @@ package struct HistoryWish: Sendable {
     package let action: String?
     /// What holds for the payload.
     package let condition: StoreFilter?
-    /// Through which revision nothing is told of types.
-    package let untold: [String: Int]
 
     package init(
         subject: HistorySubject? = nil, by: [String]? = nil, action: String? = nil,
-        condition: StoreFilter? = nil, untold: [String: Int] = [:]
+        condition: StoreFilter? = nil
     ) {
         (self.subject, self.by, self.action, self.condition) = (subject, by, action, condition)
-        self.untold = untold
     }
 }
 
@@ -141,15 +142,13 @@ package struct StoreQuestion: Sendable {
     package let view: Grants?
     /// The refusal if there never was the store; nil where there is.
     package let missing: RequestError?
-    /// Through which revision nothing is told of types.
-    package let untold: [String: Int]
 
     package init(
         store: String, subject: HistorySubject, type: DeclaredType?, view: Grants?,
-        missing: RequestError? = nil, untold: [String: Int] = [:]
+        missing: RequestError? = nil
     ) {
         (self.store, self.subject, self.type, self.view) = (store, subject, type, view)
-        (self.missing, self.untold) = (missing, untold)
+        self.missing = missing
     }
 }
 

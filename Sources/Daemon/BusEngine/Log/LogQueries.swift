@@ -23,8 +23,8 @@ final class LogQueries {
             .query(
                 LogQuery(
                     connection: connection.id, user: connection.user.number, number: number, subject: subject,
-                    peer: connection.peer,
-                    needed: machine.revision, room: connections.limits.line - id.count - 64)))
+                    peer: connection.peer, needed: machine.revision,
+                    room: connections.limits.line - id.count - 64, horizons: machine.horizons)))
     }
 
     /// A connection requests a reload.

@@ -17,8 +17,7 @@ extension Engine {
         let range = try requestedRange()
         let wish = HistoryWish(
             subject: try requestedSubject(connection), by: try requestedAuthors(),
-            action: requestedAction, condition: try machine.requestedFilter(in: request),
-            untold: machine.untold)
+            action: requestedAction, condition: try machine.requestedFilter(in: request))
         clock.work += Work.conditionByte * machine.plan.conditionCache.takeCompiledBytes()
         let view = connection.access.grants.flatMap { $0.knowsEverything ? nil : $0 }
         ask(.history(range, limit: limit, wish, view: view), connection)
@@ -153,7 +152,7 @@ extension Engine {
             store: subject.store!, subject: subject, type: known?.type as? DeclaredType,
             view: grants.flatMap { $0.knowsEverything ? nil : $0 },
             // Stores of views come and go without commits of their own.
-            missing: subject.sources.isEmpty ? missing : nil, untold: machine.untold)
+            missing: subject.sources.isEmpty ? missing : nil)
     }
 
     /// The part of a state that a request names; nil without one.

@@ -13,8 +13,8 @@ package enum RescueStep: String, CaseIterable, Sendable {
 }
 
 /// Brings a bus over several machines back where its members can't do it by themselves, while the daemon here is stopped. It
-/// reports, in revisions, what each copy has and what would be lost. It refuses to lose more than that, and changes nothing
-/// unless it is told to.
+/// reports, in revisions, what each copy has and what would be lost. It refuses to lose more than that. Without
+/// `isSure` it changes nothing.
 extension BusServer {
     /// - Parameters:
     ///   - copy: For `begin`: another file than this machine's log.
@@ -75,7 +75,7 @@ extension BusServer {
         guard !log.hasBus else {
             throw StartFailure(
                 .configuration,
-                "The shared log has the bus \(bus) already: start its members. To give that bus up instead, set up etcd anew first, with empty data directories."
+                "The shared log has the bus \(bus) already: start its members. To give up that bus, first set up etcd again with empty data directories."
             )
         }
         let copy = source == own.path ? own : RescueCopy(at: source)

@@ -4,10 +4,10 @@ import TestModes
 import TestSupport
 import Testing
 
-/// What is told of a past that is not kept does not depend on how much of it is still in the log.
+/// Answers about a past that is not kept do not depend on how much of it is still in the log.
 @Suite(
     .aloneOnly(because: "The local copy of a shared bus keeps all of each type, as its log does."))
-struct UntoldPastTests {
+struct KeptPastTests {
     private static let kept = "counter/a"
 
     private func bus(_ policy: String) throws -> MemoryBus {
