@@ -89,6 +89,9 @@ public final class Bus: Sendable {
         return bus
     }
 
+    /// Makes the next attempt to connect at once, where one is waited for: when the network is back, for example.
+    public func reconnect() { core.hand(over: .reconnect) }
+
     /// Ends the connection when every submitted request is answered, at the latest after `closeTimeout` of the options;
     /// then the remaining ones fail. Requests made from now on fail with `closed`. Returns when all of it is done.
     public func close() async {

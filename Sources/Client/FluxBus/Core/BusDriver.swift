@@ -90,6 +90,7 @@ package final class BusDriver {
         case .cancelSubscription(let number): session.cancelSubscription(number)
         case .continueSubscription(let number): session.goOn(number)
         case .withdrawSettled: withdraws = true
+        case .reconnect: session.reconnect()
         case .close(let deadline): session.close(by: deadline)
         }
     }

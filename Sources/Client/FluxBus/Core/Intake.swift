@@ -8,6 +8,7 @@ struct Intake {
         case cancelSubscription(Int)
         case continueSubscription(Int)
         case withdrawSettled
+        case reconnect
         case close(deadline: Int)
     }
 

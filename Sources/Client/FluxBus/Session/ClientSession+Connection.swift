@@ -72,6 +72,11 @@ extension ClientSession {
         if isClosing, isIdle { finish(nil) }
     }
 
+    /// Makes the next attempt due, where one is waited for.
+    mutating func reconnect() {
+        if phase == .disconnected, attempts.next != .max { attempts.next = 0 }
+    }
+
     /// Sorts the unanswered requests: those that may be sent again are queued for that, before those already queued.
     private mutating func takeBackUnanswered(sent bytes: Int, _ reason: BusError) {
         let later = requests.resending.removeAll()

@@ -69,6 +69,25 @@ import Testing
         #expect(counter.seen == [7])
     }
 
+    @Test func reconnectingDoesNotWait() async throws {
+        let counter = Counter()
+        let transport = QueueTransport { attempt, request in
+            counter.reply(to: request, hidesReply: attempt < 2)
+        }
+        let bus = try await Self.connect(over: transport) {
+            $0.backOff = BackOff(first: .seconds(3600), longest: .seconds(3600))
+        }
+        // Where none is waited for, nothing happens.
+        bus.reconnect()
+        var notices = bus.notices.makeAsyncIterator()
+        let reply = await bus.startDispatch("add", to: .store("a/b"), payload: ["by": 7])
+        guard case .lost = await notices.next() else { return Issue.record("The connection is not lost.") }
+        bus.reconnect()
+        #expect(try await reply.dispatched.revision == 1)
+        await bus.close()
+        #expect(counter.seen == [7])
+    }
+
     /// Nothing but the time that has passed leads to the next attempt, and to the end of a request.
     @Test func turnsComeWhenTheyAreDue() async throws {
         let counter = Counter()
