@@ -7,7 +7,7 @@ import Glibc
 package struct WebCommand: BusCommand {
     package static let configuration = CommandConfiguration(
         commandName: "web",
-        abstract: "Show the bus in a browser: becomes fluxbus-web, and prints the address to open.",
+        abstract: "Show the bus in a browser: becomes fluxbus-web, and prints or opens the address.",
         discussion: """
             Examples:
               fluxbus web --listen :0                     on any free port

@@ -13,7 +13,7 @@ struct WebCommand: ParsableCommand {
         abstract: "Shows a bus in a browser, and serves its wire over WebSocket and its metrics.",
         usage: "fluxbus-web [--address BUS] [--listen ADDRESS]... [options]",
         discussion: """
-            It prints the address to open. Where the bus is reached over its Unix socket, that address holds a \
+            It prints the address to open, and opens it itself where it is started in a desktop's terminal. Where the bus is reached over its Unix socket, that address holds a \
             token which signs one browser in, for 12 hours, also across restarts; browsers then act as the user who \
             runs this program. Where the bus is reached over TCP or TLS, the page asks for a token of the bus.
 
@@ -74,7 +74,8 @@ package enum WebProgram {
         } catch {
             throw WebFailure(.configuration, error.message)
         }
-        let setup = try options.setup(ProcessVariables.all)
+        let environment = ProcessVariables.all
+        let setup = try options.setup(environment)
         if options.check {
             let names = try setup.checkHooks()
             return StandardStream.output.write(
@@ -88,6 +89,13 @@ package enum WebProgram {
         }
         for stranger in descriptors.remaining { close(stranger.descriptor) }
         announce(server)
+        let page =
+            options.open ?? Desktop.isThere(environment)
+            ? Desktop.open(server.link, environment) { reason in
+                StandardStream.errors.write(
+                    "fluxbus-web: No browser was opened, because \(reason); open the link yourself.")
+            } : nil
+        defer { page?.remove() }
         let notifier = Notifier()
         try? notifier.send(.ready, .status("Listening on \(server.addresses.joined(separator: ", "))."))
         signals.wait {
@@ -115,9 +123,18 @@ package enum WebProgram {
         }
     }
 
-    /// Prints the address to open. What goes to the journal is there for others to read, so no token does.
+    /// Prints the address to open, and in a terminal what it is. What goes to the journal is there for others to read, so no
+    /// token does.
     private static func announce(_ server: WebServer) {
-        guard Surroundings.outputIsJournal else { return StandardStream.output.write(server.link) }
+        guard Surroundings.outputIsJournal else {
+            StandardStream.output.write(server.link)
+            guard isatty(STDOUT_FILENO) == 1 else { return }
+            let meaning =
+                server.link.contains("#")
+                ? "This link signs in one browser, once, for 12 hours, and everything is done there in your name."
+                : "The page asks for a token of the bus."
+            return StandardStream.errors.write("fluxbus-web: \(meaning) Ctrl-C ends the server.")
+        }
         StandardStream.output.write(String(server.link.prefix { $0 != "#" }))
         if server.link.contains("#") {
             StandardStream.errors.write(

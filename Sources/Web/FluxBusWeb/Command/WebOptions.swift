@@ -79,6 +79,13 @@ struct WebOptions: ParsableArguments {
     @Flag(help: "Check the files of hooks and their secrets, and exit.")
     var check = false
 
+    @Flag(
+        inversion: .prefixedNo,
+        help:
+            "Open the page in a browser (default: in a terminal, where $DISPLAY or $WAYLAND_DISPLAY is set)."
+    )
+    var open: Bool?
+
     @Option(
         help: ArgumentHelp(
             "Exit after this many minutes without a connection; for a service that its socket starts again.",
