@@ -180,7 +180,7 @@ struct OutputTests {
     @Test(
         arguments: [
             ("500ms", Duration.milliseconds(500)), ("30s", .seconds(30)), ("2m", .seconds(120)),
-            ("1h", .seconds(3600)),
+            ("1h", .seconds(3600)), ("2d", .seconds(172_800)), ("1w", .seconds(604_800)),
             ("1m30s", .seconds(90)), ("1.5s", .milliseconds(1500)), ("10", .seconds(10)), ("0", .zero),
             ("never", nil),
         ] as [(String, Duration?)])
@@ -190,6 +190,8 @@ struct OutputTests {
 
     @Test(arguments: [
         "", "s", "-1s", "1x", "1s2", "1 s", "Never", "nan", "inf", "1e400s", "0x10", "99999999999999h",
+        "1001w1y",
+        "60000w",
     ])
     func otherTimesAreRefused(_ text: String) {
         #expect(TimeSpan(argument: text) == nil)
