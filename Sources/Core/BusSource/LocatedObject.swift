@@ -23,7 +23,7 @@ package struct LocatedObject: Sendable {
     private let ascending: [Int]
 
     /// Takes members whose keys are known to be distinct.
-    init(distinct members: [Member], at place: Place) {
+    package init(distinct members: [Member], at place: Place) {
         self.members = members
         self.place = place
         ascending = members.indices.sorted { UTF8Order.precedes(members[$0].key, members[$1].key) }

@@ -29,6 +29,35 @@ extension LocatedValue {
         }
     }
 
+    /// Writes a value that was made of this one: members of objects in the order that they have here, then those that are not here.
+    package func append(_ value: JSON, to writer: ByteWriter) {
+        switch (content, value) {
+        case (.object(let written), .object(let object)) where !object.isEmpty:
+            let known = written.members.compactMap { member in object[member.key].map { (member, $0) } }
+            let others = object.members.filter { written[$0.key] == nil }
+            var mark = UInt8(ascii: "{")
+            for (member, value) in known {
+                writer.append(mark, member: member.key)
+                member.value.append(value, to: writer)
+                mark = UInt8(ascii: ",")
+            }
+            for member in others {
+                writer.append(mark, member: member.key)
+                writer.append(json: member.value)
+                mark = UInt8(ascii: ",")
+            }
+            writer.append(UInt8(ascii: "}"))
+        case (.array(let written), .array(let elements)) where written.count == elements.count:
+            writer.append(UInt8(ascii: "["))
+            for (index, element) in elements.enumerated() {
+                if index > 0 { writer.append(UInt8(ascii: ",")) }
+                written[index].append(element, to: writer)
+            }
+            writer.append(UInt8(ascii: "]"))
+        default: writer.append(json: value)
+        }
+    }
+
     /// Takes a value that did not come from a file; `name` stands in for the file's. It is refused when it
     /// nests deeper than `depthLimit`.
     package init(_ json: JSON, name: String, depthLimit: Int = defaultDepthLimit) throws(SourceError) {

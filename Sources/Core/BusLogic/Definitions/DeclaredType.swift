@@ -12,6 +12,8 @@ package final class DeclaredType: StateType {
     package let name: String
     package let summary: String?
     package let definition: JSON
+    /// The same as text, ordered as the file is.
+    private let text: [UInt8]
     package let initial: JSONObject
     package let waitFor: [String]
     package let actionNames: [String]
@@ -95,6 +97,9 @@ package final class DeclaredType: StateType {
         name = parts.name
         summary = parts.summary
         definition = parts.definition
+        let writer = ByteWriter()
+        parts.written.append(parts.definition, to: writer)
+        text = Array(writer.bytes)
         plain = parts.plain
         schema = parts.schema
         computed = parts.computed
@@ -119,6 +124,10 @@ package final class DeclaredType: StateType {
         view = parts.view
         tests = parts.tests
         place = parts.place
+    }
+
+    package func appendDefinition(to writer: ByteWriter) {
+        text.withUnsafeBytes { writer.append($0) }
     }
 
     package func accept(_ payload: JSONObject, for action: Int) throws(PayloadFailure) -> JSONObject {

@@ -51,6 +51,7 @@ extension DefinitionLoader {
             sources: sources, key: expressions.key, condition: expressions.condition, values: values,
             shape: shape, bits: { computed.bits(of: $0) }, written)
         parts.definition = .object(definition(root, values))
+        parts.written = order(root, rules)
         parts.tests = root["tests"]
         return parts
     }
@@ -249,6 +250,20 @@ extension DefinitionLoader {
     }
 
     // MARK: The definition
+
+    /// Its members in the order of the file; those of its state are in that of `values`.
+    private func order(_ root: LocatedObject, _ rules: LocatedObject) -> LocatedValue {
+        let members = [
+            ("type", LocatedValue(.scalar(.string(parts.name)), at: root.place)),
+            ("summary", root["summary"]),
+            ("view", LocatedValue(.object(rules), at: rules.place)), ("state", rules["values"]),
+            ("computed", root["computed"]),
+        ]
+        let all = members.compactMap { name, value in
+            value.map { LocatedObject.Member(key: name, place: root.place, value: $0) }
+        }
+        return LocatedValue(.object(LocatedObject(distinct: all, at: root.place)), at: root.place)
+    }
 
     /// As `types` shows it: a type whose rules stand in `view`, and whose `state` says what its values are.
     private func definition(_ root: LocatedObject, _ values: [ViewRules.LoadedValue]) -> JSONObject {

@@ -11,6 +11,8 @@ struct DefinitionLoader {
         var name = ""
         var summary: String?
         var definition = JSON.null
+        /// The definition's members in the order of the file.
+        var written: LocatedValue
         var plain = JSONObject()
         var schema: StateSchema?
         var computed = ComputedValues([], shape: JSONObject())
@@ -68,7 +70,7 @@ struct DefinitionLoader {
     init(_ source: LocatedValue, _ mistakes: Mistakes) {
         self.source = source
         self.mistakes = mistakes
-        parts = Parts(place: source.place)
+        parts = Parts(written: source, place: source.place)
     }
 
     /// What the definition says; only good where there are no mistakes afterwards.
@@ -80,6 +82,7 @@ struct DefinitionLoader {
         var definition = root.json
         definition["schemas"] = nil
         parts.definition = .object(definition)
+        parts.written = LocatedValue(.object(root), at: root.place)
         refuseStrangers(in: root)
         loadTests(root)
         mistakes.collect { () throws(SourceError) in try loadLanguage(root) }

@@ -12,6 +12,9 @@ package protocol StateType: AnyObject, Sendable {
     /// The definition as `types` shows it.
     var definition: JSON { get }
 
+    /// Writes it with its members as people ordered them, where that is known.
+    func appendDefinition(to writer: ByteWriter)
+
     /// The state of a new store, computed values included.
     var initial: JSONObject { get }
 
@@ -69,6 +72,7 @@ package protocol StateType: AnyObject, Sendable {
 }
 
 extension StateType {
+    package func appendDefinition(to writer: ByteWriter) { writer.append(json: definition) }
     package var timeToLive: Int? { nil }
     package var ownTimers: [String] { [] }
 

@@ -12,7 +12,7 @@ extension StateMachine {
         let listed = wanted.map { [$0] } ?? typesInOrder.filter { grants?.knows(type: $0.name) ?? true }
         for (place, entry) in listed.enumerated() {
             if place > 0 { writer.append(UInt8(ascii: ",")) }
-            writer.append(entry.definitionText.bytes)
+            entry.type.appendDefinition(to: writer)
             if writer.count > room { return false }
         }
         writer.append("]")

@@ -57,9 +57,6 @@ public final class TypeEntry {
     /// How many of its stores have a lease, which every dispatch renews that matches them: so none of them is left out.
     @exclusivity(unchecked) private var leases = 0
 
-    /// The definition as JSON, once it was requested.
-    @exclusivity(unchecked) private var encoded: ByteWriter?
-
     /// How often each action was committed since the daemon's start, as `index` numbers them, and under the names of actions
     /// that an earlier definition had.
     @exclusivity(unchecked) @usableFromInline private(set) var committed: ContiguousArray<Int> = []
@@ -96,7 +93,6 @@ public final class TypeEntry {
         readsItself = type.waitFor.contains { UTF8Order.equal($0, name) }
         actions = NameTable(actionNames.enumerated().map { (name: $1, number: Int32($0)) })
         workPerStore = Array(repeating: 0, count: actionNames.count)
-        encoded = nil
         view = (type as? DeclaredType)?.view
         schemas = actionNames.indices.map { type.payloadSchema(of: $0) }
         redacted = actionNames.indices.map { type.redactedMembers(of: $0) }
@@ -143,15 +139,6 @@ public final class TypeEntry {
     @inline(__always)
     func precomputedWrites(of action: Int) -> Unmanaged<PrecomputedWrites>? {
         precomputedWrites[action].map { .passUnretained($0) }
-    }
-
-    /// The definition as JSON.
-    package var definitionText: ByteWriter {
-        if let encoded { return encoded }
-        let text = ByteWriter()
-        text.append(json: type.definition)
-        encoded = text
-        return text
     }
 
     /// How often each action was committed since the daemon's start.

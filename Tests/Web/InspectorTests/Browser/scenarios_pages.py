@@ -85,6 +85,8 @@ def a_store_is_acted_on_and_undone():
         page.press("enter")
         page.wait_text(".store-side .result", "1 store matched, 1 changed.")
         equal(count(), 5, "the count after a dispatch")
+        actions = page.run("return [...document.querySelectorAll('.store-side .actions button')].map(one => one.textContent);")
+        equal(actions, ["increment…", "decrement…", "reset"], "the actions in the order of the type's file")
         page.click_text(".store-side .result button", "Repeat")
         until(lambda: count() == 10, "the dispatch is repeated")
         repeated = page.wait_text(".store-side .result", "Revision 10")
