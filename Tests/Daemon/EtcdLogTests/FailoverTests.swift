@@ -74,9 +74,7 @@ struct FailoverTests {
         relay.hold(.watches)
         // Acknowledged through the same relay; delivered by another way.
         try owner.proposeNext(content(1))
-        try owner.wait("entry") { event -> Bool? in
-            if case .entry(let entry) = event, case .proposal = entry.content { true } else { nil }
-        }
+        try owner.waitForProposals(2)
         try owner.proposeNext(content(2))
         try owner.catchUp()
         #expect(owner.entries.proposals == (0..<3).map(content))
@@ -96,9 +94,7 @@ struct FailoverTests {
         let other = try LogOwner(etcd, bus: "idle")
         try other.join("hall")
         try other.proposeNext(content(1))
-        try idle.wait("entry") { event -> Bool? in
-            if case .entry(let entry) = event, case .proposal = entry.content { true } else { nil }
-        }
+        try idle.waitForProposals(1)
         #expect(idle.entries.proposals == [content(1)])
     }
 

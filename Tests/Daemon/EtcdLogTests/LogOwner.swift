@@ -75,6 +75,15 @@ final class LogOwner {
         return try wait("end of \(member)") { if case .entry(let entry) = $0 { place(entry) } else { nil } }
     }
 
+    /// Waits until so many proposals have been delivered; those that came before what was waited for last count, too.
+    func waitForProposals(_ count: Int) throws {
+        while entries.proposals.count < count {
+            try wait("proposal") { event -> Bool? in
+                if case .entry(let entry) = event, case .proposal = entry.content { true } else { nil }
+            }
+        }
+    }
+
     // MARK: - Calls, with what comes of them
 
     @discardableResult
