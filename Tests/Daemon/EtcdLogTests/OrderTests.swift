@@ -145,13 +145,13 @@ struct OrderTests {
     }
 
     @Test func livingMemberStays() throws {
-        let living = try owner { $0.lease = .seconds(1) }
+        let living = try owner { $0.lease = .seconds(3) }
         let other = try owner()
         let incarnation = try living.join("kitchen")
         // Another lease of the same length, granted later, ends; this one does not.
         let silent = try owner { settings in
             settings.keepsAlive = false
-            settings.lease = .seconds(1)
+            settings.lease = .seconds(3)
         }
         other.read()
         try silent.join("hall")
