@@ -8,7 +8,7 @@ import Testing
 @Suite(.serialized, .enabled(if: TestEtcd.isInstalled, "\(TestEtcd.isMissing)"))
 struct QuietClusterTests {
     /// One for all tests; each leaves it whole.
-    private static let shared = Result { try TestCluster(["a", "b", "c"], servers: 1, lease: "15s") }
+    private static let shared = Result { try TestCluster(["a", "b", "c"], servers: 1, lease: "6s") }
     private let cluster: TestCluster
 
     init() throws { cluster = try Self.shared.get() }
