@@ -30,7 +30,7 @@ package final class TestEtcd: Sendable {
     /// Where clients reach its servers.
     package let endpoints: [String]
     private let peers: [String]
-    private let directory = TemporaryDirectory()
+    private let directory = TemporaryDirectory(in: "FLUXBUS_ETCD_DIRECTORY")
     private let certificates: Certificates?
     private let processes: Mutex<[Int: Int32]> = Mutex([:])
 

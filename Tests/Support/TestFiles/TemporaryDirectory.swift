@@ -1,4 +1,5 @@
 import BusSystem
+import Glibc
 
 /// A directory of its own for one test, with a short path: a socket's path holds 107 bytes.
 ///
@@ -7,8 +8,10 @@ import BusSystem
 package typealias TemporaryDirectory = PrivateDirectory
 
 extension PrivateDirectory {
-    package convenience init() {
-        let parent = PrivateDirectory.shortParent
+    /// - Parameter variable: Which variable names another place for it; without it, or where it is not set, it stands in `$TMPDIR`.
+    package convenience init(in variable: String? = nil) {
+        let parent =
+            variable.flatMap { getenv($0).map { String(cString: $0) } } ?? PrivateDirectory.shortParent
         do throws(SystemError) {
             try self.init(in: parent, prefix: "flux")
         } catch {
