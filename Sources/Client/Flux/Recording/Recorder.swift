@@ -10,9 +10,9 @@ import Synchronization
 /// let file = try JSONEncoder().encode(recorder.recording)
 /// ```
 ///
-/// A step is what reached the mutations, so a replay needs no middleware and no thunk, and none runs. It is one
-/// change for the observers. What they dispatch while they are notified of it is ignored, for it was recorded the first
-/// time; so is what they dispatch to other stores. (A task that an observer starts is on its own.)
+/// A step is what reached the mutations, so a replay needs no middleware and no thunk, and none runs. It is one change for the
+/// observers. What they dispatch while they are notified of it, to this store or another, is ignored: it was dispatched the
+/// first time. (A task that an observer starts is on its own.)
 ///
 /// A replay discards nothing. A commit after it follows the step that was shown; the steps after that are discarded, as
 /// by typing after an undo.
@@ -70,8 +70,8 @@ public final class Recorder<State: Flux.State>: Sendable {
         try await replay(upTo: step) { $0 }
     }
 
-    /// Replaces what was recorded by `recording`, and replays it from its first state. If it has none, it is replayed from
-    /// the state before the first recorded step, or from the current state if nothing was recorded.
+    /// Replaces the recorded steps with `recording`, and replays it from its start. If it has none, it is replayed from the
+    /// state before the first recorded step, or from the current state if nothing was recorded.
     ///
     /// Throws what ``replay(upTo:)`` throws; then nothing has changed, and what was recorded is still there.
     @discardableResult

@@ -14,7 +14,7 @@ struct TimerTable<State: Flux.State> {
     /// The store is gone.
     private(set) var isClosed = false
 
-    /// When the store has to be called and is not; nil where it will be, or need not be.
+    /// The time of the alarm to set; nil if one is set in time, or none is needed.
     var wantedAlarm: Duration? {
         guard let first = timers.first, alarm.map({ $0.time > first.due }) ?? true else { return nil }
         return first.due
@@ -72,7 +72,7 @@ public struct TimerChange<State: Flux.State>: Sendable {
     /// Nil: the timer is taken away.
     public let setting: Setting?
 
-    /// Sets a timer: so long after this commit, the store commits `action`. One of the same name is replaced.
+    /// Sets a timer: `delay` after this commit, the store commits `action`. It replaces one of the same name.
     public static func set(_ timer: String, after delay: Duration, _ action: State.Action) -> TimerChange {
         TimerChange(timer: timer, setting: Setting(delay: delay, action: action))
     }
@@ -80,7 +80,7 @@ public struct TimerChange<State: Flux.State>: Sendable {
     /// Takes a timer away, if there is one of this name.
     public static func cancel(_ timer: String) -> TimerChange { TimerChange(timer: timer, setting: nil) }
 
-    /// Why the change can't be made in any store, as the end of a sentence; nil if it can.
+    /// Why no store can make the change, as the end of a sentence; nil if one may.
     package var defect: String? {
         guard TimerLimits.isName(timer) else { return "its name must \(TimerLimits.nameRule)" }
         guard let delay = setting?.delay else { return nil }
@@ -94,8 +94,8 @@ extension TimerChange: Equatable where State.Action: Equatable {}
 
 /// The bounds of timers, in a process as on a bus.
 public enum TimerLimits {
-    /// How many timers a store has at most: they have names that a program writes down, so more are a mistake, such as a
-    /// name made of a number that counts.
+    /// The most timers that a store may have. Programs spell their names out, so more are a mistake, such as a counter in a
+    /// name.
     public static let timersOfStore = 64
     /// The shortest delay, so that a timer that resets itself can't keep a processor busy.
     public static let shortest = Duration.milliseconds(10)

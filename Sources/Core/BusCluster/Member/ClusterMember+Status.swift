@@ -39,7 +39,7 @@ package struct MemberStatus: Equatable, Sendable {
     package let revision: Int?
     /// What its clock showed then, in milliseconds since 1970.
     package let clock: Int?
-    /// It has made the same of the log as this member.
+    /// False once it was seen to differ from this one.
     package let agrees: Bool
 }
 

@@ -4,8 +4,7 @@ enum DependencyOrder {
     /// Each depends on the next; the last is the first again.
     case cycle([Int])
 
-    /// `edges[i]` are the things that must come before `i`. Things that don't depend on each other keep their
-    /// order.
+    /// `edges[i]` are the things that must come before `i`. An order that already fits is kept.
     static func sort(_ edges: [[Int]]) -> DependencyOrder {
         enum Mark { case new, open, done }
         var marks = [Mark](repeating: .new, count: edges.count)

@@ -1,5 +1,5 @@
-/// A time in UTC by the Gregorian calendar, which counts backwards as well, worked out by arithmetic alone: no clock,
-/// no time zone and no locale has a say.
+/// A time in UTC by the proleptic Gregorian calendar, worked out by arithmetic alone, without a clock, a time zone or a
+/// locale.
 struct CalendarTime {
     /// How exactly a time is written; what is finer is cut off.
     enum Precision: String, CaseIterable {
@@ -12,11 +12,9 @@ struct CalendarTime {
     private let secondOfDay: Int
     private let millisecond: Int
 
-    /// The years that four digits hold.
-    private static let years = 0...9999
     /// Days from the first of January of the year 0 to that of 1970.
     private static let daysToEpoch = days(before: 1970)
-    /// The times in those years, in seconds since 1970.
+    /// The times in years of at most four digits, in seconds since 1970.
     private static let seconds =
         -daysToEpoch * secondsOfDay..<(days(before: 10_000) - daysToEpoch) * secondsOfDay
     private static let secondsOfDay = 86_400

@@ -27,7 +27,7 @@ extension JSON {
 }
 
 extension Evaluation {
-    /// The text of a value as operators on texts see it; its bytes count as produced.
+    /// The text of a value for text operators; bytes made for it count as produced.
     mutating func text(of value: JSON) throws(EvaluationFailure) -> String {
         if case .string(let text) = value { return text }
         if case .null = value { return "null" }
@@ -62,8 +62,8 @@ extension Evaluation {
         try produce(text.utf8.count - length)
     }
 
-    /// `==`: after coercion, except that arrays and objects are compared with each other deeply. A number has no
-    /// answer to what means no number. `operation` is what the failure names.
+    /// `==`: after coercion, except that arrays and objects are compared with each other deeply. Throws if a number meets what
+    /// means no number. `operation` is what the failure names.
     mutating func looselyEqual(
         _ left: JSON, _ right: JSON, operation: StaticString
     ) throws(EvaluationFailure) -> Bool {
@@ -160,8 +160,7 @@ extension Evaluation {
         return meaning(value)
     }
 
-    /// Takes the bytes of the text in which a number is looked for: the value's own, or that of the only element of an
-    /// array, which stands for it.
+    /// Charges for reading the text that may be a number: the value's own, or that of the only element of an array.
     @inline(never)
     private mutating func readText(of value: JSON) throws(EvaluationFailure) {
         switch value {

@@ -1,7 +1,7 @@
 import BusJSON
 import BusSource
 
-/// A JsonLogic expression over any data, compiled: what `fluxbus wait` holds states against.
+/// A compiled expression over any data, JsonLogic or text: the condition of `fluxbus wait`.
 package struct Expression: Sendable {
     /// The names of all operators.
     package static let operators = ExpressionCompiler.operators
@@ -36,12 +36,12 @@ package struct Expression: Sendable {
     package enum Names: Sendable {
         /// By their names.
         case members
-        /// So, too, and the whole is called state.
+        /// By their names; the whole is `state`.
         case state
         /// By these names, and there are no others.
         case only([String])
-        /// The data is a store's state: as `state`, and besides the store's address is called store, and the time and the
-        /// revision meta.
+        /// The data is a store's state, called as in `state`; `store` is its address, and `meta` has the time and the
+        /// revision.
         case store
     }
 
@@ -59,7 +59,7 @@ package struct Expression: Sendable {
 
     /// Compiles an expression in text, of the Common Expression Language. `isCondition`: it has to be true or false.
     ///
-    /// - Parameter isLenient: Whether what can be seen to fail is no mistake, and fails when it is evaluated.
+    /// - Parameter isLenient: Whether what is sure to fail compiles all the same, and fails when evaluated.
     package static func compile(
         text: String, isCondition: Bool = false, names: Names = .state, isLenient: Bool = false,
         at place: Place = Place(file: "expression", line: 0, column: 0)
@@ -83,7 +83,7 @@ package struct Expression: Sendable {
         return try node.value(&evaluation)
     }
 
-    /// The same, and the budget is left with what was not spent.
+    /// Whether it holds, false if it fails; spends `budget`.
     package func holds(on data: JSON, spending budget: inout Budget) -> Bool {
         var evaluation = Evaluation(budget: budget)
         evaluation.element = data

@@ -71,7 +71,7 @@ struct SchemaReader {
         } else if let type = Self.impliedType(object) {
             words.type = type
         } else {
-            // What is JSON Schema's was refused, and may say it.
+            // A JSON Schema word, refused above, may imply it.
             if object.keys.contains(where: { Self.foreign[$0] != nil }) { return nil }
             let owner = purpose == .payload ? "The payload member \(name)" : "The schema of \(name)"
             mistakes.add("\(owner) needs a member type; add it.", at: object.place)
@@ -98,7 +98,7 @@ struct SchemaReader {
 
     // MARK: Types
 
-    /// One type, or a list of several of which a value has any. Returns whether the one says that the member is optional.
+    /// Reads one type, or a list of types that a value may have. Returns whether a single type has the mark `?`.
     private func types(
         _ source: LocatedValue, _ name: String, _ purpose: Purpose, _ words: inout ValueSchema.Words
     ) throws(SourceError) -> Bool {
@@ -156,7 +156,7 @@ struct SchemaReader {
         }
     }
 
-    /// The type that words imply which only one type has.
+    /// The type that the other words imply, if any.
     private static func impliedType(_ object: LocatedObject) -> PayloadType? {
         if object["properties"] != nil || object["values"] != nil { return .object }
         if ["items", "minItems", "maxItems", "uniqueItems"].contains(where: { object[$0] != nil }) {

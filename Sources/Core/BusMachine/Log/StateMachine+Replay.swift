@@ -20,7 +20,7 @@ extension StateMachine {
         knownTypes = known
     }
 
-    /// Whether actions were accepted before, so that what they require is not asked of what the log has only as a digest.
+    /// Whether actions come from the log: `require` is not checked where redacted members are kept as digests only.
     package var isReplaying: Bool {
         get { context.isReplaying }
         set { context.isReplaying = newValue }
@@ -34,7 +34,7 @@ extension StateMachine {
         let takesUnnamedMembers = context.takesUnnamedMembers
         (context.takesUnnamedMembers, context.isReplaying) = (true, true)
         defer { (context.takesUnnamedMembers, context.isReplaying) = (takesUnnamedMembers, false) }
-        // The commit after which the line comes; at the beginning of a batch its first commit says so.
+        // The revision before the line; nil until the first commit of the batch tells it.
         var place: Int?
         var early: [JSONObject] = []
         try forEachKnownLine(in: entries) { (line) throws(ReplayFailure) in
@@ -95,7 +95,7 @@ extension StateMachine {
         return count
     }
 
-    /// Whether an entry may follow a revision: directly, unless commits are left out of which the log keeps nothing.
+    /// Whether an entry may follow a revision: only the next one may, unless the log may leave commits out.
     private func isNext(_ first: Int, behind revision: Int) -> Bool {
         first == revision + 1 || mayHaveHoles && first > revision
     }
@@ -104,7 +104,7 @@ extension StateMachine {
     private func replay(
         _ entry: EntryReader.Entry, by principal: Principal, count: Int
     ) throws(ReplayFailure) {
-        // The time of that commit, also where a later history began at an earlier time.
+        // The commit's own time, even where that is earlier than the one before.
         time = entry.time
         do throws(RequestError) {
             plan.clear()
@@ -147,7 +147,7 @@ extension StateMachine {
         }
     }
 
-    /// In seconds since 1970; no clock shows a later one.
+    /// The latest valid time, in seconds since 1970.
     private static let latestTime = 1e12
 
     private func failure(_ what: String) -> ReplayFailure {
@@ -265,7 +265,7 @@ extension StateMachine {
         _ entry: JSONObject, by principal: Principal, matched: Int, changed: Int
     ) throws(RequestError) {
         guard let key = entry["key"]?.string else { return }
-        // Where not all of the commit is kept, it has reached more.
+        // A commit kept only in part says how much it reached.
         let (matched, changed) = (entry["matched"]?.int ?? matched, entry["changed"]?.int ?? changed)
         let digest = entry["digest"]?.string ?? ""
         try digest.utf8Span.span.withUnsafeBytes { (digest) throws(RequestError) in

@@ -14,7 +14,7 @@ extension Engine {
         {
             return
         }
-        // On this machine's own bus every read is.
+        // On one machine every read is fresh.
         _ = try request.flag(.fresh, default: false)
         let past = try requestedPast(grants)
         if past == nil {
@@ -78,8 +78,8 @@ extension Engine {
         try read(selection, connection)
     }
 
-    /// The `where` of a request that reads; nil without one. It may read only what its client may, of some store at least: what
-    /// is not shown of a store is not there for it.
+    /// The `where` of a request that reads; nil without one. Throws if it reads a member that the client may read of no store;
+    /// where hidden, a member counts as absent.
     func requestedFilter(
         of pattern: AddressPattern, _ grants: Grants?, isPast: Bool
     ) throws(RequestError) -> StoreFilter? {

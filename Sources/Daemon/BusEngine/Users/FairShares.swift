@@ -31,7 +31,7 @@ final class FairShares {
         guard own + more > share else { return }
         throw RequestError(
             .limit,
-            "Your share of what this bus has for its users is \(max(0, share)) \(name), and you have \(own); \(advice), or ask its operator for more."
+            "Your share of this bus is \(max(0, share)) \(name), and you have \(own); \(advice), or ask its operator for more."
         )
     }
 
@@ -121,8 +121,7 @@ final class FairShares {
     /// What waits: unread output, and unfinished lines.
     private var waiting: Int { connections.outputBytes + connections.heldBytes }
 
-    /// What may wait in all. Where states take much there is less of it, so that others can still commit; some there always
-    /// is.
+    /// What may wait in all. It is less where states take much, so that others can still commit, but never nothing.
     private var waitingLimit: Int {
         let beside = memory.inUse - waiting
         let limit = limits.memory
@@ -131,7 +130,7 @@ final class FairShares {
             min(limit / DaemonLimits.waitingPart, limit - limit / DaemonLimits.leastWaitingPart - beside))
     }
 
-    /// What of that a user may have: a line at least, however much there is of others.
+    /// A user's part of that: at least a line, unless its fixed limit is lower.
     private func waitingShare(of user: User) -> Int {
         let left = waitingLimit - (waiting - user.waitingBytes)
         let share =
@@ -148,7 +147,7 @@ final class FairShares {
         if mayHold(bytes, for: connection) { return }
         throw RequestError(
             .limit,
-            "Your connections have not read \(connection.user.waitingBytes) bytes, and your share of the bus's memory is not more than that; read what waits, then ask again."
+            "Your connections have not read \(connection.user.waitingBytes) bytes, and more would exceed your share of the bus's memory; read what waits, then ask again."
         )
     }
 
@@ -157,9 +156,9 @@ final class FairShares {
         bytes <= DaemonLimits.smallOutput || isWithinShare(connection, and: bytes)
     }
 
-    /// Whether the connections of a user have no more waiting than their share, with this many more bytes. Where much waits at
-    /// all, it is summed up what the user has; from then on what is added counts as unread, until that would be too much.
-    /// `held`: what of its input has come to wait since it was asked last.
+    /// Whether the connections of a user have no more waiting than their share, with this many more bytes. Once much waits in
+    /// all, the user's bytes are summed up; what is added then counts as unread until it would exceed the share. `held`: input
+    /// of the connection that waits since the last call.
     func isWithinShare(_ connection: Connection, and bytes: Int = 0, held: Int = 0) -> Bool {
         connection.user.waitingBytes += held
         let total = waiting + bytes
@@ -210,7 +209,7 @@ final class FairShares {
         user.summedBytes = user.waitingBytes
     }
 
-    /// What several connections share counts once for each user, as the longest part of it.
+    /// Output that connections share counts once per user: the most that one of them has.
     private func sumUp(of one: User?) {
         var shared: [ObjectIdentifier: Int] = [:]
         for case let connection? in connections.all where one == nil || connection.user === one {
@@ -248,7 +247,7 @@ extension DaemonLimits {
     /// that it wants.
     package static let allSubscriptions = 1 << 20
     package static let allShapes = 1 << 18
-    /// Of the memory, one part in so many is for wills, and one in so many for unread output and unfinished lines.
+    /// The memory divided by each: for wills, and for unread output and unfinished lines.
     package static let willPart = 2
     package static let waitingPart = 2
     /// Where states take most of the memory, this part of it is left for what waits, and as much for commits of others.

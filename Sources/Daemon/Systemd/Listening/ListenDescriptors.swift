@@ -91,7 +91,7 @@ public struct PassedDescriptor: Sendable, Hashable {
 
 /// Ending without a loop when the configuration is wrong.
 extension ListenDescriptors {
-    /// Accepts every connection that waits at a remaining listener, and closes it. Returns how many there were.
+    /// Accepts and closes the connections waiting at remaining listeners, at most 4096 each. Returns how many.
     ///
     /// A service that was started by a connection and can't serve it must not leave it waiting: the manager
     /// would find it still there, and start the service again and again, until it gives the socket up.

@@ -29,7 +29,7 @@ enum UnitJob {
         let reason: String
     }
 
-    /// What the job that is waited for is, and what came of it.
+    /// The job that is waited for, and how each job ended.
     private final class Watch {
         var job = ""
         var removed: [String: String] = [:]

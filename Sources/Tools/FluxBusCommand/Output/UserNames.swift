@@ -41,8 +41,8 @@ package final class UserNames {
         return parts.isEmpty ? ScreenText.value(by) : ScreenText.safe(parts.joined(separator: " "))
     }
 
-    /// The same in one word, for programs: `ada`, or `1001` where no name is known; `token:sensor`, `certificate:CN=hall`. Nil for the
-    /// daemon.
+    /// The same in one word, for programs: `ada`, or `1001` where no name is known; `token:sensor`, `certificate:CN=hall`. Nil
+    /// for the daemon.
     package func account(_ by: JSON) -> String? {
         if let uid = by["uid"]?.int { return userName(uid, by) ?? "\(uid)" }
         for kind in ["token", "certificate"] {
@@ -55,7 +55,7 @@ package final class UserNames {
         userName(uid, by).map { "\($0) (\(uid))" } ?? "uid \(uid)"
     }
 
-    /// The bus says the name where it has access rules; another member's users are not ours.
+    /// The name that the bus gives, else this machine's; another member's uids are not ours.
     private func userName(_ uid: Int, _ by: JSON) -> String? {
         by["user"]?.string ?? (by["member"] == nil ? name(of: uid) : nil)
     }

@@ -16,9 +16,9 @@ package struct MessageReader {
         case close(WSCloseCode)
     }
 
-    /// No bus takes a line of this length, so a message that is longer is no mistake.
+    /// In bytes. A longer message is refused: the usual limit of a line is far lower.
     private static let longestMessage = 64 << 20
-    /// A message of the longest has this many pieces of the front; one that is cut finer only costs time.
+    /// Twice the pieces into which the front cuts the longest message; finer cuts only cost time.
     private static let mostFrames = 8192
     private static let longestControl = 125
 
