@@ -95,7 +95,7 @@ struct InspectorTests {
             "FLUXBUS_SCREENSHOTS": ProcessInfo.processInfo.environment["FLUXBUS_SCREENSHOTS"],
         ]
         let outcome = try script(arguments, in: directory.path, environment.compactMapValues(\.self)).wait(
-            atMost: 110)
+            atMost: 300)
         #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path).isEmpty)
         return outcome
     }
