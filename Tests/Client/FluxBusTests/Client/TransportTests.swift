@@ -81,7 +81,10 @@ import Testing
         bus.reconnect()
         var notices = bus.notices.makeAsyncIterator()
         let reply = await bus.startDispatch("add", to: .store("a/b"), payload: ["by": 7])
-        guard case .lost = await notices.next() else { return Issue.record("The connection is not lost.") }
+        guard case .lost = await notices.next() else {
+            Issue.record("The connection is not lost.")
+            return
+        }
         bus.reconnect()
         #expect(try await reply.dispatched.revision == 1)
         await bus.close()
