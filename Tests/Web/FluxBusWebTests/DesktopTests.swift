@@ -3,11 +3,10 @@ import TestFiles
 import TestServer
 import Testing
 
-/// The program in the terminal of a desktop, with a program in the place of `xdg-open`.
-@Suite("The page on a desktop", .timeLimit(.minutes(10)))
-struct DesktopTests {
+/// A terminal in which the program is started, with a program in the place of `xdg-open`.
+private struct Desk {
     private let bus: LiveBus
-    private let directory = TemporaryDirectory()
+    let directory = TemporaryDirectory()
 
     init() throws {
         bus = try LiveBus()
@@ -15,7 +14,7 @@ struct DesktopTests {
         try FileManager.default.createDirectory(atPath: programs, withIntermediateDirectories: true)
     }
 
-    private func start(
+    func start(
         opener: String?, _ more: [String] = [], _ environment: [String: String] = ["DISPLAY": ":7"]
     ) throws -> TerminalProgram {
         let path = "programs/xdg-open"
@@ -31,40 +30,47 @@ struct DesktopTests {
             environment: own.merging(environment) { $1 }, rows: 24, columns: 200)
     }
 
-    private var said: String? { try? String(contentsOfFile: "\(directory.path)/said", encoding: .utf8) }
+    var said: String? { try? String(contentsOfFile: "\(directory.path)/said", encoding: .utf8) }
 
-    private func isLeft() throws -> Bool {
+    func isLeft() throws -> Bool {
         try FileManager.default.contentsOfDirectory(atPath: directory.path).contains {
             $0.hasPrefix("fluxbus-web")
         }
     }
+}
 
+/// The program in the terminal of a desktop.
+@Suite("The page on a desktop", .timeLimit(.minutes(10)))
+struct DesktopTests {
     @Test(arguments: [(["DISPLAY": ":7"], [String]()), (["WAYLAND_DISPLAY": "w"], []), ([:], ["--open"])])
     func theBrowserIsGivenAFileAndNoToken(environment: [String: String], more: [String]) async throws {
         try await onThread {
-            let program = try start(
+            let desk = try Desk()
+            let program = try desk.start(
                 opener:
                     #"stat -c %a "$(dirname "$1")" "$1" >"$SAID"; echo "$*" >>"$SAID"; cat "$1" >>"$SAID"; kill -INT $PPID"#,
                 more, environment)
             #expect(program.shows("This link signs in one browser"))
             #expect(program.wait() == 0)
-            let lines = try #require(said).split(separator: "\n").map(String.init)
+            let lines = try #require(desk.said).split(separator: "\n").map(String.init)
             try #require(lines.count == 6)
             #expect(lines[..<2] == ["700", "600"])
-            #expect(lines[2].hasPrefix("\(directory.path)/fluxbus-web-") && lines[2].hasSuffix("/open.html"))
+            #expect(
+                lines[2].hasPrefix("\(desk.directory.path)/fluxbus-web-") && lines[2].hasSuffix("/open.html"))
             let link = try #require(program.screen.all.split(whereSeparator: \.isWhitespace).first)
             #expect(link.contains("/#token=") && lines[4].contains("url=\(link)\""))
-            #expect(try !isLeft())
+            #expect(try !desk.isLeft())
         }
     }
 
     /// Ctrl-C is for the server, not for the browser; and who has none is told what to do.
     @Test func whoeverHasNoBrowserIsTold() async throws {
         try await onThread {
+            let desk = try Desk()
             for (opener, reason) in [
                 ("exit 3", "xdg-open found none"), (nil, "there is no xdg-open in $PATH"),
             ] {
-                let program = try start(opener: opener)
+                let program = try desk.start(opener: opener)
                 #expect(program.shows("No browser was opened, because \(reason); open the link yourself."))
                 program.signal(SIGINT)
                 #expect(program.wait() == 0)
@@ -75,11 +81,12 @@ struct DesktopTests {
     @Test(arguments: [(["DISPLAY": ":7"], ["--no-open"]), ([:], []), (["DISPLAY": ""], [])])
     func withoutADesktopNothingIsOpened(environment: [String: String], more: [String]) async throws {
         try await onThread {
-            let program = try start(opener: #"echo opened >"$SAID""#, more, environment)
+            let desk = try Desk()
+            let program = try desk.start(opener: #"echo opened >"$SAID""#, more, environment)
             #expect(program.shows("Ctrl-C ends the server."))
             program.signal(SIGINT)
             #expect(program.wait() == 0)
-            #expect(said == nil && !program.screen.all.contains("No browser"))
+            #expect(desk.said == nil && !program.screen.all.contains("No browser"))
         }
     }
 }
