@@ -19,10 +19,10 @@ private struct Desk {
     ) throws -> TerminalProgram {
         let path = "programs/xdg-open"
         try? FileManager.default.removeItem(atPath: "\(directory.path)/\(path)")
-        if let opener { try directory.write(path, "#!/bin/sh\n\(opener)\n", mode: 0o755) }
+        if let opener { try directory.write(path, "#!/bin/sh\nPATH=/usr/bin:/bin\n\(opener)\n", mode: 0o755) }
         let own = [
             "TMPDIR": directory.path, "XDG_STATE_HOME": "\(directory.path)/state",
-            "PATH": "programs:\(directory.path)/programs:/usr/bin:/bin", "SAID": "\(directory.path)/said",
+            "PATH": "programs:\(directory.path)/programs", "SAID": "\(directory.path)/said",
         ]
         return try TerminalProgram(
             [RunningProgram.path(of: "fluxbus-web"), "--address", bus.address, "--listen", "127.0.0.1:0"]
