@@ -6,10 +6,11 @@ import FluxBus
 /// An effect with a condition: the bus tells which stores come to match it and which cease to, commit by commit; where it
 /// tells several commits at once, and of the time while the service was down, the history says what they were.
 extension EffectRunner {
-    /// Takes the effect up: what held at `done`, and since when, comes first.
+    /// Takes the effect up: what held at `done`, and since when, comes first. Where it is not known what happened since then, or
+    /// does not count, a store whose condition does not hold now is not taken for one that has held for long enough.
     func resumeCondition(_ standing: EffectStanding, _ isSame: Bool, at done: Int, _ now: Int) {
         machine = EffectMachine(effect, done: done)
-        if effect.downtime == .newest { newest = [:] }
+        if downtime == .newest { newest = [:] }
         Task { [self] in
             var (start, holding): (Int, Result<[String], BusError>) = (done, .success([]))
             holding = await Self.holding(effect, at: done, host.bus)
@@ -25,9 +26,12 @@ extension EffectRunner {
                         lose(from: done, to: start)
                         machine = EffectMachine(effect, done: start)
                     }
+                    let (hold, holding) = (effect.becoming?.hold ?? .zero, Set(stores))
+                    let isWhole = start == done && downtime != .none || hold == .zero
                     tracker = ConditionTracker(
-                        hold: effect.becoming?.hold ?? .zero, holding: Set(stores),
-                        beginnings: isSame ? standing.held : [])
+                        hold: hold, holding: holding,
+                        beginnings: isSame
+                            ? standing.held.filter { isWhole || holding.contains($0.store) } : [])
                     if isSame, !standing.isClean { uncertain = Set(standing.held.map(\.id)) }
                     scanned = start
                     follow(from: start, standing)

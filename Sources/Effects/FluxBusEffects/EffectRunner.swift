@@ -16,6 +16,10 @@ final class EffectRunner: @unchecked Sendable {
     let inlet = Inlet()
     var machine: EffectMachine
     private(set) var epoch = ""
+    /// The epoch in which the runner of this effect before this one followed the bus: there was no downtime in between.
+    private let followed: String
+    /// What is done with events from before.
+    private(set) var downtime: Effect.Downtime
     private var subscription: SubscriptionHandle?
 
     /// Actions in the order of the bus that the machine has not got yet, as the first of them waits for the stores that it
@@ -59,9 +63,12 @@ final class EffectRunner: @unchecked Sendable {
     private var onRetired: [@Sendable () -> Void] = []
     private var lastComplaint = ""
 
-    init(_ entry: EffectCatalog.Entry, _ host: EffectHost) {
+    /// - Parameter last: The runner of the effect that has just ended, in this service.
+    init(_ entry: EffectCatalog.Entry, _ host: EffectHost, after last: EffectRunner? = nil) {
         self.entry = entry
         self.host = host
+        followed = last?.epoch ?? ""
+        downtime = entry.effect.downtime
         machine = EffectMachine(entry.effect, done: 0)
     }
 
@@ -113,14 +120,15 @@ final class EffectRunner: @unchecked Sendable {
         claim.isFirst = standing.epoch.isEmpty
         let isSame = standing.epoch == epoch
         if !claim.isFirst, !isSame { lose(from: standing.done, to: now) }
-        let done = isSame && effect.downtime != .none ? standing.done : now
+        downtime = followed == epoch ? .all : effect.downtime
+        let done = isSame && downtime != .none ? standing.done : now
         self.epoch = epoch
         aside = isSame ? Set(standing.failed.map(\.id) + standing.again.map(\.id)) : []
         uncertainLeft = isSame && !standing.isClean ? EffectLimits.window : 0
         if effect.becoming != nil {
-            return resumeCondition(standing, isSame && effect.downtime != .none, at: done, now)
+            return resumeCondition(standing, isSame, at: done, now)
         }
-        machine = EffectMachine(effect, done: done, onlyNewest: effect.downtime == .newest)
+        machine = EffectMachine(effect, done: done, onlyNewest: downtime == .newest)
         follow(from: done, standing)
     }
 

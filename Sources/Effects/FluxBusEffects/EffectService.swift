@@ -25,7 +25,7 @@ package final class EffectService: @unchecked Sendable {
         host = EffectHost(bus, queue, environment: environment, log: log)
         self.log = log
         queue.async { [self] in
-            host.restart = { [weak self] runner in self?.begin(runner.entry) }
+            host.restart = { [weak self] runner in self?.begin(runner.entry, after: runner) }
         }
     }
 
@@ -80,9 +80,12 @@ package final class EffectService: @unchecked Sendable {
         }
     }
 
-    private func begin(_ entry: EffectCatalog.Entry, _ onBegun: @escaping @Sendable () -> Void = {}) {
+    private func begin(
+        _ entry: EffectCatalog.Entry, after last: EffectRunner? = nil,
+        _ onBegun: @escaping @Sendable () -> Void = {}
+    ) {
         guard !isEnding else { return onBegun() }
-        let runner = EffectRunner(entry, host)
+        let runner = EffectRunner(entry, host, after: last)
         runners[entry.effect.name] = runner
         runner.begin(onBegun)
     }
@@ -116,7 +119,7 @@ package final class EffectService: @unchecked Sendable {
         let name = runner.effect.name
         guard runners[name] === runner else { return }
         runners[name] = nil
-        if let entry = next.removeValue(forKey: name) { return begin(entry) }
+        if let entry = next.removeValue(forKey: name) { return begin(entry, after: runner) }
         host.tell(runner.effect, "release", ["owner": .string(host.owner)])
     }
 

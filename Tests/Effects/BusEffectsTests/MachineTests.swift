@@ -28,6 +28,37 @@ import Testing
         #expect(failure == nil)
     }
 
+    /// Also where all are handled one after the other.
+    @Test func theNewestOfEachStoreIsHandledAfterADowntime() throws {
+        var machine = EffectMachine(try effect("limit: { for: all }\n"), done: 0, onlyNewest: true)
+        for (revision, store) in [(1, "door/a"), (2, "door/b"), (3, "door/a"), (4, "door/c")] {
+            machine.take(event(revision, store))
+        }
+        machine.caughtUp()
+        var handled: [Int] = []
+        for (revision, store) in [(2, "door/b"), (3, "door/a"), (4, "door/c")] {
+            handled += started(&machine)
+            finishes(&machine, event(revision, store), .succeeded, at: 0)
+        }
+        #expect(handled == [2, 3, 4] && machine.takeCounts().skipped == 1 && machine.isIdle)
+    }
+
+    /// Events that turn out not to be meant start nothing, so they leave the rate to others.
+    @Test func theRateIsForWhatIsStarted() throws {
+        var machine = EffectMachine(try effect("limit: { rate: 2/m }\n"), done: 0)
+        for revision in 1...9 { machine.take(event(revision)) }
+        for revision in 1...7 {
+            #expect(started(&machine) == [revision])
+            finishes(&machine, event(revision), .notMeant, at: 0)
+        }
+        #expect(started(&machine) == [8])
+        finishes(&machine, event(8), .succeeded, at: 0)
+        #expect(started(&machine) == [9])
+        finishes(&machine, event(9), .succeeded, at: 0)
+        machine.take(event(10))
+        #expect(started(&machine).isEmpty && machine.nextDue(at: 0) == 30 * Self.second)
+    }
+
     /// What the watchdog asks: whether something could have been begun, and was not.
     @Test func aJobThatIsNotStartedIsLate() throws {
         var machine = EffectMachine(try effect("retry: { first: 1s }\nlimit: { running: 1 }\n"), done: 0)

@@ -168,6 +168,52 @@ import Testing
         #expect(notes?.sorted() == numbers)
     }
 
+    /// The bus and the service's files change, and the service stays: whatever waits is handled.
+    @Test(arguments: ["newest", "none"]) func onlyADowntimeOfTheServiceIsOne(_ word: String) async throws {
+        let text = note + "\nlimit: { rate: 1/s }\nafter-downtime: \(word)"
+        let fixture = try EffectsFixture(["note": text])
+        try fixture.start()
+        var bus = try await fixture.bus()
+        for number in 1...3 {
+            try await bus.dispatch("echo", to: .store("log/a"), payload: ["number": .int(number)])
+        }
+        try await fixture.waits(for: "log/main", bus) { $0["notes"]?.array?.count ?? 0 > 0 }
+        try fixture.write("note", text + "\ntimeout: 20s")
+        try #require(fixture.service).signal(SIGHUP)
+        try await fixture.waits(for: "log/main", bus) { $0["notes"]?.array?.count == 3 }
+        for number in 4...6 {
+            try await bus.dispatch("echo", to: .store("log/a"), payload: ["number": .int(number)])
+        }
+        try await fixture.waits(for: "log/main", bus) { $0["notes"]?.array?.count ?? 0 > 3 }
+        await bus.close()
+        try fixture.restartDaemon()
+        bus = try await fixture.bus()
+        try await bus.dispatch("echo", to: .store("log/a"), payload: ["number": 7])
+        try await fixture.waits(for: "log/main", bus) { $0["notes"]?.array?.count == 7 }
+        #expect(try await bus.state(of: "log/main").state["notes"]?.array?.compactMap(\.int) == Array(1...7))
+    }
+
+    /// Its children, too, also those that do not listen.
+    @Test func aProgramThatTakesTooLongIsEndedWhole() async throws {
+        let script = #"sh -c 'trap "" TERM; echo $$ >"$OUT/child"; exec sleep 557' & wait"#
+        let fixture = try EffectsFixture([
+            "slow":
+                "on: { action: echo, of: log/* }\ndo: { run: [/bin/sh, -c, \(JSON.string(script).encoded)] }\nretry: { times: 0 }\ntimeout: 1s"
+        ])
+        try fixture.start()
+        let bus = try await fixture.bus()
+        try await bus.dispatch("echo", to: .store("log/a"), payload: ["number": 1])
+        try await fixture.waits(for: "effect/slow", bus) { $0["failed"]?.object?.count == 1 }
+        let child = try #require(fixture.lines("child").first)
+        func isThere() -> Bool {
+            let words = (try? String(contentsOfFile: "/proc/\(child)/stat", encoding: .utf8)) ?? ""
+            // Whoever takes it over may not have looked at it yet.
+            return !words.isEmpty && !words.contains(") Z ")
+        }
+        for _ in 0..<10_000 where isThere() { try await bus.ping() }
+        #expect(!isThere())
+    }
+
     @Test func aHistoryThatIsGoneIsSaid() async throws {
         let fixture = try EffectsFixture(["note": note], hasLog: false)
         try fixture.start()

@@ -15,12 +15,12 @@ import Testing
           flash: { increment: { times: 1 } }
         """
 
-    private func fixture(_ when: String, _ more: String = "") throws -> EffectsFixture {
+    private func fixture(_ when: String, _ more: String = "", hasLog: Bool = true) throws -> EffectsFixture {
         try EffectsFixture(
             [
                 "lit":
                     "when: { of: lamp/*, becomes: isOn\(when) }\ndo: { dispatch: { store: log/main, action: note, payload: { number: = revision } } }\n\(more)"
-            ], more: ["lamp": Self.lamp])
+            ], hasLog: hasLog, more: ["lamp": Self.lamp])
     }
 
     private func turn(_ bus: Bus, _ name: String, _ isOn: Bool) async throws -> Int {
@@ -112,6 +112,31 @@ import Testing
         try fixture.start()
         try await fixture.waits(for: "effect/lit", bus) { $0["running"] == 0 }
         #expect(try await notes(bus) == wanted)
+    }
+
+    /// Where nothing is known of the time in between, a lamp that is off is not taken for one that was on for long enough; one that
+    /// is on still counts from when it was turned on.
+    @Test(arguments: [(false, "all"), (true, "none")])
+    func whatIsNotKnownToHaveHeldDoesNotCount(hasLog: Bool, word: String) async throws {
+        let fixture = try fixture(", for: 2s", "after-downtime: \(word)", hasLog: hasLog)
+        let bus = try await fixture.bus()
+        try await bus.create("lamp/a")
+        try await bus.create("lamp/b")
+        try fixture.start()
+        try await fixture.waits(for: "effect/lit", bus) { $0["epoch"] != "" }
+        let revision = try await turn(bus, "a", true)
+        _ = try await turn(bus, "b", true)
+        try await fixture.waits(for: "effect/lit", bus) {
+            $0["held"]?.object?.count == 2 || $0["succeeded"]?.int ?? 0 > 0
+        }
+        try #require(fixture.service).kill()
+        // The machine had so much else to do that both were on for long enough.
+        let isOver = try await bus.state(of: "effect/lit").state["succeeded"]?.int ?? 0 > 0
+        _ = try await turn(bus, "b", false)
+        try fixture.start()
+        try await fixture.waits(for: "log/main", bus) { $0["notes"]?.array?.contains(.int(revision)) == true }
+        try await fixture.waits(for: "effect/lit", bus) { $0["held"] == [:] && $0["running"] == 0 }
+        if !isOver { #expect(try await notes(bus) == [revision]) }
     }
 
     /// It had held for long enough before it ended, and nobody was there to see it.

@@ -18,7 +18,7 @@ package struct EffectMachine {
 
     package enum Outcome: Sendable, Equatable {
         case succeeded
-        /// The condition does not hold.
+        /// The condition does not hold: nothing was started, and the rate is given back.
         case notMeant
         /// To be tried again, not before this time has passed if that is no longer than the effect's longest wait. The reason
         /// is a clause.
@@ -62,7 +62,7 @@ package struct EffectMachine {
     /// Events that are not settled, in the order of the bus, and those of them that are, behind one that is not.
     private var open: [EffectEvent.ID] = []
     private var closed: Set<EffectEvent.ID> = []
-    /// While only the newest event of each lane counts.
+    /// While only the newest event of each store counts.
     private var newest: [String: EffectEvent]?
     /// When the next start would be in time if all starts were spread evenly.
     private var pace = 0
@@ -76,7 +76,7 @@ package struct EffectMachine {
 
     /// - Parameters:
     ///   - done: Everything up to this revision is settled.
-    ///   - onlyNewest: Until `caughtUp`, only the newest event of each lane counts.
+    ///   - onlyNewest: Until `caughtUp`, only the newest event of each store counts.
     package init(_ effect: Effect, done: Int, onlyNewest: Bool = false) {
         retry = effect.retry
         limit = effect.limit
@@ -108,8 +108,7 @@ package struct EffectMachine {
         seen = max(seen, event.revision - 1)
         open.append(event.id)
         guard newest != nil else { return enqueue(Entry(event: event, isAgain: false)) }
-        let name = lane(event)
-        if let older = newest?.updateValue(event, forKey: name) {
+        if let older = newest?.updateValue(event, forKey: event.store) {
             counts.skipped += 1
             settled(older.id)
         }
@@ -153,9 +152,7 @@ package struct EffectMachine {
             entry.isRunning = true
             lanes[name]?[0] = entry
             running += 1
-            if let rate = limit.rate {
-                pace = max(pace, now) + rate.time.nanoseconds / rate.count
-            }
+            if let step = limit.step { pace = max(pace, now) + step }
             jobs.append(Job(event: entry.event, attempt: entry.tries, isAgain: entry.isAgain))
         }
         return jobs
@@ -177,8 +174,7 @@ package struct EffectMachine {
 
     /// Until when the rate allows no start; nil: it does now.
     private func paceWait(at now: Int) -> Int? {
-        guard let rate = limit.rate else { return nil }
-        let step = rate.time.nanoseconds / rate.count
+        guard let rate = limit.rate, let step = limit.step else { return nil }
         let start = pace - step * (rate.count - 1)
         return start > now ? start : nil
     }
@@ -191,7 +187,7 @@ package struct EffectMachine {
         entry.isRunning = false
         switch outcome {
         case .succeeded, .notMeant:
-            if outcome == .succeeded { counts.succeeded += 1 }
+            if outcome == .succeeded { counts.succeeded += 1 } else { pace -= limit.step ?? 0 }
             leave(name)
             if !entry.isAgain { settled(event.id) }
             return nil
@@ -223,4 +219,9 @@ package struct EffectMachine {
         while count < open.count, closed.remove(open[count]) != nil { count += 1 }
         if count > 0 { open.removeFirst(count) }
     }
+}
+
+extension Effect.Limit {
+    /// The nanoseconds between two starts if all are spread evenly.
+    fileprivate var step: Int? { rate.map { $0.time.nanoseconds / $0.count } }
 }

@@ -16,8 +16,10 @@ final class ChildProcess: RunningDeed {
     /// How long one that was told to end may take, before it is killed.
     static let grace = Duration.seconds(5)
 
+    private enum Life { case running, toldToEnd, over }
+
     private let pid: pid_t
-    private let hasEnded = Mutex(false)
+    private let life = Mutex(Life.running)
 
     /// Starts it. `onEnd` is called on another thread: with nil after success, else with why not, as a clause.
     init(
@@ -35,7 +37,7 @@ final class ChildProcess: RunningDeed {
         try SystemThread.start(named: "effect run") { [self] in onEnd(wait()) }
     }
 
-    /// Ends it with its group, which is killed if it takes longer than `grace` has it.
+    /// Ends it with its group. What is left of that is killed once the program has ended, or if it takes longer than `grace`.
     func end() {
         signal(SIGTERM)
         DispatchQueue.global().asyncAfter(deadline: .now() + Self.grace.seconds) { [self] in signal(SIGKILL) }
@@ -43,14 +45,19 @@ final class ChildProcess: RunningDeed {
 
     private func signal(_ number: Int32) {
         // Until it is reaped its number is nobody else's.
-        hasEnded.withLock { if !$0 { kill(-pid, number) } }
+        life.withLock { life in
+            guard life != .over else { return }
+            life = .toldToEnd
+            kill(-pid, number)
+        }
     }
 
     private func wait() -> String? {
         var information = siginfo_t()
         while waitid(P_PID, id_t(pid), &information, WEXITED | WNOWAIT) < 0, errno == EINTR {}
-        return hasEnded.withLock { hasEnded in
-            hasEnded = true
+        return life.withLock { life in
+            if life == .toldToEnd { kill(-pid, SIGKILL) }
+            life = .over
             var status: Int32 = 0
             while waitpid(pid, &status, 0) < 0, errno == EINTR {}
             let signal = status & 0x7f
