@@ -60,7 +60,8 @@ extension EffectRunner {
         if standing.failed.count >= EffectLimits.failures {
             pause("\(standing.failed.count) events were set aside; retry or skip them, and resume it")
         }
-        for (id, store) in standing.again where again.insert(id).inserted { lookUp(id, store) }
+        let events = standing.again.sorted { $0.id < $1.id }.filter { again.insert($0.id).inserted }
+        if !events.isEmpty { lookUp(events) }
         pump()
     }
 }

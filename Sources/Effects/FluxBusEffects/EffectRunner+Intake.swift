@@ -89,19 +89,21 @@ extension EffectRunner {
 
     // MARK: - Events of the past
 
-    /// Finds an event that was set aside, and tries it again.
-    func lookUp(_ id: EffectEvent.ID, _ store: String) {
+    /// Finds events that were set aside, and tries them again in this order.
+    func lookUp(_ events: [(id: EffectEvent.ID, store: String)]) {
         Task { [self] in
-            let result: Result<EffectEvent?, BusError>
-            do throws(BusError) {
-                let (commits, _) = try await host.bus.history(
-                    since: id.revision - 1, until: id.revision, limit: 1)
-                result = .success(
-                    commits.first.flatMap { EffectEvent(id, store: store, in: $0, for: effect) })
-            } catch {
-                result = .failure(error)
+            for (id, store) in events {
+                let result: Result<EffectEvent?, BusError>
+                do throws(BusError) {
+                    let (commits, _) = try await host.bus.history(
+                        since: id.revision - 1, until: id.revision, limit: 1)
+                    result = .success(
+                        commits.first.flatMap { EffectEvent(id, store: store, in: $0, for: effect) })
+                } catch {
+                    result = .failure(error)
+                }
+                host.queue.async { [self, result] in found(result, id, store) }
             }
-            host.queue.async { [self, result] in found(result, id, store) }
         }
     }
 
@@ -116,7 +118,7 @@ extension EffectRunner {
             forget(id, store, "its commit is not in the history any more")
         case .failure(let error):
             host.log("\(effect.name): \(id) can't be read: \(error.message)")
-            host.after(EffectLimits.pause) { [self] in lookUp(id, store) }
+            host.after(EffectLimits.pause) { [self] in lookUp([(id, store)]) }
         }
     }
 

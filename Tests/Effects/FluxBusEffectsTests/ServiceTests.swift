@@ -193,6 +193,32 @@ import Testing
         #expect(try await bus.state(of: "log/main").state["notes"]?.array?.compactMap(\.int) == Array(1...7))
     }
 
+    /// In the order of the bus for each store, as if they had not been set aside.
+    @Test func eventsAreTriedAgainInTheirOrder() async throws {
+        let script = #"test -e "$OUT/repaired" && echo "$FLUXBUS_REVISION" >>"$OUT/done""#
+        let fixture = try EffectsFixture([
+            "fails":
+                "on: { action: echo, of: log/* }\ndo: { run: [/bin/sh, -c, \(JSON.string(script).encoded)] }\nretry: { times: 0 }\nlimit: { running: 16 }"
+        ])
+        try fixture.start()
+        let bus = try await fixture.bus()
+        var revisions: [String] = []
+        for number in 1...60 {
+            let reply = try await bus.dispatch(
+                "echo", to: .store("log/a"), payload: ["number": .int(number)])
+            revisions.append("\(reply.revision)")
+        }
+        try await fixture.waits(for: "effect/fails", bus) { $0["failed"]?.object?.count == 60 }
+        try fixture.directory.write("repaired", "")
+        let failed = try await bus.state(of: "effect/fails").state["failed"]?.object?.members ?? []
+        let retries = failed.shuffled().map { event -> JSON in
+            ["store": "effect/fails", "action": "retry", "payload": ["event": .string(event.key)]]
+        }
+        _ = try await bus.request(BusRequest("dispatch", ["actions": .array(retries)]))
+        try await fixture.waits(for: "effect/fails", bus) { $0["succeeded"] == 60 }
+        #expect(fixture.lines("done") == revisions)
+    }
+
     /// Its children, too, also those that do not listen.
     @Test func aProgramThatTakesTooLongIsEndedWhole() async throws {
         let script = #"sh -c 'trap "" TERM; echo $$ >"$OUT/child"; exec sleep 557' & wait"#

@@ -31,7 +31,7 @@ import Testing
         try aside("10:0", "9:0", "9:1.2")
         #expect(
             try run([]).lines[1].split(separator: " ").map(String.init) == [
-                "bell", "idle", "0", "0", "0", "3",
+                "bell", "no", "service", "0", "0", "0", "3",
             ])
         let list = try run(["list", "bell"])
         #expect(list.lines.dropFirst().map { $0.prefix { $0 != " " } } == ["9:0", "9:1.2", "10:0"])
@@ -45,7 +45,16 @@ import Testing
         #expect(try run(["resume", "bell"]).output == "bell continues\n")
         let line = try JSON(parsing: CommandRun(["effects", "--json"], bus: address).lines[0])
         #expect(line["effect"] == "bell" && line["paused"] == .null && line["again"]?.object?.count == 2)
-        #expect(try run(["list", "other"]).status == .no)
+        for words in [
+            ["list", "other"], ["retry", "other"], ["skip", "other"], ["pause", "other"],
+            ["resume", "other"],
+        ] {
+            let told = try run(words)
+            #expect(told.status == .no, "\(words)")
+            #expect(
+                told.messages
+                    == "fluxbus: There is no effect other; `fluxbus effects` lists those there are.\n")
+        }
         bus.stop()
     }
 

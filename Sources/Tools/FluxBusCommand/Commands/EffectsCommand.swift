@@ -52,10 +52,10 @@ package struct EffectsListCommand: BusCommand {
             }
             let (paused, failed) = (state["paused"]?.string, state["failed"]?.object?.count ?? 0)
             let number = { (key: String) in Table.Cell(state[key]?.encoded ?? "") }
-            let isBusy = state["running"] != 0
+            let status = state["owner"] == "" ? "no service" : state["running"] == 0 ? "idle" : "running"
             table.add(
                 .init(name, .address),
-                paused != nil ? .init("paused", .note) : .init(isBusy ? "running" : "idle"),
+                paused != nil ? .init("paused", .note) : .init(status),
                 number("done"), number("waiting"), number("succeeded"),
                 .init(failed == 0 ? "" : "\(failed)", .failure), .init(paused ?? "", .faint))
         }
@@ -97,7 +97,9 @@ struct EffectFailures {
     init(of effect: String, on connection: BusConnection, in session: CommandSession) throws {
         (self.effect, self.connection, self.session) = (effect, connection, session)
         let address = "effect/\(effect)"
-        let reply = try session.ask(BusRequest("get", ["store": .string(address)]), on: connection)
+        let reply = try session.asking(of: effect) {
+            try session.ask(BusRequest("get", ["store": .string(address)]), on: connection)
+        }
         let failed = reply["states"]?[address]?["failed"]?.object?.members ?? []
         all = failed.map { ($0.key, $0.value) }.sorted { Self.order($0.0) < Self.order($1.0) }
     }
@@ -234,16 +236,28 @@ package struct EffectsResumeCommand: BusCommand {
 }
 
 extension CommandSession {
+    /// Asks something about an effect; that there is none is told in the words of effects.
+    fileprivate func asking(of effect: String, _ work: () throws -> JSONObject) throws -> JSONObject {
+        do {
+            return try work()
+        } catch let error as BusError where error.code == .unknownStore {
+            throw CommandFailure(
+                .no, "There is no effect \(effect); `fluxbus effects` lists those there are.")
+        }
+    }
+
     fileprivate func tell(
         _ effect: String, _ action: String, _ payload: JSONObject, _ done: String
     ) throws -> CommandStatus {
-        let reply = try ask(
-            BusRequest(
-                "dispatch",
-                [
-                    "store": .string("effect/\(effect)"), "action": .string(action),
-                    "payload": .object(payload),
-                ]))
+        let reply = try asking(of: effect) {
+            try ask(
+                BusRequest(
+                    "dispatch",
+                    [
+                        "store": .string("effect/\(effect)"), "action": .string(action),
+                        "payload": .object(payload),
+                    ]))
+        }
         if console.form == .text {
             try console.line("\(effect) \(done)")
         } else {
