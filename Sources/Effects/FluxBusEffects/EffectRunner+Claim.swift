@@ -11,6 +11,8 @@ extension EffectRunner {
         /// No service has handled it before, and this one has not caught up: on a bus without a log, what happened while it began
         /// can't be told, and nobody counts on it.
         var isFirst = false
+        /// The epoch in which this service has handled it before.
+        var epochBefore: String?
         /// Another service does.
         var isHeldBack = false
         /// How often this one has tried to begin.

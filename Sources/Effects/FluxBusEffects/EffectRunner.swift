@@ -16,10 +16,8 @@ final class EffectRunner: @unchecked Sendable {
     let inlet = Inlet()
     var machine: EffectMachine
     private(set) var epoch = ""
-    /// The epoch in which the runner of this effect before this one followed the bus: there was no downtime in between.
-    private let followed: String
-    /// What is done with events from before.
-    private(set) var downtime: Effect.Downtime
+    /// What is done with events from before: where this service has handled the effect all the time, there was no downtime.
+    var downtime: Effect.Downtime { claim.epochBefore == epoch ? .all : effect.downtime }
     private var subscription: SubscriptionHandle?
 
     /// Actions in the order of the bus that the machine has not got yet, as the first of them waits for the stores that it
@@ -67,8 +65,7 @@ final class EffectRunner: @unchecked Sendable {
     init(_ entry: EffectCatalog.Entry, _ host: EffectHost, after last: EffectRunner? = nil) {
         self.entry = entry
         self.host = host
-        followed = last?.epoch ?? ""
-        downtime = entry.effect.downtime
+        claim.epochBefore = last?.epoch
         machine = EffectMachine(entry.effect, done: 0)
     }
 
@@ -120,9 +117,8 @@ final class EffectRunner: @unchecked Sendable {
         claim.isFirst = standing.epoch.isEmpty
         let isSame = standing.epoch == epoch
         if !claim.isFirst, !isSame { lose(from: standing.done, to: now) }
-        downtime = followed == epoch ? .all : effect.downtime
-        let done = isSame && downtime != .none ? standing.done : now
         self.epoch = epoch
+        let done = isSame && downtime != .none ? standing.done : now
         aside = isSame ? Set(standing.failed.map(\.id) + standing.again.map(\.id)) : []
         uncertainLeft = isSame && !standing.isClean ? EffectLimits.window : 0
         if effect.becoming != nil {
