@@ -304,8 +304,11 @@ final class EffectRunner: @unchecked Sendable {
 
     private func setAside(_ failure: EffectMachine.Failure, _ isAgain: Bool) {
         let reason = String(decoding: failure.reason.utf8.prefix(EffectLimits.reason), as: UTF8.self)
+        // The bus may end its sentence with a question.
+        let end = reason.hasSuffix("?") ? "" : "."
         host.log(
-            "\(effect.name): \(failure.action) of \(failure.store) (\(failure.id)) is set aside: \(reason).")
+            "\(effect.name): \(failure.action) of \(failure.store) (\(failure.id)) is set aside: \(reason)\(end)"
+        )
         let payload: JSONObject = [
             "event": .string("\(failure.id)"), "store": .string(failure.store),
             "action": .string(failure.action),
