@@ -12,7 +12,7 @@ package final class DeclaredType: StateType {
     package let name: String
     package let summary: String?
     package let definition: JSON
-    /// The same as text, ordered as the file is.
+    /// The definition as JSON text, with its members in the order of the file.
     private let text: [UInt8]
     package let initial: JSONObject
     package let waitFor: [String]
