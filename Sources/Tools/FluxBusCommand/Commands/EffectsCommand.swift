@@ -236,7 +236,7 @@ package struct EffectsResumeCommand: BusCommand {
 }
 
 extension CommandSession {
-    /// Asks something about an effect; that there is none is told in the words of effects.
+    /// Sends a request about an effect. Throws "There is no effect …" if the bus has no store for it.
     fileprivate func asking(of effect: String, _ work: () throws -> JSONObject) throws -> JSONObject {
         do {
             return try work()
