@@ -41,8 +41,8 @@ package final class UserNames {
         return parts.isEmpty ? ScreenText.value(by) : ScreenText.safe(parts.joined(separator: " "))
     }
 
-    /// The same in one word, for programs: `ada`, or `1001` where no name is known; `token:sensor`, `certificate:CN=hall`. Nil
-    /// for the daemon.
+    /// The author in one word, for programs: `ada`, or `1001` if the name is unknown; `token:sensor`; `certificate:CN=hall`.
+    /// Nil for the daemon.
     package func account(_ by: JSON) -> String? {
         if let uid = by["uid"]?.int { return userName(uid, by) ?? "\(uid)" }
         for kind in ["token", "certificate"] {
