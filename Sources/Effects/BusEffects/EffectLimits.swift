@@ -25,6 +25,8 @@ package enum EffectLimits {
     package static let idleProgress = 30_000_000_000
     /// Commits by which its place may lag behind while no event is meant.
     package static let idleCommits = 1000
+    /// How long an event may wait for others while none is handled: a wake-up for each would cost more than reading it.
+    package static let readInterval = Duration.milliseconds(5)
     /// Stores that one action to a whole type is handled for.
     package static let stores = 10_000
     /// Bytes of an address, of a header's value and of a secret: servers refuse longer ones.

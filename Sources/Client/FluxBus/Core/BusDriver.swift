@@ -29,6 +29,9 @@ package final class BusDriver {
     /// Whether nothing is left to do but ``end()``.
     package var hasEnded: Bool { session.hasEnded }
 
+    /// Whether no request waits for its answer, or to be sent.
+    package var isIdle: Bool { session.isIdle }
+
     /// Takes over what was submitted, and does what is due.
     ///
     /// - Parameter unsent: How many bytes wait in the transport to be sent.

@@ -8,10 +8,15 @@
         private let transport: SocketTransport
         private let driver: BusDriver
         private var connection: BusConnection?
+        /// In nanoseconds.
+        private let readInterval: Int
+        /// Until this moment of the monotonic clock, events wait for others.
+        private var nextRead = 0
 
         init(_ transport: SocketTransport, _ driver: BusDriver) {
             self.transport = transport
             self.driver = driver
+            readInterval = driver.options.readInterval.nanoseconds
         }
 
         func run() {
@@ -56,9 +61,11 @@
             driver.write(to: connection.outgoing)
             do throws(BusError) {
                 if let reason = driver.disconnectReason { throw reason }
+                if readInterval > 0, connection.unsentBytes == 0, driver.isIdle { gather() }
                 let wakeup = try connection.wait(input: transport.wakeUp.descriptor, until: deadline())
                 if wakeup.input { transport.wakeUp.clear() }
                 let now = MonotonicClock.nanoseconds
+                if wakeup.incoming { nextRead = now + readInterval }
                 while connection.takeLineIfReady({ driver.receive($0, at: now) }) {
                     if driver.disconnectReason != nil { break }
                 }
@@ -67,6 +74,14 @@
                 self.connection = nil
                 driver.lost(error, sent: connection.totalSent)
             }
+        }
+
+        /// Lets events come, unless something is submitted meanwhile, or due.
+        private func gather() {
+            let pause = nextRead - MonotonicClock.nanoseconds
+            guard pause > 0 else { return }
+            let end = deadline().earlier(Deadline(after: .nanoseconds(pause)))
+            transport.wakeUp.wait(milliseconds: end.pollTimeout)
         }
 
         /// How long to wait: not at all if something was submitted meanwhile.

@@ -29,6 +29,23 @@ struct SubscriptionRecord {
         assembler = ChangeAssembler(format: request.format)
     }
 
+    /// Counts an action that has come; false: it had come on an earlier connection.
+    mutating func isNew(actionAt revision: Int) -> Bool {
+        if actionsToSkip > 0, revision == skipRevision {
+            actionsToSkip -= 1
+            return false
+        }
+        actionsAtPosition = position?.revision == revision ? actionsAtPosition + 1 : 1
+        return true
+    }
+
+    /// An event has come. Returns who gets it.
+    mutating func moved(to point: ResumePoint) -> SubscriptionRequest {
+        position = point
+        isResuming = false
+        return request
+    }
+
     /// The `subscribe` that continues at the record's position.
     func wire() -> BusRequest {
         var wire = request.request

@@ -119,6 +119,7 @@ struct EffectsCommand: ParsableCommand {
         options.patience = .seconds(30)
         // A dispatch that was lost with its connection is sent again with a key of its own.
         options.linger = nil
+        options.readInterval = EffectLimits.readInterval
         let addresses = try BusAddress.list(
             address.map { [$0] } ?? [], environment: ProcessVariables.all)
         let bus = try await Bus.connect(addresses, options: options)

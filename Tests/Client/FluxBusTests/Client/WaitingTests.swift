@@ -20,6 +20,27 @@ import Testing
         #expect(error?.details["written"] == true)
     }
 
+    /// Between two reads events wait for others, and with an answer that is waited for they come at once.
+    @Test func eventsWaitForOthersAndAnswersDoNot() async throws {
+        let live = try LiveBus()
+        let told = Mutex(0)
+        let bus = try await live.connect { $0.readInterval = .seconds(600) }
+        var options = Bus.SubscriptionOptions()
+        options.wantsActions = true
+        let handle = try await bus.subscribe(to: .type("counter"), options: options) { event in
+            if case .action = event { told.withLock { $0 += 1 } }
+        }
+        let other = try await live.connect()
+        for _ in 1...50 {
+            try await other.dispatch("increment", to: .store("counter/main"))
+            // It was sent before its answer, on a connection on which nothing is read.
+            #expect(told.withLock { $0 } == 0)
+        }
+        try await bus.ping()
+        #expect(told.withLock { $0 } == 50)
+        handle.cancel()
+    }
+
     @Test func timeSpentReconnectingCounts() async throws {
         let live = try LiveBus()
         let bus = try await live.connect()
