@@ -161,13 +161,18 @@ extension TextCompiler {
             return .value(try base(path.names, or: missing, at: path.position), .any)
         case .element, .reduction:
             reads.insert(path.root)
-            switch scope.names {
-            case .only(let names) where !names.contains(path.root):
-                return broken(
-                    "\(path.root) is not known here; \(suggestion(for: path.root, among: names))",
-                    at: path.position)
-            default: return .value(try base(path.names, or: missing, at: path.position), .any)
+            if case .only(let names, let texts) = scope.names {
+                guard names.contains(path.root) else {
+                    return broken(
+                        "\(path.root) is not known here; \(suggestion(for: path.root, among: names))",
+                        at: path.position)
+                }
+                if texts.contains(path.root), let key = path.keys.first {
+                    let hint = names.contains(key.name) ? "write \(key.name)." : "leave .\(key.name) out."
+                    doubt("\(path.root) is a text, which has no members; \(hint)", at: key.position)
+                }
             }
+            return .value(try base(path.names, or: missing, at: path.position), .any)
         }
     }
 

@@ -38,8 +38,8 @@ package struct Expression: Sendable {
         case members
         /// By their names; the whole is `state`.
         case state
-        /// By these names, and there are no others.
-        case only([String])
+        /// By these names, and there are no others; those of `texts` are texts.
+        case only([String], texts: [String] = [])
         /// The data is a store's state, called as in `state`; `store` is its address, and `meta` has the time and the
         /// revision.
         case store

@@ -14,6 +14,9 @@ package indirect enum EffectValue: Sendable {
         "store", "type", "name", "action", "payload", "state", "by", "time", "revision", "effect",
     ]
 
+    /// Those of them that are texts.
+    static let texts = ["store", "type", "name", "action", "effect"]
+
     /// - Parameter names: What expressions know: of an event, or of a request.
     package static func compile(
         _ source: LocatedValue, names: [String] = names
@@ -21,7 +24,7 @@ package indirect enum EffectValue: Sendable {
         switch source.content {
         case .scalar(.string(let text)) where text.utf8.first == UInt8(ascii: "="):
             return .expression(
-                try Expression.compile(text: text, names: .only(names), at: source.place))
+                try Expression.compile(text: text, names: .only(names, texts: texts), at: source.place))
         case .scalar(let value): return .constant(value)
         case .array(let elements):
             var values: [EffectValue] = []
@@ -41,7 +44,8 @@ package indirect enum EffectValue: Sendable {
         _ source: LocatedValue, names: [String], on what: String
     ) throws(SourceError) -> Expression {
         let condition = try Expression.compile(
-            text: try source.string("if"), isCondition: true, names: .only(names), at: source.place)
+            text: try source.string("if"), isCondition: true, names: .only(names, texts: texts),
+            at: source.place)
         if let constant = condition.constant {
             throw source.failure(
                 "This condition is always \(constant == true ? "true" : "false"); let it read the \(what), or leave it out."

@@ -34,7 +34,8 @@ struct TextTemplate: Sendable {
     private static func expression(_ text: String, _ source: LocatedValue) throws(SourceError) -> Expression {
         let words = ["store.name": "name", "store.type": "type"]
         return try Expression.compile(
-            text: words[text] ?? text, names: .only(EffectValue.names), at: source.place)
+            text: words[text] ?? text, names: .only(EffectValue.names, texts: EffectValue.texts),
+            at: source.place)
     }
 
     /// What stands before, between and behind the places.
@@ -86,7 +87,9 @@ package struct EffectRefusal: Error, Equatable {
         switch value {
         case .string(let text): return text
         case .int, .double, .bool: return value.encoded
-        default: throw EffectRefusal("\(what) is \(value.kind), and not a text")
+        case .null: throw EffectRefusal("\(what) is null, and not a text")
+        case .array: throw EffectRefusal("\(what) is a list, and not a text")
+        case .object: throw EffectRefusal("\(what) is an object, and not a text")
         }
     }
 }
