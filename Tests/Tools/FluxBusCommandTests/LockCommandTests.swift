@@ -74,6 +74,27 @@ struct LockCommandTests {
         #expect(try ended.end().status == 143)
     }
 
+    /// A store without `ttl` would be waited for without end.
+    @Test func whatIsNoLeaseIsNotWaitedFor() throws {
+        let bus = try AutomationBus(stores: ["counter/a"])
+        let told = try bus.run("lock", "counter/a", "--", "echo", "mine")
+        #expect(told.status == 65 && told.output.isEmpty)
+        #expect(told.errors.contains("counter/a is there and has no ttl"), "\(told.errors)")
+        let short = try bus.run("lock", "lease/boiler", "--ttl", "1ms", "--", "echo", "mine")
+        #expect(short.errors.hasSuffix("or null for a store that stays.\n"), "\(short.errors)")
+    }
+
+    @Test func aBusThatHangsIsNotWaitedForMuchLonger() throws {
+        let bus = try bus()
+        bus.pause()
+        let (began, told) = (
+            ContinuousClock.now, try bus.run("lock", "lease/boiler", "--wait", "0", "--", "echo", "mine")
+        )
+        #expect(told.status == 69 && told.output.isEmpty)
+        #expect(told.errors.contains("the bus did not answer within 0"), "\(told.errors)")
+        #expect(ContinuousClock.now - began < .seconds(25), "The limit of a request is 30 s.")
+    }
+
     @Test func itIsRenewedForAsLongAsTheCommandRuns() throws {
         let bus = try bus()
         try bus.makeGate("gate")

@@ -14,6 +14,8 @@ final class Lease {
     private static let ending = 2.0 / 3
     /// After a renewal that the bus could not make now, the part of its time after which the next one is tried.
     private static let repetition = 1.0 / 10
+    /// How long the bus may take to answer when the time to wait is over.
+    private static let answering = Duration.seconds(2)
 
     /// The times that follow from a renewal.
     private struct Term {
@@ -37,6 +39,9 @@ final class Lease {
     private let holder: String
     /// How often it has been asked for, in keys: after a lost answer the same one, so that it is not created twice.
     private var requests = 1
+    /// When all that it takes to get it has to be answered.
+    private var lastAnswer = Deadline.never
+    private var answerDeadline: Deadline { session.replyDeadline.earlier(lastAnswer) }
     private var length = Duration.zero
     private var term = Term(.zero)
 
@@ -57,6 +62,7 @@ final class Lease {
     /// The revision at which it was got; nil, and a report, when it was not free in time.
     func acquire(within span: TimeSpan) throws -> Int? {
         let deadline = Deadline(after: span.duration)
+        lastAnswer = Deadline(after: span.duration.map { $0 + Self.answering })
         // Who has it, on the connection on which that is told.
         var watched: (connection: BusConnection, mirror: BusMirror)?
         var mayBeFree = true
@@ -69,8 +75,7 @@ final class Lease {
                     if watched == nil, bus.connection != nil, !deadline.hasPassed {
                         try retrying {
                             try connection.request(
-                                BusRequest("subscribe", ["store": .string(store)]),
-                                until: session.replyDeadline)
+                                BusRequest("subscribe", ["store": .string(store)]), until: answerDeadline)
                             watched = (connection, BusMirror())
                         }
                     }
@@ -109,14 +114,17 @@ final class Lease {
                     [
                         "store": .string(store), "state": ["holder": .string(holder)],
                         "ttl": ttl.map(DispatchTimeArgument.length), "key": .string("\(holder) \(requests)"),
-                    ]), until: session.replyDeadline)
+                    ]), until: answerDeadline)
         } catch {
-            if error.code == .exists { return nil }
-            throw Self.explained(error)
+            guard error.code == .exists else { throw Self.explained(error) }
+            let (isThere, ttl) = try timeToLive(on: connection)
+            guard isThere, ttl == nil else { return nil }
+            throw CommandFailure(
+                .refused,
+                "\(store) is there and has no ttl, so it is no lease and does not become free; name another store."
+            )
         }
-        let stores = try session.ask(BusRequest("stores", ["match": .string(store)]), on: connection)[
-            "stores"]
-        guard let seconds = stores?.array?.first?["ttl"]?.double else {
+        guard let seconds = try timeToLive(on: connection).ttl else {
             release()
             throw CommandFailure(
                 .refused,
@@ -127,7 +135,7 @@ final class Lease {
         // Made now, it shows that the store is still this one, and can be renewed, before anything relies on it.
         let first = Term(length)
         do {
-            try connection.request(renewal, until: session.replyDeadline)
+            try connection.request(renewal, until: answerDeadline)
         } catch {
             if Reconnection.mayPass(error) { throw error }
             release()
@@ -140,8 +148,16 @@ final class Lease {
         return reply["revision"]?.int ?? 0
     }
 
+    private func timeToLive(on connection: BusConnection) throws(BusError) -> (isThere: Bool, ttl: Double?) {
+        let request = BusRequest("stores", ["match": .string(store)])
+        let found = try connection.request(request, until: answerDeadline)["stores"]?.array?.first
+        return (found != nil, found?["ttl"]?.double)
+    }
+
     private static func explained(_ error: BusError) -> any Error {
-        guard [.invalidRequest, .invalidPayload, .unknownAction].contains(error.code) else { return error }
+        guard [.invalidRequest, .invalidPayload, .unknownAction].contains(error.code),
+            !error.message.contains("`ttl`")
+        else { return error }
         let failure = CommandFailure(error)
         return CommandFailure(
             failure.status,
@@ -157,6 +173,10 @@ final class Lease {
     }
 
     private func reportHolder(_ span: TimeSpan) throws -> Int? {
+        guard bus.connection != nil else {
+            throw CommandFailure(
+                .unreachable, "\(store) can't be had: the bus did not answer within \(span).")
+        }
         let reply = try? bus.connection?.request(
             BusRequest("get", ["store": .string(store)]), until: session.replyDeadline)
         let holder = reply?["states"]?[store]?["holder"]?.string.map { "; its holder is \($0)" } ?? ""
