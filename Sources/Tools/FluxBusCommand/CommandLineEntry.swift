@@ -18,8 +18,12 @@ package enum CommandLineEntry {
     }
 
     /// The arguments, in which an expression such as `-1 + n` begins with a space, so that it is none of the options. What stands
-    /// behind `--` is left as it is.
+    /// behind `--` is left as it is, and everything behind `web` is put there: it is for another program.
     package static func shielded(_ arguments: [String]) -> [String] {
+        if let place = command(in: arguments), arguments[place] == "web", arguments.last != "web" {
+            let rest = arguments[(place + 1)...]
+            return arguments[...place] + (rest.first == "--" ? [] : ["--"]) + rest
+        }
         let own = arguments.prefix { $0 != "--" }
         guard !Set(own).isDisjoint(with: ["eval", "wait", "on"]) else { return arguments }
         return own.map { $0.contains(/^-+[^-A-Za-z]/) ? " " + $0 : $0 } + arguments[own.endIndex...]
@@ -28,20 +32,23 @@ package enum CommandLineEntry {
     /// If the first word, or the one after `help`, is not a command: a sentence that names the likely one. Nil when it is
     /// one, or when options before it are unknown, which the parser reports.
     package static func unknownCommand(in arguments: [String]) -> String? {
-        var rest = arguments[...]
-        while let word = rest.popFirst() {
-            guard word.hasPrefix("-") else {
-                let commands = names + ["help"]
-                if word == "help", let topic = rest.first { return unknownCommand(in: [topic]) }
-                guard !commands.contains(word) else { return nil }
-                let advice = otherTools[word.lowercased()].map { "use `fluxbus \($0)`." }
-                return "There is no command `\(word)`; \(advice ?? suggestion(for: word, among: commands))"
-            }
-            if takesValue.contains(word) {
-                rest = rest.dropFirst()
-            } else if !isFlag(word) {
-                return nil
-            }
+        guard let place = command(in: arguments) else { return nil }
+        let (word, topic) = (arguments[place], arguments[(place + 1)...].first)
+        let commands = names + ["help"]
+        if word == "help", let topic { return unknownCommand(in: [topic]) }
+        guard !commands.contains(word) else { return nil }
+        let advice = otherTools[word.lowercased()].map { "use `fluxbus \($0)`." }
+        return "There is no command `\(word)`; \(advice ?? suggestion(for: word, among: commands))"
+    }
+
+    /// Where the command stands, behind options that all commands have; nil where there is none.
+    private static func command(in arguments: [String]) -> Int? {
+        var place = 0
+        while place < arguments.count {
+            let word = arguments[place]
+            guard word.hasPrefix("-") else { return place }
+            guard takesValue.contains(word) || isFlag(word) else { return nil }
+            place += takesValue.contains(word) ? 2 : 1
         }
         return nil
     }

@@ -10,6 +10,18 @@ struct EvalCommandTests {
         #expect(CommandLineEntry.shielded(["dispatch", "-"]) == ["dispatch", "-"])
     }
 
+    /// What stands behind `web` is for another program; elsewhere it is a word like any other.
+    @Test func anArgumentMayBeCalledWeb() throws {
+        let words = ["--color", "web", "web", "--listen", ":0"]
+        #expect(CommandLineEntry.shielded(words) == ["--color", "web", "web", "--", "--listen", ":0"])
+        for words in [["web"], ["web", "--", "-q"], ["get", "web", "--json"], ["--help", "web", "-q"]] {
+            #expect(CommandLineEntry.shielded(words) == words)
+        }
+        let bus = try ScriptedBus { [ScriptedBus.reply(to: $0, ["states": ["web/a": 1]])] }
+        let told = try CommandRun(["get", "web", "--json"], bus: bus.address)
+        #expect(told.output == #"{"store":"web/a","state":1}"# + "\n")
+    }
+
     @Test func evalPrintsTheValueOfAnExpression() throws {
         let bus = try ScriptedBus { [ScriptedBus.reply(to: $0, ["states": ["c/a": ["n": 4, "on": true]]])] }
         #expect(try CommandRun(["eval", "n * 2 + state.n", "c/a"], bus: bus.address).output == "12\n")

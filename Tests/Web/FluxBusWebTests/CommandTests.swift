@@ -50,7 +50,8 @@ struct CommandTests {
         let words = [
             "--address", "unix:/a", "--ca", "x", "web", "--help", "--listen", ":0", "--address", "unix:/b",
         ]
-        let command = try #require(try RootCommand.parseAsRoot(words) as? WebCommand)
+        let command = try #require(
+            try RootCommand.parseAsRoot(CommandLineEntry.shielded(words)) as? WebCommand)
         #expect(
             command.passed == [
                 "--address", "unix:/a", "--ca", "x", "--help", "--listen", ":0", "--address", "unix:/b",

@@ -17,7 +17,7 @@ package struct WebCommand: BusCommand {
             """)
 
     @Argument(
-        parsing: .captureForPassthrough, help: ArgumentHelp("Options of fluxbus-web.", valueName: "option"))
+        parsing: .postTerminator, help: ArgumentHelp("Options of fluxbus-web.", valueName: "option"))
     package var arguments: [String] = []
 
     @OptionGroup package var options: GlobalOptions
