@@ -84,9 +84,47 @@ import Testing
         let some = try CommandRun(
             ["effects", "try", file, "--since", "0", "--at", String(first)], bus: address)
         #expect(some.lines.count == 1)
+        let later = try CommandRun(["effects", "try", file, "--at", "1000"], bus: address)
+        #expect(later.status == .refused && later.messages.contains("Revision 1000 has not happened"))
         try directory.write("bell.yaml", "effect: bell\non: { action: rang, of: door/* }\ndoo: {}\n")
         let wrong = try CommandRun(["effects", "try", file], bus: address)
         #expect(wrong.status == .refused && wrong.messages.contains("bell.yaml:3:1: unknown key `doo`"))
+        bus.stop()
+    }
+
+    @Test func aConditionIsHeldAgainstThePast() throws {
+        let directory = TemporaryDirectory()
+        let file = try directory.write(
+            "draught.yaml",
+            "effect: draught\nwhen: { of: door/*, becomes: isOpen }\ndo: { start: 'draught@{name}.service' }\n"
+        )
+        for name in ["a", "b"] { _ = try CommandRun(["create", "door/\(name)"], bus: address) }
+        var revisions: [String] = []
+        for words in [
+            ["door/a", "open"], ["door/a", "close"], ["door/b", "open"], ["door/b", "open"],
+            ["door/a", "open"],
+        ] {
+            let told = try CommandRun(["dispatch"] + words, bus: address)
+            revisions.append(try #require(JSON(parsing: told.lines[0])["revision"]?.encoded))
+        }
+        func events(_ words: String...) throws -> [String?] {
+            try CommandRun(["effects", "try", file] + words, bus: address).lines.map {
+                let line = try JSON(parsing: $0)
+                return line["event"]?.string.map { "\($0) \(line["do"]?.string ?? "")" }
+            }
+        }
+        let wanted = zip([0, 2, 4], ["a", "b", "a"]).map {
+            "\(revisions[$0]):0.1 start draught@\($1).service"
+        }
+        #expect(try events() == wanted)
+        // Open before is not opened since.
+        #expect(try events("--since", revisions[2]) == [wanted[2]])
+        #expect(try events("--at", revisions[1]) == [wanted[0]])
+        // None of them has been open for an hour.
+        try directory.write(
+            "draught.yaml",
+            "effect: draught\nwhen: { of: door/*, becomes: isOpen, for: 1h }\ndo: { run: [/bin/true] }\n")
+        #expect(try events() == [])
         bus.stop()
     }
 }

@@ -43,12 +43,6 @@ package struct EffectsTryCommand: BusCommand {
         guard let effect = EffectCatalog.read(file, &errors)?.effect else {
             throw CommandFailure(.refused, errors.inOrder.lines.joined(separator: "\n"))
         }
-        guard effect.becoming == nil else {
-            throw CommandFailure(
-                .refused,
-                "\(file) has a condition, when:, and only effects of actions, on:, can be tried; `fluxbus log` shows what has been."
-            )
-        }
         let connection = try session.connect()
         let reader = HistoryReader(session, connection, target: effect.type)
         let newest = try reader.newest()
@@ -56,11 +50,18 @@ package struct EffectsTryCommand: BusCommand {
         let first =
             try since?.resolved(on: connection, in: session, newest: newest)
             ?? beginning(before: last, on: connection, in: session)
+        guard last <= newest else {
+            throw CommandFailure(
+                .refused,
+                "Revision \(last) has not happened: the bus is at revision \(newest). End with one that has.")
+        }
         let trial = EffectTrial(effect, session, connection)
+        try trial.begin(at: first)
         let oldest = try reader.forEachKept(after: first, through: last) { commit in
             try trial.show(commit)
             return true
         }
+        try trial.end(now: last == newest ? Double(session.context.now()) / 1000 : nil)
         if let oldest, since != nil { try session.console.note(CommitLog.beginning(oldest)) }
         if trial.count == 0, session.console.form == .text {
             try session.console.note("\(effect.name) would have done nothing.")
@@ -93,13 +94,41 @@ private final class EffectTrial {
     private let session: CommandSession
     private let connection: BusConnection
     private(set) var count = 0
+    /// Of an effect with a condition: for which stores it holds.
+    private var tracker: ConditionTracker?
+    /// When the last commit was made.
+    private var time = 0.0
 
     init(_ effect: Effect, _ session: CommandSession, _ connection: BusConnection) {
         (self.effect, self.session, self.connection) = (effect, session, connection)
     }
 
+    /// What holds at a revision, or at the oldest one that is kept, has not become true since.
+    func begin(at revision: Int) throws {
+        guard let hold = effect.becoming?.hold else { return }
+        let holding: [String]
+        do {
+            holding = try revision > 0 ? stores(at: revision) : []
+        } catch let error as BusError {
+            guard let oldest = HistoryReader.oldest(in: error) else { throw error }
+            holding = try stores(at: oldest)
+        }
+        tracker = ConditionTracker(hold: hold, holding: Set(holding))
+    }
+
+    /// What has held for long enough at the end: now, or else when the last commit was made.
+    func end(now: Double?) throws {
+        for event in tracker?.events(at: now ?? time) ?? [] { try show(event) }
+    }
+
     func show(_ commit: JSON) throws {
         guard let revision = commit["revision"]?.int else { return }
+        time = commit["time"]?.double ?? time
+        guard tracker == nil else {
+            let stores = Set(try stores(at: revision))
+            let events = tracker?.take(all: stores, at: revision, time, by: commit["by"] ?? [:]) ?? []
+            return try events.forEach { try show($0) }
+        }
         for (index, action) in (commit["actions"]?.array ?? []).enumerated() {
             let store = action["store"]?.string
             guard
@@ -117,7 +146,8 @@ private final class EffectTrial {
 
     private func stores(at revision: Int) throws -> [String] {
         let states = StateReader(
-            session, connection, .match(effect.pattern.text), select: ["/-"], revision: revision)
+            session, connection, .match(effect.pattern.text),
+            where: effect.becoming.map { .string($0.text) }, select: ["/-"], revision: revision)
         var stores: [String] = []
         while let (address, _) = try states.next() { stores.append(address) }
         return stores
@@ -148,6 +178,7 @@ private final class EffectTrial {
             ])
         }
         let time = DispatchTimeArgument.text(of: event.object["time"] ?? .null)
-        try session.console.line("\(event.id)  \(time)  \(event.store)  \(event.action)  →  \(text)")
+        let what = [event.store, event.action].filter { !$0.isEmpty }.joined(separator: "  ")
+        try session.console.line("\(event.id)  \(time)  \(what)  →  \(text)")
     }
 }
