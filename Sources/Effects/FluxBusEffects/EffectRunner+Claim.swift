@@ -13,6 +13,8 @@ extension EffectRunner {
         var isFirst = false
         /// The epoch in which this service has handled it before.
         var epochBefore: String?
+        /// The revision at which the last service went: what follows, until this one has caught up, is of a downtime.
+        var left = 0
         /// Another service does.
         var isHeldBack = false
         /// How often this one has tried to begin.

@@ -8,7 +8,9 @@ import FluxBus
 extension EffectRunner {
     /// Takes the effect up: what held at `done`, and since when, comes first. Where it is not known what happened since then, or
     /// does not count, a store whose condition does not hold now is not taken for one that has held for long enough.
-    func resumeCondition(_ standing: EffectStanding, _ isSame: Bool, at done: Int, _ now: Int) {
+    func resumeCondition(
+        _ standing: EffectStanding, _ isSame: Bool, _ isWhole: Bool, at done: Int, _ now: Int
+    ) {
         machine = EffectMachine(effect, done: done)
         if downtime == .newest { newest = [:] }
         Task { [self] in
@@ -27,7 +29,7 @@ extension EffectRunner {
                         machine = EffectMachine(effect, done: start)
                     }
                     let (hold, holding) = (effect.becoming?.hold ?? .zero, Set(stores))
-                    let isWhole = start == done && downtime != .none || hold == .zero
+                    let isWhole = start == done && isWhole || hold == .zero
                     tracker = ConditionTracker(
                         hold: hold, holding: holding,
                         beginnings: isSame
@@ -89,7 +91,7 @@ extension EffectRunner {
     }
 
     private func admit(_ event: EffectEvent) {
-        guard newest != nil else {
+        guard newest != nil, event.revision > claim.left else {
             uncertainLeft -= 1
             return enter(held: event, isUncertain: uncertainLeft >= 0 || uncertain.contains(event.id))
         }
@@ -105,16 +107,17 @@ extension EffectRunner {
 
     // MARK: - The history
 
-    /// Looks up each commit up to a revision that may have made the condition true or false.
+    /// Looks up each commit up to a revision that may have made the condition true or false, unless it is of a downtime that
+    /// does not count.
     private func scan(through revision: Int) {
-        let from = scanned
+        let (from, end) = (scanned, downtime == .none ? min(revision, claim.left) : revision)
         Task { [self] in
             var failure: BusError?
             do throws(BusError) {
                 var since: Int? = from
-                while let start = since, start < revision {
+                while let start = since, start < end {
                     let (commits, next) = try await host.bus.history(
-                        since: start, until: revision, limit: 100, of: .type(effect.type))
+                        since: start, until: end, limit: 100, of: .type(effect.type))
                     for commit in commits {
                         guard let at = commit["revision"]?.int, let time = commit["time"]?.double else {
                             continue
@@ -127,9 +130,10 @@ extension EffectRunner {
             } catch {
                 failure = error
             }
-            if let failure, failure.code == .conflict || failure.code == .unavailable {
+            let isLost = [.conflict, .unavailable].contains(failure?.code)
+            if isLost || failure == nil && end < revision {
                 let now = await Self.holding(effect, at: nil, host.bus)
-                host.queue.async { [self] in skip(now, through: revision) }
+                host.queue.async { [self] in skip(now, through: revision, isLost: isLost) }
             } else {
                 host.queue.async { [self, failure] in
                     if failure != nil {
@@ -149,12 +153,12 @@ extension EffectRunner {
         scanned = revision
     }
 
-    /// The history of these commits is gone: it is known only for which stores the condition holds now.
-    private func skip(_ now: Result<[String], BusError>, through revision: Int) {
+    /// The history of these commits is gone, or does not count: it is known only for which stores the condition holds now.
+    private func skip(_ now: Result<[String], BusError>, through revision: Int, isLost: Bool) {
         guard case .success(let stores) = now else {
             return host.after(EffectLimits.pause) { [self] in scan(through: revision) }
         }
-        lose(from: scanned, to: revision)
+        if isLost { lose(from: scanned, to: revision) }
         tracker?.resume(Set(stores))
         scanned(through: revision)
     }
@@ -162,6 +166,7 @@ extension EffectRunner {
     private func scanned(through revision: Int) {
         guard !isStuck else { return }
         isScanning = false
+        claim.left = .max
         taken(through: revision)
         if let events = newest {
             newest = nil

@@ -1,5 +1,6 @@
 import BusEffects
 import BusJSON
+import BusProtocol
 import FluxBus
 
 /// Which events an action is.
@@ -53,7 +54,7 @@ extension EffectRunner {
         return stores.enumerated().compactMap { place, store in
             let id = EffectEvent.ID(revision: action.revision, index: action.index ?? 0, part: place + 1)
             let event = EffectEvent(id, store: store, object: action.object)
-            return store == effect.store || decides && !effect.isMeant(event.data(for: effect)) ? nil : event
+            return store == effect.store || decides && !effect.isMeant(event) ? nil : event
         }
     }
 
@@ -85,6 +86,23 @@ extension EffectRunner {
             after = page.next
         } while after != nil && (names.count < EffectLimits.stores || effect.becoming != nil)
         return names
+    }
+
+    // MARK: - Names
+
+    /// Says which actions of the file their types do not have: they never happen.
+    func checkNames() {
+        for (type, action) in effect.namedActions {
+            let request = BusRequest("types", ["type": .string(type)])
+            host.bus.post(request, timeout: .after(EffectLimits.pause)) { [self] reply in
+                guard case .success(let reply) = reply,
+                    let actions = reply["types"]?[0]?["actions"]?.object, actions[action] == nil
+                else { return }
+                host.log(
+                    "\(effect.name): \(type) has no action \(action); \(suggestion(for: action, among: actions.keys))"
+                )
+            }
+        }
     }
 
     // MARK: - Events of the past

@@ -141,7 +141,7 @@ extension EffectRunner {
                     revision, from: job.event.revision, by: effect.name, rate: rate,
                     at: MonotonicClock.nanoseconds)
             {
-                pause("it causes itself, more than \(rate.count) times")
+                pause("it causes itself, more than \(rate.count) times in \(rate.time.text)")
             }
             finish(job, .succeeded)
         case .failure(let error):

@@ -118,13 +118,16 @@ final class EffectRunner: @unchecked Sendable {
         let isSame = standing.epoch == epoch
         if !claim.isFirst, !isSame { lose(from: standing.done, to: now) }
         self.epoch = epoch
-        let done = isSame && downtime != .none ? standing.done : now
+        // A service that was killed may have taken in what it has not settled.
+        let isWhole = isSame && (downtime != .none || standing.left > standing.done)
+        claim.left = isSame ? standing.left : now
+        let done = isWhole ? standing.done : now
         aside = isSame ? Set(standing.failed.map(\.id) + standing.again.map(\.id)) : []
         uncertainLeft = isSame && !standing.isClean ? EffectLimits.window : 0
         if effect.becoming != nil {
-            return resumeCondition(standing, isSame, at: done, now)
+            return resumeCondition(standing, isSame, isWhole, at: done, now)
         }
-        machine = EffectMachine(effect, done: done, onlyNewest: downtime == .newest)
+        machine = EffectMachine(effect, done: done, downtime: downtime, since: claim.left)
         follow(from: done, standing)
     }
 
@@ -163,6 +166,7 @@ final class EffectRunner: @unchecked Sendable {
         begun()
         noticed(latest?.standing ?? standing, at: latest?.revision ?? 0)
         keepPlaceSoon()
+        checkNames()
         // What happened until now comes before the answer.
         host.bus.post(BusRequest("sync"), timeout: .never) { [self] _ in
             host.queue.async { [self] in
@@ -381,6 +385,6 @@ extension Effect {
         guard let store = action.store, let condition, !condition.reads.contains("state") else { return true }
         let event = EffectEvent(
             .init(revision: action.revision, index: action.index ?? 0), store: store, object: action.object)
-        return isMeant(event.data(for: self))
+        return isMeant(event)
     }
 }

@@ -30,7 +30,7 @@ import Testing
 
     /// Also where all are handled one after the other.
     @Test func theNewestOfEachStoreIsHandledAfterADowntime() throws {
-        var machine = EffectMachine(try effect("limit: { for: all }\n"), done: 0, onlyNewest: true)
+        var machine = EffectMachine(try effect("limit: { for: all }\n"), done: 0, downtime: .newest)
         for (revision, store) in [(1, "door/a"), (2, "door/b"), (3, "door/a"), (4, "door/c")] {
             machine.take(event(revision, store))
         }
@@ -212,7 +212,7 @@ import Testing
     }
 
     @Test func afterADowntimeOnlyTheNewestOfAStoreCounts() throws {
-        var machine = EffectMachine(try effect(), done: 0, onlyNewest: true)
+        var machine = EffectMachine(try effect(), done: 0, downtime: .newest)
         for (revision, store) in [(1, "door/a"), (2, "door/b"), (3, "door/a"), (4, "door/a")] {
             machine.take(event(revision, store))
         }
@@ -228,8 +228,25 @@ import Testing
         #expect(counts.skipped == 2)
     }
 
+    /// What a service had taken in that was killed did not happen while none ran.
+    @Test(arguments: [(Effect.Downtime.none, [1, 2]), (.newest, [1, 2, 5]), (.all, [1, 2, 3, 4, 5])])
+    func whatHappenedBeforeADowntimeIsNotOfIt(_ downtime: Effect.Downtime, _ revisions: [Int]) throws {
+        var machine = EffectMachine(
+            try effect("limit: { for: all }\n"), done: 0, downtime: downtime, since: 2)
+        for revision in 1...5 { machine.take(event(revision)) }
+        machine.caughtUp()
+        machine.take(event(6))
+        var handled: [Int] = []
+        while let job = machine.jobs(at: 0).first {
+            handled.append(job.event.revision)
+            finishes(&machine, job.event, .succeeded, at: 0)
+        }
+        machine.passed(6)
+        #expect(handled == revisions + [6] && machine.done == 6)
+    }
+
     @Test func aStoreForEveryEventDoesNotFillTheMemory() throws {
-        var machine = EffectMachine(try effect("limit: { running: 64 }\n"), done: 0, onlyNewest: true)
+        var machine = EffectMachine(try effect("limit: { running: 64 }\n"), done: 0, downtime: .newest)
         for revision in 1...EffectLimits.window { machine.take(event(revision, "door/\(revision)")) }
         let jobs = machine.jobs(at: 0)
         #expect(jobs.count == 64)

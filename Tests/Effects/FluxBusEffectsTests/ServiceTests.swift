@@ -193,6 +193,42 @@ import Testing
         #expect(try await bus.state(of: "log/main").state["notes"]?.array?.compactMap(\.int) == Array(1...7))
     }
 
+    /// It took three events in, and was killed before it handled them.
+    @Test(arguments: [("newest", [1, 2, 3, 5, 6]), ("none", [1, 2, 3, 6])])
+    func whatAKilledServiceHadTakenInIsHandled(_ word: String, _ numbers: [Int]) async throws {
+        let fixture = try EffectsFixture(["note": note + "\nafter-downtime: \(word)"])
+        try fixture.start()
+        let bus = try await fixture.bus()
+        func echo(_ number: Int) async throws {
+            try await bus.dispatch("echo", to: .store("log/a"), payload: ["number": .int(number)])
+        }
+        try await bus.dispatch("pause", to: .store("effect/note"))
+        for number in 1...3 { try await echo(number) }
+        try await fixture.waits(for: "effect/note", bus) { $0["waiting"] == 3 }
+        try #require(fixture.service).kill()
+        try await fixture.waits(for: "effect/note", bus) { $0["owner"] == "" }
+        for number in 4...5 { try await echo(number) }
+        try fixture.start()
+        try await bus.dispatch("resume", to: .store("effect/note"))
+        try await fixture.waits(for: "effect/note", bus) { $0["paused"] == .null && $0["isClean"] == false }
+        try await fixture.waits(for: "log/main", bus) { $0["notes"]?.array?.contains(3) == true }
+        try await echo(6)
+        try await fixture.waits(for: "log/main", bus) { $0["notes"]?.array?.contains(6) == true }
+        #expect(try await bus.state(of: "log/main").state["notes"]?.array?.compactMap(\.int) == numbers)
+    }
+
+    /// An action that no type has never happens, and one that is to be dispatched would be refused.
+    @Test func namesThatNothingHasAreSaid() async throws {
+        let fixture = try EffectsFixture([
+            "typo":
+                "on: { action: [echo, ecko], of: log/* }\ndo: { dispatch: { store: log/main, action: notte } }"
+        ])
+        try fixture.start()
+        let service = try #require(fixture.service)
+        #expect(service.waitFor("typo: log has no action ecko; did you mean `echo`?"))
+        #expect(service.waitFor("typo: log has no action notte; did you mean `note`?"))
+    }
+
     /// In the order of the bus for each store, as if they had not been set aside.
     @Test func eventsAreTriedAgainInTheirOrder() async throws {
         let script = #"test -e "$OUT/repaired" && echo "$FLUXBUS_REVISION" >>"$OUT/done""#

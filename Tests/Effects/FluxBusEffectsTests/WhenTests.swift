@@ -71,6 +71,25 @@ import Testing
         #expect(try await notes(bus).sorted() == expected + [last])
     }
 
+    /// The service is killed before it can note anything: what came before its end is not of the downtime.
+    @Test func whatBecameTrueBeforeAKillCounts() async throws {
+        let fixture = try fixture("", "after-downtime: none")
+        let bus = try await fixture.bus()
+        for name in ["a", "b"] { try await bus.create("lamp/\(name)") }
+        try fixture.start()
+        let first = try await turn(bus, "a", true)
+        try #require(fixture.service).kill()
+        try await fixture.waits(for: "effect/lit", bus) { $0["owner"] == "" }
+        _ = try await turn(bus, "b", true)
+        try fixture.start()
+        try await fixture.waits(for: "log/main", bus) { $0["notes"] == [.int(first)] }
+        try await fixture.waits(for: "effect/lit", bus) { $0["held"] == [:] && $0["running"] == 0 }
+        _ = try await turn(bus, "a", false)
+        let last = try await turn(bus, "a", true)
+        try await fixture.waits(for: "log/main", bus) { $0["notes"]?.array?.contains(.int(last)) == true }
+        #expect(try await notes(bus) == [first, last])
+    }
+
     /// Killed, and started again in the middle, it fires once, at the right time: nothing is counted from the start. On a machine
     /// that does nothing else that is within 0.1 s, to which `FLUXBUS_EFFECT_LATENESS=0.1` holds it.
     @Test func aConditionThatHoldsOverAKillFiresOnceInTime() async throws {

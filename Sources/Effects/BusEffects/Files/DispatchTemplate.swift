@@ -60,6 +60,15 @@ package struct DispatchTemplate: Sendable {
         return name
     }
 
+    /// The type and its action, where no event chooses them.
+    package var constant: (type: String, action: String)? {
+        switch target {
+        case .type(let type): (type, action)
+        case .store(.constant(let store)): (String((store.string ?? "").prefix { $0 != "/" }), action)
+        case .store: nil
+        }
+    }
+
     var readsState: Bool {
         if case .store(let store) = target, store.readsState { return true }
         return payload.readsState

@@ -81,8 +81,14 @@ package struct Effect: Sendable {
     package let place: Place
 
     /// The store on the bus that says where it stands.
-    package var store: String { "effect/\(name)" }
+    package let store: String
     package var type: String { String(decoding: pattern.type.pattern, as: UTF8.self) }
+    /// The actions that it names, with their types.
+    package var namedActions: [(type: String, action: String)] {
+        var named = actions.map { (type, $0) }
+        if case .dispatch(let template) = deed, let target = template.constant { named.append(target) }
+        return named
+    }
 }
 
 /// What the service manager is asked for.

@@ -59,7 +59,7 @@ package struct EffectLoader {
             condition: condition ?? nil,
             deed: deed, retry: retry, limit: limit, downtime: downtime, timeout: timeout ?? deed.patience,
             readsState: (condition ?? nil)?.reads.contains("state") == true || deed.readsState,
-            place: source.place)
+            place: source.place, store: "effect/\(name)")
     }
 
     // MARK: Keys
@@ -145,9 +145,9 @@ package struct EffectLoader {
     }
 
     private static func run(_ source: LocatedValue) throws(SourceError) -> Effect.Deed {
-        let words = try source.array("run")
-        guard let program = words.first else {
-            throw source.failure("run is empty; write [/path/of/program, argument, …].")
+        guard case .array(let words) = source.content, let program = words.first else {
+            throw source.failure(
+                "run must be a program with its arguments; write [/path/of/program, argument, …].")
         }
         let path = try program.string("the program of run")
         guard path.hasPrefix("/") else {

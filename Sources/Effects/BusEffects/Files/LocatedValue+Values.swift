@@ -34,7 +34,7 @@ extension LocatedValue {
 
 extension Duration {
     /// As people write it, in its largest unit: `10ms`, `24h`.
-    fileprivate var text: String {
+    package var text: String {
         for (unit, length) in [("h", 3600.0), ("m", 60), ("s", 1)] where seconds >= length {
             return "\(Int(seconds / length))\(unit)"
         }

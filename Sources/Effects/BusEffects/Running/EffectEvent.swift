@@ -62,21 +62,29 @@ package struct EffectEvent: Sendable {
 
     /// What expressions see.
     package func data(for effect: Effect, state: JSON? = nil) -> JSON {
-        let slash = store.firstIndex(of: "/") ?? store.endIndex
-        var data: [JSONObject.Member] = [
-            .init(key: "action", value: object["action"] ?? ""),
-            .init(key: "by", value: object["by"] ?? [:]),
-            .init(key: "effect", value: .string(effect.name)),
-            .init(key: "name", value: .string(String(store[slash...].dropFirst()))),
-            .init(key: "payload", value: object["payload"] ?? [:]),
-            .init(key: "revision", value: .int(revision)),
-        ]
-        if let state { data.append(.init(key: "state", value: state)) }
-        data += [
-            .init(key: "store", value: .string(store)), .init(key: "time", value: object["time"] ?? 0),
-            .init(key: "type", value: .string(String(store[..<slash]))),
-        ]
-        return .object(JSONObject(sorted: data))
+        data(of: EffectValue.names, for: effect, state: state)
+    }
+
+    /// The same, with these members only, in any order.
+    func data(of names: some Collection<String>, for effect: Effect, state: JSON? = nil) -> JSON {
+        let slash = store.utf8.firstIndex(of: UInt8(ascii: "/")) ?? store.endIndex
+        return .object(
+            names.reduce(into: JSONObject()) { data, name in
+                data[name] =
+                    switch name {
+                    case "action": object["action"] ?? ""
+                    case "by": object["by"] ?? [:]
+                    case "effect": .string(effect.name)
+                    case "name": .string(String(Substring(store.utf8[slash...].dropFirst())))
+                    case "payload": object["payload"] ?? [:]
+                    case "revision": .int(revision)
+                    case "state": state
+                    case "store": .string(store)
+                    case "time": object["time"] ?? 0
+                    case "type": .string(String(store[..<slash]))
+                    default: preconditionFailure("No other name is known to an effect's expressions.")
+                    }
+            })
     }
 
     /// The event as a program reads it.
@@ -122,15 +130,23 @@ extension Effect {
 
     /// Whether a store's address fits the pattern.
     package func matches(_ store: String) -> Bool {
-        guard let slash = store.firstIndex(of: "/"), store[..<slash] == type else { return false }
-        var name = String(store[slash...].dropFirst())
-        return name.withUTF8 { pattern.name.matches(UnsafeRawBufferPointer($0)) }
+        store.utf8Span.span.withUnsafeBytes { address in
+            guard let slash = address.firstIndex(of: UInt8(ascii: "/")) else { return false }
+            return pattern.type.matches(UnsafeRawBufferPointer(rebasing: address[..<slash]))
+                && pattern.name.matches(UnsafeRawBufferPointer(rebasing: address[(slash + 1)...]))
+        }
     }
 
     /// Whether the condition holds. One without a value does not, as one that reads a member that is not there.
     package func isMeant(_ data: JSON) -> Bool {
         guard let condition else { return true }
         return (try? condition.holds(on: data)) ?? false
+    }
+
+    /// The same for an event, of which the condition does not read the state.
+    package func isMeant(_ event: EffectEvent) -> Bool {
+        guard let condition else { return true }
+        return isMeant(event.data(of: condition.reads, for: self))
     }
 
     /// What is to be done. A refusal is a clause, and no later attempt helps.

@@ -62,7 +62,10 @@ package struct EffectMachine {
     /// Events that are not settled, in the order of the bus, and those of them that are, behind one that is not.
     private var open: [EffectEvent.ID] = []
     private var closed: Set<EffectEvent.ID> = []
-    /// While only the newest event of each store counts.
+    /// What is done with events of a downtime, and after which revision that began.
+    private let downtime: Effect.Downtime
+    private let left: Int
+    /// Until `caughtUp`: the newest event of each store, where only that counts.
     private var newest: [String: EffectEvent]?
     /// When the next start would be in time if all starts were spread evenly.
     private var pace = 0
@@ -76,12 +79,13 @@ package struct EffectMachine {
 
     /// - Parameters:
     ///   - done: Everything up to this revision is settled.
-    ///   - onlyNewest: Until `caughtUp`, only the newest event of each store counts.
-    package init(_ effect: Effect, done: Int, onlyNewest: Bool = false) {
+    ///   - downtime: What is done, until `caughtUp`, with events after the revision `left`.
+    package init(_ effect: Effect, done: Int, downtime: Effect.Downtime = .all, since left: Int = 0) {
         retry = effect.retry
         limit = effect.limit
         seen = done
-        newest = onlyNewest ? [:] : nil
+        (self.downtime, self.left) = (downtime, left)
+        newest = downtime == .all ? nil : [:]
     }
 
     /// Everything up to this revision is settled: nothing of it has to be done after a crash.
@@ -107,7 +111,10 @@ package struct EffectMachine {
         // Another event of its commit may follow.
         seen = max(seen, event.revision - 1)
         open.append(event.id)
-        guard newest != nil else { return enqueue(Entry(event: event, isAgain: false)) }
+        guard newest != nil, event.revision > left else {
+            return enqueue(Entry(event: event, isAgain: false))
+        }
+        if downtime == .none { return settled(event.id) }
         if let older = newest?.updateValue(event, forKey: event.store) {
             counts.skipped += 1
             settled(older.id)

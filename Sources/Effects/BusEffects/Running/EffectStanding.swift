@@ -6,6 +6,8 @@ package struct EffectStanding: Sendable {
     /// The service that handles it; empty: none does.
     package let owner: String
     package let done: Int
+    /// Where the last service went: what came later came while none ran.
+    package let left: Int
     package let isClean: Bool
     package let paused: String?
     /// Events that were set aside, with what is known of each.
@@ -19,6 +21,7 @@ package struct EffectStanding: Sendable {
         epoch = state["epoch"]?.string ?? ""
         owner = state["owner"]?.string ?? ""
         done = state["done"]?.int ?? 0
+        left = state["left"]?.int ?? 0
         isClean = state["isClean"]?.bool ?? false
         paused = state["paused"]?.string
         failed = (state["failed"]?.object?.members ?? []).compactMap { member in
