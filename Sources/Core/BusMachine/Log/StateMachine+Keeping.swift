@@ -134,8 +134,14 @@ extension StateMachine {
         }
     }
 
-    /// Whether the log keeps every commit of a type.
-    package func keepsAll(of type: String) -> Bool { typesByName[type]?.kept == .all }
+    /// The revision through which the log may lack actions of types that are meant, though it was never thinned: up to here it
+    /// kept nothing of them, or another policy was in force. `Int.max` if it keeps nothing of one of them.
+    package func lackedActions(_ isMeant: (_ type: String) -> Bool) -> Int {
+        liveTypes.reduce(0) { lacked, entry in
+            let last = entry.kept == .none ? .max : entry.keptSince
+            return last > lacked && isMeant(entry.name) ? last : lacked
+        }
+    }
 
     /// Whether the log keeps nothing of a store.
     package func keepsNothing(of store: String) -> Bool {
