@@ -258,13 +258,15 @@ extension StateMachine {
         return kept
     }
 
-    /// The actions of the plan of which the log keeps something, and whether these are all.
-    func keptActions() -> (actions: [DispatchPlan.Action], isAll: Bool) {
+    /// The actions of the plan of which the log keeps something, with their indices in the batch where it keeps nothing of
+    /// others; and whether it keeps all of all.
+    func keptActions() -> (actions: [DispatchPlan.Action], indices: [Int]?, isAll: Bool) {
         let all = plan.actions.elements
         // An action to every type is written as it is: in a machine made from the log, types of which it keeps nothing have no stores.
-        let kept = all.filter(isKept)
+        let indices = all.indices.filter { isKept(all[$0]) }
+        let kept = indices.map { all[$0] }
         return (
-            kept,
+            kept, kept.count == all.count ? nil : indices,
             kept.count == all.count
                 && kept.allSatisfy { $0.steps.allSatisfy { plan.steps[$0].type.kept != .none } }
         )

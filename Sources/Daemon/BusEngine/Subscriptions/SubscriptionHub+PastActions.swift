@@ -207,10 +207,12 @@ extension SubscriptionHub {
         let actions = (entry["actions"]?.array ?? []).compactMap(\.object)
         let wanted = behind.map { one -> [(index: Int?, action: JSONObject)] in
             let group = one.subscription.group
-            // What is not shown of a batch is not there.
+            // What is not shown of a batch is not there, so an index in all of it is for those who see all.
             let shown = actions.filter { shows($0, to: group) }
-            return shown.enumerated().compactMap { index, action in
-                wants(group, action) ? (shown.count > 1 ? index : nil, fitting(action)) : nil
+            return shown.enumerated().compactMap { number, action in
+                let index = group.key.view == nil ? action["index"]?.int : nil
+                return wants(group, action)
+                    ? (index ?? (shown.count > 1 ? number : nil), fitting(action)) : nil
             }
         }
         if wanted.allSatisfy(\.isEmpty) {
@@ -243,7 +245,7 @@ extension SubscriptionHub {
     private func fitting(_ action: JSONObject) -> JSONObject {
         guard ReturnedMember.allCases.contains(where: { action[$0.rawValue] != nil }),
             action.encodedSize > partLimit
-        else { return action }
+        else { return JSON.object(action).withoutIndex.object ?? action }
         return JSON.object(action).asRequested.object ?? action
     }
 

@@ -1,6 +1,7 @@
 import ArgumentParser
 import BusEffects
 import BusJSON
+import BusProtocol
 import BusSource
 import FluxBus
 
@@ -100,7 +101,7 @@ private final class EffectTrial {
 
     func show(_ commit: JSON) throws {
         guard let revision = commit["revision"]?.int else { return }
-        for (index, action) in (commit["actions"]?.array ?? []).enumerated() {
+        for (index, action) in commit.indexedActions {
             let store = action["store"]?.string
             guard
                 effect.concerns(
