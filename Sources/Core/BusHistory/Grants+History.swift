@@ -16,7 +16,8 @@ extension Grants {
             switch member.key {
             case "revision", "times", "time", "by", "traceparent": shown[member.key] = member.value
             case "actions":
-                let actions = (member.value.array ?? []).filter(knows(action:))
+                // An index would tell of actions that are not shown.
+                let actions = (member.value.array ?? []).filter(knows(action:)).map(\.withoutIndex)
                 if !actions.isEmpty { isAny = true }
                 shown["actions"] = .array(actions)
             case "created", "states":

@@ -93,6 +93,19 @@ import Testing
             object: ["action": "rang", "payload": .object(payload), "time": 1.5, "by": ["uid": 1000]])
     }
 
+    /// Also in a batch of which the log has only some actions.
+    @Test func anEventOfThePastIsFoundByItsIndex() throws {
+        let effect = try Self.load("effect: e\non: { action: rang, of: door/* }\ndo: { run: [/bin/true] }\n")
+        func found(_ index: Int, _ actions: JSON) -> JSON? {
+            EffectEvent(
+                .init(revision: 7, index: index), store: "door/a", in: ["revision": 7, "actions": actions],
+                for: effect)?.object["payload"]
+        }
+        #expect(found(1, [["payload": 0], ["payload": 1]]) == 1)
+        let some: JSON = [["payload": 1, "index": 1], ["payload": 3, "index": 3]]
+        #expect([0, 1, 2, 3].map { found($0, some) } == [nil, 1, nil, 3])
+    }
+
     private func task(_ effect: Effect, _ payload: JSONObject) throws -> EffectTask {
         try effect.task(event(payload).data(for: effect))
     }

@@ -24,8 +24,8 @@ extension StateMachine {
     private func appendKept(
         to line: ByteWriter, actions: Bool, key: KeyedRequest?, _ details: CommitDetails?
     ) {
-        let (kept, isAll) = keptActions()
-        if actions { append(kept, to: line) }
+        let (kept, indices, isAll) = keptActions()
+        if actions { append(kept, indices: indices, to: line) }
         line.append(UInt8(ascii: "]"))
         if let key {
             append(key, to: line)
@@ -46,10 +46,14 @@ extension StateMachine {
         append(plan.actions.elements, to: line)
     }
 
-    private func append(_ actions: some Sequence<DispatchPlan.Action>, to line: ByteWriter) {
-        for (index, action) in actions.enumerated() {
-            line.append(index == 0 ? "{" : ",{")
+    /// - Parameter indices: Their indices in their batch; nil where they are all of it.
+    private func append(
+        _ actions: some Sequence<DispatchPlan.Action>, indices: [Int]? = nil, to line: ByteWriter
+    ) {
+        for (number, action) in actions.enumerated() {
+            line.append(number == 0 ? "{" : ",{")
             append(action, to: line)
+            if let indices { line.append(",\"index\":", decimal: indices[number]) }
             line.append(UInt8(ascii: "}"))
         }
     }

@@ -134,8 +134,14 @@ extension StateMachine {
         }
     }
 
-    /// Whether the log keeps every commit of a type.
-    package func keepsAll(of type: String) -> Bool { typesByName[type]?.kept == .all }
+    /// The revision through which the log may lack actions of types that are meant, though it was never thinned: up to here it
+    /// kept nothing of them, or another policy was in force. `Int.max` if it keeps nothing of one of them.
+    package func lackedActions(_ isMeant: (_ type: String) -> Bool) -> Int {
+        liveTypes.reduce(0) { lacked, entry in
+            let last = entry.kept == .none ? .max : entry.keptSince
+            return last > lacked && isMeant(entry.name) ? last : lacked
+        }
+    }
 
     /// Whether the log keeps nothing of a store.
     package func keepsNothing(of store: String) -> Bool {
@@ -252,13 +258,15 @@ extension StateMachine {
         return kept
     }
 
-    /// The actions of the plan of which the log keeps something, and whether these are all.
-    func keptActions() -> (actions: [DispatchPlan.Action], isAll: Bool) {
+    /// The actions of the plan of which the log keeps something, with their indices in the batch where it keeps nothing of
+    /// others; and whether it keeps all of all.
+    func keptActions() -> (actions: [DispatchPlan.Action], indices: [Int]?, isAll: Bool) {
         let all = plan.actions.elements
         // An action to every type is written as it is: in a machine made from the log, types of which it keeps nothing have no stores.
-        let kept = all.filter(isKept)
+        let indices = all.indices.filter { isKept(all[$0]) }
+        let kept = indices.map { all[$0] }
         return (
-            kept,
+            kept, kept.count == all.count ? nil : indices,
             kept.count == all.count
                 && kept.allSatisfy { $0.steps.allSatisfy { plan.steps[$0].type.kept != .none } }
         )

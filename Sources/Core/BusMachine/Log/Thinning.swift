@@ -55,7 +55,7 @@ package struct Thinning: Sendable {
                 isLess = true
                 continue
             }
-            isLess = isLess || text.count < member.text.count
+            isLess = isLess || !text.elementsEqual(member.text)
             left.append((member.key, text))
         }
         if !isLess { return .all }
@@ -84,7 +84,7 @@ package struct Thinning: Sendable {
     /// What is left of a member; nil: it is left out.
     private func rest(of member: RawJSON.Member, among entry: [RawJSON.Member]) -> [UInt8]? {
         switch member.key {
-        case "actions": return filtered(member, isEmptyKept: true) { !concerns($0.object ?? [:]) }
+        case "actions": return actions(member)
         case "kept": return filtered(member) { !concerns($0.object ?? [:]) }
         case "dropped": return filtered(member) { !concerns($0.string ?? "") }
         case "created", "states":
@@ -99,14 +99,26 @@ package struct Thinning: Sendable {
         }
     }
 
+    /// What is left of the actions. Where some go, the others get the index that they have in the batch.
+    private func actions(_ member: RawJSON.Member) -> [UInt8] {
+        let all = RawJSON(member.text)?.elements ?? []
+        let left = all.enumerated().filter { !concerns($0.element.value.object ?? [:]) }
+        if left.count == all.count { return Array(member.text) }
+        return Self.array(
+            left.map { index, action in
+                if action.value["index"] != nil { return Array(action.text) }
+                return action.text.dropLast() + Array(",\"index\":\(index)}".utf8)
+            })
+    }
+
     /// An array without some of its elements; nil if none is left.
-    private func filtered(
-        _ member: RawJSON.Member, isEmptyKept: Bool = false, _ isKept: (JSON) -> Bool
-    ) -> [UInt8]? {
+    private func filtered(_ member: RawJSON.Member, _ isKept: (JSON) -> Bool) -> [UInt8]? {
         let left = RawJSON(member.text)?.elements.filter { isKept($0.value) } ?? []
-        if left.isEmpty, !isEmptyKept { return nil }
-        return Array("[".utf8) + left.map { Array($0.text) }.joined(separator: [UInt8(ascii: ",")])
-            + Array("]".utf8)
+        return left.isEmpty ? nil : Self.array(left.map { Array($0.text) })
+    }
+
+    private static func array(_ elements: [[UInt8]]) -> [UInt8] {
+        Array("[".utf8) + elements.joined(separator: [UInt8(ascii: ",")]) + Array("]".utf8)
     }
 
     /// The steps of a batch, which count its actions; nil if it creates and drops nothing that is left.

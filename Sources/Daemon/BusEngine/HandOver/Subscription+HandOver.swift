@@ -18,7 +18,10 @@ extension Subscription {
             record("format", .string(wanted.format.rawValue))
             record("cause", .bool(wanted.cause))
             record("actions", .bool(wanted.actions))
-            if let deliveredThrough { record("toldThrough", .int(deliveredThrough)) }
+            if let past {
+                record("toldThrough", .int(past.deliveredThrough))
+                if past.missingThrough > 0 { record("missingThrough", .int(past.missingThrough)) }
+            }
             if let catchUp { record("lag", catchUp.json) }
         }
     }
@@ -40,9 +43,11 @@ extension SubscriptionHub {
             subscription.number < connection.delivery.nextNumber, subscription.from <= machine.revision
         else { throw record.missing("number") }
         attach(subscription)
-        if let deliveredThrough = record.members["toldThrough"]?.int {
-            subscription.deliveredThrough = deliveredThrough
-            connection.beginPast()
+        if let revision = record.members["toldThrough"]?.int {
+            beginPast(
+                subscription,
+                at: Subscription.Past(
+                    after: revision, missingThrough: record.members["missingThrough"]?.int ?? 0))
         }
         if let lag = record.members["lag"] {
             guard let catchUp = CatchUp(lag) else { throw record.missing("lag") }

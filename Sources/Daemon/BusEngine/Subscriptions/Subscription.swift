@@ -37,9 +37,20 @@ final class Subscription {
 
     @exclusivity(unchecked) private var lag: Lag?
 
-    /// For a subscription to actions: those up to this revision have been delivered, and later ones come from the log. Nil once
-    /// they come live.
-    @exclusivity(unchecked) var deliveredThrough: Int?
+    /// For a subscription to actions: where it stands while they come from the log. Nil once they come live.
+    @exclusivity(unchecked) var past: Past?
+
+    /// Where a subscription stands that is delivered actions of the past.
+    final class Past {
+        /// Those up to this revision have been delivered.
+        @exclusivity(unchecked) var deliveredThrough: Int
+        /// Some up to this revision may be missing, of which it is still to be told; 0: none.
+        @exclusivity(unchecked) var missingThrough: Int
+
+        init(after revision: Int, missingThrough: Int = 0) {
+            (deliveredThrough, self.missingThrough) = (revision, missingThrough)
+        }
+    }
 
     init(
         number: Int, connection: Connection, group: SubscriberGroup, wanted: SubscriptionFilter, from: Int

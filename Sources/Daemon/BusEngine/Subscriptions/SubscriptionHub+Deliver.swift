@@ -224,7 +224,7 @@ extension SubscriptionHub {
     private func deliverActions(_ content: GroupContent, to subscription: Subscription) {
         let connection = subscription.connection
         // A subscriber that still receives the past gets this commit from the log.
-        guard !connection.isClosing, subscription.deliveredThrough == nil else { return }
+        guard !connection.isClosing, subscription.past == nil else { return }
         // While another one of the connection does, this one must not overtake it.
         if connection.behind > 0, log.isOn { return fallBackToLog(subscription) }
         let isFull = connections.isFull(connection)
@@ -248,8 +248,7 @@ extension SubscriptionHub {
 
     /// An action subscription receives this commit, and what follows until it has caught up, from the log.
     private func fallBackToLog(_ subscription: Subscription) {
-        subscription.deliveredThrough = machine.revision - 1
-        subscription.connection.beginPast()
+        beginPast(subscription, at: Subscription.Past(after: machine.revision - 1))
         scheduler.enqueue(subscription.connection)
     }
 

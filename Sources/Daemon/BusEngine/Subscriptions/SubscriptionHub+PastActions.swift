@@ -8,38 +8,47 @@ import BusProtocol
 ///
 /// All subscriptions of one connection that are behind go through the entries together, so the revisions of its events
 /// ascend. They do so as long as the slice lasts and the outbox has room.
+///
+/// What may be missing is told with one gap, as late as it can be: before the first action behind it, or at the end. So a gap never
+/// stands before an action that its revision covers: a client that resumes from it would lose that one.
 extension SubscriptionHub {
     /// Begins to deliver the actions after a revision.
     func beginPast(_ subscription: Subscription, after revision: Int) {
         let connection = subscription.connection
         // It may begin before those that are behind already.
         forgetEntries(of: connection)
-        let known = min(machine.knownSince(subscription.group.key.pattern), machine.revision)
-        if revision < known { writeGap(to: subscription, at: known) }
-        subscription.deliveredThrough = max(revision, known)
-        connection.beginPast()
+        beginPast(subscription, at: Subscription.Past(after: revision))
         continuePast(of: connection)
     }
+
+    /// What a subscription is delivered from now on comes from the log.
+    func beginPast(_ subscription: Subscription, at past: Subscription.Past) {
+        subscription.past = past
+        subscription.connection.beginPast()
+    }
+
+    /// Those of a connection that are delivered actions of the past.
+    private func behind(on connection: Connection) -> [Behind] {
+        connection.delivery.subscriptions.compactMap { subscription in
+            subscription.past.map { (subscription, $0) }
+        }
+    }
+
+    private typealias Behind = (subscription: Subscription, past: Subscription.Past)
 
     /// Delivers what is at hand, and asks the log for more. False while there is more to deliver.
     @discardableResult
     func continuePast(of connection: Connection) -> Bool {
         var hasAdvanced = false
+        // Policies may have changed since the last turn.
+        if connection.query == nil { for one in behind(on: connection) { noteMissing(of: one) } }
         while connection.behind > 0, connection.query == nil {
-            let behind = connection.delivery.subscriptions.filter { $0.deliveredThrough != nil }
-            guard let after = behind.lazy.compactMap(\.deliveredThrough).min() else {
+            let behind = behind(on: connection)
+            guard let after = behind.lazy.map(\.past.deliveredThrough).min() else {
                 preconditionFailure("No subscription receives past actions.")
             }
             if after >= machine.revision {
-                for subscription in behind {
-                    // What its stores were like when these actions came is not known, nor are actions that are not kept.
-                    if subscription.group.test != nil
-                        || machine.keepsAtMost(.latest, of: subscription.group.key.pattern)
-                    {
-                        writeGap(to: subscription, at: machine.revision)
-                    }
-                    endPast(subscription)
-                }
+                for one in behind { finishPast(one) }
                 break
             }
             if !connections.isHalfEmpty(connection) {
@@ -62,38 +71,64 @@ extension SubscriptionHub {
 
     /// What follows a revision in the log has come; it is delivered in the connection's turn.
     func takePast(_ answer: LogAnswer, after asked: Int, for connection: Connection) {
-        let behind = connection.delivery.subscriptions.filter { $0.deliveredThrough != nil }
+        let behind = behind(on: connection)
         switch answer {
         case .entries(let entries, let through, let horizons) where through > asked:
-            for subscription in behind { leave(subscription, horizons) }
+            for one in behind { noteMissing(of: one, horizons) }
             forgetEntries(of: connection)
             if behind.isEmpty { return }
             let past = PastEntries(.answer(entries, through: through))
             connections.count(past, as: entries.count, of: connection)
             connection.delivery.keep(past)
         case .gap(let oldest):
-            for subscription in behind where subscription.deliveredThrough! < oldest {
-                writeGap(to: subscription, at: oldest)
-                subscription.deliveredThrough = oldest
+            for (_, past) in behind where past.deliveredThrough < oldest {
+                past.missingThrough = max(past.missingThrough, oldest)
+                past.deliveredThrough = oldest
             }
         case .entries, .refused, .members, .state:
             // The log can't be read, or lacks entries that it should have: a gap event says that something is missing.
-            for subscription in behind {
-                writeGap(to: subscription, at: machine.revision)
-                endPast(subscription)
+            for one in behind {
+                one.past.missingThrough = .max
+                finishPast(one)
             }
         }
     }
 
-    /// A subscription leaves out what is not known any more of the types that it follows. Those that have no past are told as
-    /// missing at the end.
-    private func leave(_ subscription: Subscription, _ horizons: [String: Int]) {
-        let known = horizons.lazy.filter { [machine] type, _ in
-            subscription.group.key.pattern.type.matches(type) && machine.keepsAll(of: type)
-        }.map(\.value).max()
-        guard let known, subscription.deliveredThrough! < known else { return }
-        writeGap(to: subscription, at: known)
-        subscription.deliveredThrough = known
+    // MARK: What may be missing
+
+    /// Notes through which revision the log may lack actions that a subscription wants, by the policies of their types and by
+    /// the log's horizons.
+    private func noteMissing(of one: Behind, _ horizons: [String: Int] = [:]) {
+        let (group, past) = (one.subscription.group, one.past)
+        func isMeant(_ type: String) -> Bool {
+            group.key.pattern.type.matches(type) && group.key.view?.knows(type: type) ?? true
+        }
+        // What stores were like when actions came is not known.
+        let lacked =
+            group.test != nil
+            ? .max
+            : max(
+                machine.lackedActions(isMeant),
+                horizons.reduce(0) { $1.value > $0 && isMeant($1.key) ? $1.value : $0 })
+        guard lacked > past.deliveredThrough else { return }
+        past.missingThrough = max(past.missingThrough, lacked)
+        // Of one type there is nothing else.
+        if group.test != nil || group.key.pattern.type.isLiteral {
+            past.deliveredThrough = min(lacked, machine.revision)
+        }
+    }
+
+    /// Tells a subscription what may be missing, unless that goes on at a revision; nil: at the end.
+    private func tellMissing(_ one: Behind, before revision: Int? = nil) {
+        let missing = one.past.missingThrough
+        guard missing > 0, revision.map({ missing < $0 }) ?? true else { return }
+        writeGap(to: one.subscription, at: min(missing, machine.revision))
+        one.past.missingThrough = 0
+    }
+
+    private func finishPast(_ one: Behind) {
+        tellMissing(one)
+        endPast(one.subscription)
     }
 
     func writeGap(to subscription: Subscription, at revision: Int) {
@@ -103,8 +138,8 @@ extension SubscriptionHub {
     }
 
     func endPast(_ subscription: Subscription) {
-        guard subscription.deliveredThrough != nil else { return }
-        subscription.deliveredThrough = nil
+        guard subscription.past != nil else { return }
+        subscription.past = nil
         subscription.connection.endPast()
         if subscription.connection.behind == 0 { forgetEntries(of: subscription.connection) }
     }
@@ -120,7 +155,7 @@ extension SubscriptionHub {
 
     /// Delivers some of the entries after a revision; false where the log has to be asked for them.
     private func deliverEntries(
-        after revision: Int, to behind: [Subscription], of connection: Connection
+        after revision: Int, to behind: [Behind], of connection: Connection
     ) -> Bool {
         if case .answer(let bytes, let through) = connection.delivery.past?.source {
             bytes.withUnsafeBytes { deliver($0, through: through, to: behind, of: connection) }
@@ -137,7 +172,7 @@ extension SubscriptionHub {
 
     /// Delivers entries while there is room and time, but at least one.
     private func deliver(
-        _ entries: UnsafeRawBufferPointer, through end: Int, to behind: [Subscription],
+        _ entries: UnsafeRawBufferPointer, through end: Int, to behind: [Behind],
         of connection: Connection
     ) {
         guard let past = connection.delivery.past else { return }
@@ -145,7 +180,7 @@ extension SubscriptionHub {
             let line = LogLines.line(in: entries, at: past.offset)
             clock.work += Work.entry
             if let revisions = LogLines.revisions(of: line),
-                behind.contains(where: { $0.deliveredThrough! < revisions.upperBound }),
+                behind.contains(where: { $0.past.deliveredThrough < revisions.upperBound }),
                 !deliver(line, of: revisions, to: behind, on: connection)
             {
                 return
@@ -153,50 +188,53 @@ extension SubscriptionHub {
             past.offset += line.count + 1
             if clock.isSliceUsedUp, past.offset < entries.count { return }
         }
-        for subscription in behind { pass(end, subscription) }
+        for one in behind { pass(end, one) }
         // More may be added to a batch, and follows there.
         if case .answer = past.source { forgetEntries(of: connection) }
     }
 
-    private func pass(_ revision: Int, _ subscription: Subscription) {
-        subscription.deliveredThrough = max(subscription.deliveredThrough!, revision)
+    private func pass(_ revision: Int, _ one: Behind) {
+        one.past.deliveredThrough = max(one.past.deliveredThrough, revision)
     }
 
     /// Delivers the commits of one entry, each to all that want it; false if that ends before the last of them.
     private func deliver(
-        _ line: UnsafeRawBufferPointer, of revisions: ClosedRange<Int>, to behind: [Subscription],
+        _ line: UnsafeRawBufferPointer, of revisions: ClosedRange<Int>, to behind: [Behind],
         on connection: Connection
     ) -> Bool {
         clock.work += line.count * Work.entryByte
         let entry = (try? JSON(parsing: line, depthLimit: 1000))?.object ?? [:]
         let actions = (entry["actions"]?.array ?? []).compactMap(\.object)
-        let wanted = behind.map { subscription -> [(index: Int?, action: JSONObject)] in
-            // What is not shown of a batch is not there.
-            let shown = actions.filter { shows($0, to: subscription.group) }
-            return shown.enumerated().compactMap { index, action in
-                wants(subscription.group, action) ? (shown.count > 1 ? index : nil, fitting(action)) : nil
+        let wanted = behind.map { one -> [(index: Int?, action: JSONObject)] in
+            let group = one.subscription.group
+            // What is not shown of a batch is not there, so an index in all of it is for those who see all.
+            let shown = actions.filter { shows($0, to: group) }
+            return shown.enumerated().compactMap { number, action in
+                let index = group.key.view == nil ? action["index"]?.int : nil
+                return wants(group, action)
+                    ? (index ?? (shown.count > 1 ? number : nil), fitting(action)) : nil
             }
         }
         if wanted.allSatisfy(\.isEmpty) {
-            for subscription in behind { pass(revisions.upperBound, subscription) }
+            for one in behind { pass(revisions.upperBound, one) }
             return true
         }
-        let first = behind.reduce(revisions.upperBound) { min($0, $1.deliveredThrough! + 1) }
+        let first = behind.reduce(revisions.upperBound) { min($0, $1.past.deliveredThrough + 1) }
         for revision in max(first, revisions.lowerBound)...revisions.upperBound {
             if connections.isFull(connection) { return false }
-            for (subscription, wanted) in zip(behind, wanted) where subscription.deliveredThrough! < revision
-            {
+            for (one, wanted) in zip(behind, wanted) where one.past.deliveredThrough < revision {
+                if !wanted.isEmpty { tellMissing(one, before: revision) }
                 for (index, action) in wanted {
                     connections.write(to: connection) {
                         $0.append(
-                            pastAction: action, of: entry, for: subscription.number, revision: revision,
+                            pastAction: action, of: entry, for: one.subscription.number, revision: revision,
                             index: index)
                     }
                     totals.events += 1
                     connection.delivery.note()
                     clock.work += Work.delivery
                 }
-                subscription.deliveredThrough = revision
+                one.past.deliveredThrough = revision
             }
             if clock.isSliceUsedUp, revision < revisions.upperBound { return false }
         }
@@ -207,7 +245,7 @@ extension SubscriptionHub {
     private func fitting(_ action: JSONObject) -> JSONObject {
         guard ReturnedMember.allCases.contains(where: { action[$0.rawValue] != nil }),
             action.encodedSize > partLimit
-        else { return action }
+        else { return JSON.object(action).withoutIndex.object ?? action }
         return JSON.object(action).asRequested.object ?? action
     }
 

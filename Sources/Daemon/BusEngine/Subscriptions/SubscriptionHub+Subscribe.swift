@@ -217,13 +217,13 @@ extension SubscriptionHub {
     /// Rewinds a subscription to actions: those of commits that stand are delivered again, from the log; the others
     /// were rolled back. `unheard`: the first revision that it was about to receive and will not.
     func rewindActions(_ subscription: Subscription, from unheard: Int?) {
-        if subscription.deliveredThrough == nil {
+        let reached = min((unheard ?? .max) - 1, machine.revision)
+        if let past = subscription.past {
+            past.deliveredThrough = max(0, min(past.deliveredThrough, reached))
+        } else {
             guard let unheard, unheard <= machine.revision else { return }
-            subscription.connection.beginPast()
+            beginPast(subscription, at: Subscription.Past(after: max(0, reached)))
         }
-        let delivered = min(
-            subscription.deliveredThrough ?? machine.revision, (unheard ?? .max) - 1, machine.revision)
-        subscription.deliveredThrough = max(0, delivered)
         forgetEntries(of: subscription.connection)
     }
 

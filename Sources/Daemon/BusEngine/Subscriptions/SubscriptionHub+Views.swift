@@ -7,7 +7,7 @@ extension SubscriptionHub {
     /// and what it may see is delivered again.
     func replace(_ old: Subscription, at place: Int, by filter: SubscriptionFilter) {
         let connection = old.connection
-        let delivered = old.deliveredThrough
+        let past = old.past
         let hidden = filter.actions ? [] : seen(under: old.group.key, notUnder: filter)
         detach(old)
         let group = group(filter, for: connection.user)
@@ -20,9 +20,7 @@ extension SubscriptionHub {
         group.add(new)
         count(new, 1)
         if filter.actions {
-            guard let delivered else { return }
-            new.deliveredThrough = delivered
-            connection.beginPast()
+            if let past { beginPast(new, at: past) }
             return
         }
         if !hidden.isEmpty { writeHidden(hidden, to: new) }

@@ -1,5 +1,6 @@
 import BusHistory
 import BusLog
+import BusLogic
 
 /// The log's file as the source of the past.
 package struct LogPast: PastSource {
@@ -78,6 +79,22 @@ package struct LogPast: PastSource {
 
     package func lastRevision(by time: Int) throws(PastFailure) -> Int {
         try read { (reader) throws(LogFailure) in try reader.lastRevision(by: time) }
+    }
+
+    /// How new the horizons of types may be whose past reaches so far back; commits are counted up to a revision.
+    package func limits(
+        by rules: [String: LogReach], through last: Int
+    ) throws(PastFailure) -> [String: HorizonLimit] {
+        let (oldest, horizons) = (try snapshots().first ?? 0, try horizons())
+        var limits: [String: HorizonLimit] = [:]
+        for (type, reach) in rules {
+            let floor = max(oldest, horizons[type] ?? 0)
+            let through = try reach.commits.flatMap { (commits) throws(PastFailure) in
+                try revision(before: commits, of: type, after: floor, through: last)
+            }
+            limits[type] = HorizonLimit(age: reach.age, through: through)
+        }
+        return limits
     }
 
     private func read<Value>(

@@ -180,24 +180,14 @@ final class Snapshots: Sendable {
 
     /// How many commits a type has had is looked up once for each snapshot.
     private func limits(by rules: [String: LogReach]) throws(LogFailure) -> [String: HorizonLimit] {
-        var limits = rules.mapValues { HorizonLimit(age: $0.age, through: nil) }
-        let counted = rules.compactMapValues(\.commits)
-        if counted.isEmpty { return limits }
+        let byAge = rules.mapValues { HorizonLimit(age: $0.age, through: nil) }
+        guard rules.values.contains(where: { $0.commits != nil }) else { return byAge }
         var last = 0
-        var horizons: [String: Int] = [:]
-        try writer.withFile { (file) throws(LogFailure) in
-            last = file.lastRevision
-            horizons = try file.horizons()
-        }
+        try writer.withFile { (file) throws(LogFailure) in last = file.lastRevision }
         guard let past = try? LogPast(path: writer.file.path), let snapshots = try? past.snapshots(),
             snapshots.count > 1, lastCounted.exchange(snapshots.last!, ordering: .relaxed) != snapshots.last!
-        else { return limits }
-        for (type, commits) in counted {
-            let floor = max(snapshots[0], horizons[type] ?? 0)
-            let through = try? past.revision(before: commits, of: type, after: floor, through: last)
-            limits[type] = HorizonLimit(age: rules[type]?.age, through: through ?? nil)
-        }
-        return limits
+        else { return byAge }
+        return (try? past.limits(by: rules, through: last)) ?? byAge
     }
 
     /// Takes steps, between which batches are written, while `step` returns that there is more to do. It takes at most half of

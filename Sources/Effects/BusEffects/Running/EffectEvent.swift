@@ -47,8 +47,10 @@ package struct EffectEvent: Sendable {
 
     /// The event of a commit, as the history has it; of an effect with a condition it is no action of it.
     package init?(_ id: ID, store: String, in commit: JSON, for effect: Effect) {
-        let action = effect.becoming == nil ? commit["actions"]?[id.index]?.object : ["payload": [:]]
-        guard commit["revision"] == .int(id.revision), var object = action else { return nil }
+        let action =
+            effect.becoming == nil
+            ? commit.indexedActions.first { $0.index == id.index }?.action : ["payload": [:]]
+        guard commit["revision"] == .int(id.revision), var object = action?.object else { return nil }
         object["by"] = commit["by"]
         object["time"] = commit["time"]
         object["traceparent"] = commit["traceparent"]

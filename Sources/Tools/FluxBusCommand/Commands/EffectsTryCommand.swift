@@ -1,6 +1,7 @@
 import ArgumentParser
 import BusEffects
 import BusJSON
+import BusProtocol
 import BusSource
 import FluxBus
 
@@ -129,7 +130,7 @@ private final class EffectTrial {
             let events = tracker?.take(all: stores, at: revision, time, by: commit["by"] ?? [:]) ?? []
             return try events.forEach { try show($0) }
         }
-        for (index, action) in (commit["actions"]?.array ?? []).enumerated() {
+        for (index, action) in commit.indexedActions {
             let store = action["store"]?.string
             guard
                 effect.concerns(
