@@ -102,7 +102,9 @@ ssize_t linux_receive_message(int fd, void *buffer, size_t size, int *descriptor
     struct iovec piece = {buffer, size};
     struct msghdr message = {
         .msg_iov = &piece, .msg_iovlen = 1, .msg_control = &control, .msg_controllen = sizeof control};
-    ssize_t count = recvmsg(fd, &message, flags | MSG_CMSG_CLOEXEC);
+    ssize_t count;
+    do count = recvmsg(fd, &message, flags | MSG_CMSG_CLOEXEC);
+    while (count < 0 && errno == EINTR);
     *descriptor_count = 0;
     *cut = 0;
     if (count < 0) return count;
