@@ -130,17 +130,14 @@ extension EffectRunner {
             } catch {
                 failure = error
             }
-            let isLost = [.conflict, .unavailable].contains(failure?.code)
-            if isLost || failure == nil && end < revision {
-                let now = await Self.holding(effect, at: nil, host.bus)
-                host.queue.async { [self] in skip(now, through: revision, isLost: isLost) }
-            } else {
-                host.queue.async { [self, failure] in
-                    if failure != nil {
-                        host.after(EffectLimits.pause) { [self] in scan(through: revision) }
-                    } else {
-                        scanned(through: revision)
-                    }
+            host.queue.async { [self, failure] in
+                switch failure?.code {
+                case nil where end == revision: scanned(through: revision)
+                case nil: skip(through: revision)
+                case .conflict, .unavailable:
+                    lose(from: scanned, to: revision)
+                    skip(through: revision)
+                default: host.after(EffectLimits.pause) { [self] in scan(through: revision) }
                 }
             }
         }
@@ -153,13 +150,12 @@ extension EffectRunner {
         scanned = revision
     }
 
-    /// The history of these commits is gone, or does not count: it is known only for which stores the condition holds now.
-    private func skip(_ now: Result<[String], BusError>, through revision: Int, isLost: Bool) {
-        guard case .success(let stores) = now else {
-            return host.after(EffectLimits.pause) { [self] in scan(through: revision) }
+    /// The history of these commits is gone, or does not count: the bus has told for which stores the condition holds behind them.
+    private func skip(through revision: Int) {
+        if let (change, _) = changes.first {
+            tracker?.resume(
+                Set(change.states.keys), ended: change.isReset ? nil : Set(change.dropped))
         }
-        if isLost { lose(from: scanned, to: revision) }
-        tracker?.resume(Set(stores))
         scanned(through: revision)
     }
 

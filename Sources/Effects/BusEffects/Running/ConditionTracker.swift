@@ -98,10 +98,11 @@ package struct ConditionTracker: Sendable {
     /// Whether no event is under way.
     package var isClean: Bool { due.isEmpty }
 
-    /// What happened in between is not known: it holds for these stores now.
-    package mutating func resume(_ stores: Set<String>) {
-        holding = stores
-        waiting = waiting.filter { stores.contains($0.key) }
+    /// What happened in between is not known, or does not count: it has come to hold for these stores, and has ceased for others;
+    /// nil: for all others.
+    package mutating func resume(_ began: Set<String>, ended: Set<String>? = nil) {
+        holding = ended.map { holding.union(began).subtracting($0) } ?? began
+        waiting = waiting.filter { holding.contains($0.key) }
     }
 
     /// What became of an event is on the bus, or needs not be.
