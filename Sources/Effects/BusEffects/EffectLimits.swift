@@ -25,7 +25,7 @@ package enum EffectLimits {
     package static let idleProgress = 30_000_000_000
     /// Commits by which its place may lag behind while no event is meant.
     package static let idleCommits = 1000
-    /// How long an event may wait for others while none is handled: a wake-up for each would cost more than reading it.
+    /// How long an event may wait for others while no request is unanswered: a wake-up costs more than reading one.
     package static let readInterval = Duration.milliseconds(5)
     /// Stores that one action to a whole type is handled for.
     package static let stores = 10_000

@@ -90,7 +90,7 @@ extension EffectRunner {
 
     // MARK: - Names
 
-    /// Says which actions of the file their types do not have: they never happen.
+    /// Logs the actions that the file names and their types lack.
     func checkNames() {
         for (type, action) in effect.namedActions {
             let request = BusRequest("types", ["type": .string(type)])

@@ -161,6 +161,8 @@ final class EffectRunner: @unchecked Sendable {
     private func followed(_ handle: SubscriptionHandle, _ standing: EffectStanding) {
         guard phase == .beginning else { return handle.cancel() }
         subscription = handle
+        // It may have rested, and got room, before it was known.
+        if inlet.rests != nil { handle.proceed() }
         phase = .following
         lastComplaint = ""
         begun()
@@ -237,7 +239,9 @@ final class EffectRunner: @unchecked Sendable {
             uncertainLeft -= 1
             uncertain.insert(event.id)
         }
-        machine.take(event)
+        guard let skipped = machine.take(event) else { return }
+        uncertain.remove(skipped.id)
+        release(skipped)
     }
 
     /// An event of a condition, which the machine may take at any time: what is not settled stands in the effect's store.

@@ -20,7 +20,7 @@ package enum CommandLineEntry {
     /// The arguments, in which an expression such as `-1 + n` begins with a space, so that it is none of the options. What stands
     /// behind `--` is left as it is, and everything behind `web` is put there: it is for another program.
     package static func shielded(_ arguments: [String]) -> [String] {
-        if let place = command(in: arguments), arguments[place] == "web", arguments.last != "web" {
+        if let place = command(in: arguments), arguments[place] == "web", place + 1 < arguments.count {
             let rest = arguments[(place + 1)...]
             return arguments[...place] + (rest.first == "--" ? [] : ["--"]) + rest
         }

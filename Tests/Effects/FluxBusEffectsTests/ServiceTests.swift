@@ -217,8 +217,26 @@ import Testing
         #expect(try await bus.state(of: "log/main").state["notes"]?.array?.compactMap(\.int) == numbers)
     }
 
-    /// An action that no type has never happens, and one that is to be dispatched would be refused.
-    @Test func namesThatNothingHasAreSaid() async throws {
+    /// What a downtime leaves out takes up no room: of more events than fit into memory the last one is handled.
+    @Test(arguments: ["newest", "none"]) func aLongDowntimeIsPassed(_ word: String) async throws {
+        let fixture = try EffectsFixture(["note": note + "\nafter-downtime: \(word)"])
+        try fixture.start()
+        try fixture.stop()
+        let bus = try await fixture.bus()
+        for _ in 0..<5 {
+            try await bus.dispatch(
+                (0..<700).map { ActionRequest("echo", to: .store("log/a"), payload: ["number": .int($0)]) })
+        }
+        try fixture.start()
+        try await fixture.waits(for: "effect/note", bus) { $0["skipped"]?.int ?? 0 >= 3499 }
+        try await bus.dispatch("echo", to: .store("log/a"), payload: ["number": 7])
+        try await fixture.waits(for: "log/main", bus) { $0["notes"]?.array?.last == 7 }
+        let notes = try await bus.state(of: "log/main").state["notes"]
+        #expect(notes == (word == "none" ? [7] : [699, 7]))
+    }
+
+    /// An action that its type lacks never happens, and a dispatch of it is refused.
+    @Test func unknownActionsAreReported() async throws {
         let fixture = try EffectsFixture([
             "typo":
                 "on: { action: [echo, ecko], of: log/* }\ndo: { dispatch: { store: log/main, action: notte } }"

@@ -86,12 +86,18 @@ struct LockCommandTests {
 
     @Test func aBusThatHangsIsNotWaitedForMuchLonger() throws {
         let bus = try bus()
+        try bus.ask(["op": "create", "store": "lease/other", "state": ["holder": "ada"]])
+        // One that hangs while the lease is waited for.
+        let waiting = try bus.start("lock", "lease/other", "--wait", "5s", "--", "echo", "mine")
+        #expect(try bus.comesTrue("subscriptions"))
         bus.pause()
         let (began, told) = (
             ContinuousClock.now, try bus.run("lock", "lease/boiler", "--wait", "0", "--", "echo", "mine")
         )
         #expect(told.status == 69 && told.output.isEmpty)
         #expect(told.errors.contains("the bus did not answer within 0"), "\(told.errors)")
+        let later = try waiting.wait()
+        #expect(later.status == 69 && later.errors.contains("the bus did not answer within 5s"), "\(later)")
         #expect(ContinuousClock.now - began < .seconds(25), "The limit of a request is 30 s.")
     }
 

@@ -105,21 +105,28 @@ package struct EffectMachine {
 
     // MARK: In
 
-    /// An event, in the order of the bus. `isAgain`: one that had been set aside, wherever it stood.
-    package mutating func take(_ event: EffectEvent, isAgain: Bool = false) {
-        if isAgain { return enqueue(Entry(event: event, isAgain: true)) }
+    /// An event, in the order of the bus. `isAgain`: one that had been set aside, wherever it stood. Returns the event that is left
+    /// out, this one or an older one, if a downtime has one too many.
+    @discardableResult
+    package mutating func take(_ event: EffectEvent, isAgain: Bool = false) -> EffectEvent? {
+        if isAgain {
+            enqueue(Entry(event: event, isAgain: true))
+            return nil
+        }
         // Another event of its commit may follow.
         seen = max(seen, event.revision - 1)
         open.append(event.id)
         guard newest != nil, event.revision > left else {
-            return enqueue(Entry(event: event, isAgain: false))
+            enqueue(Entry(event: event, isAgain: false))
+            return nil
         }
-        if downtime == .none { return settled(event.id) }
-        if let older = newest?.updateValue(event, forKey: event.store) {
+        let skipped = downtime == .none ? event : newest?.updateValue(event, forKey: event.store)
+        if let skipped {
             counts.skipped += 1
-            settled(older.id)
+            settled(skipped.id)
         }
         if let count = newest?.count, count >= EffectLimits.window { caughtUp() }
+        return skipped
     }
 
     /// Every event up to this revision that is meant has been taken.

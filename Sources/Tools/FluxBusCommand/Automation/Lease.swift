@@ -173,12 +173,17 @@ final class Lease {
     }
 
     private func reportHolder(_ span: TimeSpan) throws -> Int? {
-        guard bus.connection != nil else {
-            throw CommandFailure(
-                .unreachable, "\(store) can't be had: the bus did not answer within \(span).")
+        var reply: JSONObject?
+        do throws(BusError) {
+            guard let connection = bus.connection else { throw BusError(.closed, "It is lost.") }
+            reply = try connection.request(
+                BusRequest("get", ["store": .string(store)]), until: answerDeadline)
+        } catch {
+            if Reconnection.mayPass(error) {
+                throw CommandFailure(
+                    .unreachable, "\(store) can't be had: the bus did not answer within \(span).")
+            }
         }
-        let reply = try? bus.connection?.request(
-            BusRequest("get", ["store": .string(store)]), until: session.replyDeadline)
         let holder = reply?["states"]?[store]?["holder"]?.string.map { "; its holder is \($0)" } ?? ""
         session.console.report(CommandFailure(.temporary, "\(store) was not free within \(span)\(holder)."))
         return nil
