@@ -263,7 +263,7 @@ typedef struct fluxbus_action {
     const char *traceparent;     /* the place of its dispatch in a trace; NULL where that had none */
 } fluxbus_action;
 
-/* Tells an action, or a gap, which comes before the actions behind it. At the end `action` is NULL, and `error` the bus's, or NULL. */
+/* Tells an action, or a gap: up to its revision some may be missing. At the end `action` is NULL, and `error` the bus's, or NULL. */
 typedef void fluxbus_acted(fluxbus_actions *actions, const fluxbus_action *action, const fluxbus_error *error, void *context);
 
 /* With the option `where` it is those on stores for which that expression holds before or after. */

@@ -33,8 +33,8 @@ import Testing
         return try #require(Int(line.split(separator: " ")[1])) / 1024
     }
 
-    /// Ten thousand actions a second with a condition that is false took 7 % of a core, 7 µs for each, one by one as in bursts; here
-    /// it is seen if they take four times as much.
+    /// Ten thousand actions a second with a condition that is false took 7 % of a core, 7 µs for each, singly or in bursts; this
+    /// fails at four times as much.
     @Test func whatAConditionRefusesCostsLittle() async throws {
         let fixture = try EffectsFixture([
             "quiet":

@@ -117,7 +117,7 @@ import Testing
             "\(revisions[$0]):0.1 start draught@\($1).service"
         }
         #expect(try events() == wanted)
-        // Open before is not opened since.
+        // A door that is open already does not open.
         #expect(try events("--since", revisions[2]) == [wanted[2]])
         #expect(try events("--at", revisions[1]) == [wanted[0]])
         // None of them had been open for an hour by then, whatever the clock of this program says.

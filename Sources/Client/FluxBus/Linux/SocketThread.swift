@@ -76,7 +76,7 @@
             }
         }
 
-        /// Lets events come, unless something is submitted meanwhile, or due.
+        /// Waits for events to gather, until `nextRead`, a submission, or what is due.
         private func gather() {
             let pause = nextRead - MonotonicClock.nanoseconds
             guard pause > 0 else { return }

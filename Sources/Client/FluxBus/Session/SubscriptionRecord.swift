@@ -29,7 +29,7 @@ struct SubscriptionRecord {
         assembler = ChangeAssembler(format: request.format)
     }
 
-    /// Counts an action that has come; false: it had come on an earlier connection.
+    /// Counts an action that has come. False if an earlier connection delivered it.
     mutating func isNew(actionAt revision: Int) -> Bool {
         if actionsToSkip > 0, revision == skipRevision {
             actionsToSkip -= 1
@@ -39,7 +39,7 @@ struct SubscriptionRecord {
         return true
     }
 
-    /// An event has come. Returns who gets it.
+    /// Moves to an event that has come. Returns the request that receives it.
     mutating func moved(to point: ResumePoint) -> SubscriptionRequest {
         position = point
         isResuming = false

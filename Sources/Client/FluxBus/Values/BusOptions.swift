@@ -35,8 +35,8 @@ public struct BusOptions: Sendable {
     /// either the subscription pauses on the bus and continues, without loss, when half of it was taken.
     public var bufferedEvents = 1024
     public var bufferedBytes = 4 << 20
-    /// The shortest time between two reads while no request is unanswered. It saves wake-ups where many events come and few are
-    /// of interest, and an event may come so much later. Zero: each is read at once.
+    /// The shortest time between two reads while no request is unanswered. It saves wake-ups where many events come and few
+    /// matter, and may delay an event by as much. Zero: no delay.
     public var readInterval: Duration = .zero
     /// Whether dispatches, creations and drops carry a key, by which they commit exactly once also when the connection
     /// is lost meanwhile. Without one they fail with `outcome_unknown` then.

@@ -134,8 +134,8 @@ extension StateMachine {
         }
     }
 
-    /// The revision through which the log may lack actions of types that are meant, though it was never thinned: up to here it
-    /// kept nothing of them, or another policy was in force. `Int.max` if it keeps nothing of one of them.
+    /// The revision through which the log may lack actions of some types, even if it was never thinned: until then it kept
+    /// nothing of one, or another policy was in force. `Int.max` if it keeps nothing of one now.
     package func lackedActions(_ isMeant: (_ type: String) -> Bool) -> Int {
         liveTypes.reduce(0) { lacked, entry in
             let last = entry.kept == .none ? .max : entry.keptSince
@@ -259,7 +259,7 @@ extension StateMachine {
     }
 
     /// The actions of the plan of which the log keeps something, with their indices in the batch where it keeps nothing of
-    /// others; and whether it keeps all of all.
+    /// others; and whether it keeps every action whole.
     func keptActions() -> (actions: [DispatchPlan.Action], indices: [Int]?, isAll: Bool) {
         let all = plan.actions.elements
         // An action to every type is written as it is: in a machine made from the log, types of which it keeps nothing have no stores.

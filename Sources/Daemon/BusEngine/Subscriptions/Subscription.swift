@@ -44,7 +44,7 @@ final class Subscription {
     final class Past {
         /// Those up to this revision have been delivered.
         @exclusivity(unchecked) var deliveredThrough: Int
-        /// Some up to this revision may be missing, of which it is still to be told; 0: none.
+        /// Actions up to this revision may be missing, and no gap has said so yet; 0: none.
         @exclusivity(unchecked) var missingThrough: Int
 
         init(after revision: Int, missingThrough: Int = 0) {

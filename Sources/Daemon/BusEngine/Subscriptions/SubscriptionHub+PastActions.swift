@@ -21,7 +21,7 @@ extension SubscriptionHub {
         continuePast(of: connection)
     }
 
-    /// What a subscription is delivered from now on comes from the log.
+    /// From now on a subscription's actions come from the log.
     func beginPast(_ subscription: Subscription, at past: Subscription.Past) {
         subscription.past = past
         subscription.connection.beginPast()
@@ -112,13 +112,13 @@ extension SubscriptionHub {
                 horizons.reduce(0) { $1.value > $0 && isMeant($1.key) ? $1.value : $0 })
         guard lacked > past.deliveredThrough else { return }
         past.missingThrough = max(past.missingThrough, lacked)
-        // Of one type there is nothing else.
+        // A single type has no earlier actions worth reading.
         if group.test != nil || group.key.pattern.type.isLiteral {
             past.deliveredThrough = min(lacked, machine.revision)
         }
     }
 
-    /// Tells a subscription what may be missing, unless that goes on at a revision; nil: at the end.
+    /// Tells a subscription that actions may be missing, if all of them are before a revision; nil: in any case.
     private func tellMissing(_ one: Behind, before revision: Int? = nil) {
         let missing = one.past.missingThrough
         guard missing > 0, revision.map({ missing < $0 }) ?? true else { return }
@@ -207,7 +207,7 @@ extension SubscriptionHub {
         let actions = (entry["actions"]?.array ?? []).compactMap(\.object)
         let wanted = behind.map { one -> [(index: Int?, action: JSONObject)] in
             let group = one.subscription.group
-            // What is not shown of a batch is not there, so an index in all of it is for those who see all.
+            // Hidden actions do not count, so only those who see all get the index in the batch.
             let shown = actions.filter { shows($0, to: group) }
             return shown.enumerated().compactMap { number, action in
                 let index = group.key.view == nil ? action["index"]?.int : nil

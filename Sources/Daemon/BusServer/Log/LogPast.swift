@@ -81,7 +81,7 @@ package struct LogPast: PastSource {
         try read { (reader) throws(LogFailure) in try reader.lastRevision(by: time) }
     }
 
-    /// How new the horizons of types may be whose past reaches so far back; commits are counted up to a revision.
+    /// The newest horizon that each type's rule allows; commits are counted up to `last`.
     package func limits(
         by rules: [String: LogReach], through last: Int
     ) throws(PastFailure) -> [String: HorizonLimit] {

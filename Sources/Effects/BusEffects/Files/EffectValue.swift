@@ -14,7 +14,7 @@ package indirect enum EffectValue: Sendable {
         "store", "type", "name", "action", "payload", "state", "by", "time", "revision", "effect",
     ]
 
-    /// Those of them that are texts.
+    /// The names whose values are texts.
     static let texts = ["store", "type", "name", "action", "effect"]
 
     /// - Parameter names: What expressions know: of an event, or of a request.

@@ -98,8 +98,8 @@ package struct ConditionTracker: Sendable {
     /// Whether no event is under way.
     package var isClean: Bool { due.isEmpty }
 
-    /// What happened in between is not known, or does not count: it has come to hold for these stores, and has ceased for others;
-    /// nil: for all others.
+    /// Goes on behind commits that are not known, or do not count: the condition has come to hold for some stores, and has ceased
+    /// for others; nil: for all others.
     package mutating func resume(_ began: Set<String>, ended: Set<String>? = nil) {
         holding = ended.map { holding.union(began).subtracting($0) } ?? began
         waiting = waiting.filter { holding.contains($0.key) }

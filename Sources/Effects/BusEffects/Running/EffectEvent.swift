@@ -67,7 +67,7 @@ package struct EffectEvent: Sendable {
         data(of: EffectValue.names, for: effect, state: state)
     }
 
-    /// The same, with these members only, in any order.
+    /// What expressions see, limited to these members, in any order.
     func data(of names: some Collection<String>, for effect: Effect, state: JSON? = nil) -> JSON {
         let slash = store.utf8.firstIndex(of: UInt8(ascii: "/")) ?? store.endIndex
         return .object(
@@ -145,7 +145,7 @@ extension Effect {
         return (try? condition.holds(on: data)) ?? false
     }
 
-    /// The same for an event, of which the condition does not read the state.
+    /// Whether an event is meant, by a condition that does not read the state.
     package func isMeant(_ event: EffectEvent) -> Bool {
         guard let condition else { return true }
         return isMeant(event.data(of: condition.reads, for: self))

@@ -62,7 +62,7 @@ package struct EffectMachine {
     /// Events that are not settled, in the order of the bus, and those of them that are, behind one that is not.
     private var open: [EffectEvent.ID] = []
     private var closed: Set<EffectEvent.ID> = []
-    /// What is done with events of a downtime, and after which revision that began.
+    /// How events of a downtime are treated, and the revision at which it began.
     private let downtime: Effect.Downtime
     private let left: Int
     /// Until `caughtUp`: the newest event of each store, where only that counts.

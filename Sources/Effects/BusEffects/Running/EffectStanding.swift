@@ -6,7 +6,7 @@ package struct EffectStanding: Sendable {
     /// The service that handles it; empty: none does.
     package let owner: String
     package let done: Int
-    /// Where the last service went: what came later came while none ran.
+    /// The revision at which the last service ended: what came later came while none ran.
     package let left: Int
     package let isClean: Bool
     package let paused: String?

@@ -39,7 +39,7 @@ final class Lease {
     private let holder: String
     /// How often it has been asked for, in keys: after a lost answer the same one, so that it is not created twice.
     private var requests = 1
-    /// When all that it takes to get it has to be answered.
+    /// The deadline of all requests that are made to get the lease.
     private var lastAnswer = Deadline.never
     private var answerDeadline: Deadline { session.replyDeadline.earlier(lastAnswer) }
     private var length = Duration.zero

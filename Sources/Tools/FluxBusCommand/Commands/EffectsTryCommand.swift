@@ -104,7 +104,7 @@ private final class EffectTrial {
         (self.effect, self.session, self.connection) = (effect, session, connection)
     }
 
-    /// What holds at a revision, or at the oldest one that is kept, has not become true since.
+    /// Takes note of what holds at a revision, or at the oldest one that is kept: that has not *become* true since.
     func begin(at revision: Int) throws {
         guard let hold = effect.becoming?.hold else { return }
         let holding: [String]
@@ -117,7 +117,7 @@ private final class EffectTrial {
         tracker = ConditionTracker(hold: hold, holding: Set(holding))
     }
 
-    /// What has held for long enough at the end: now, or else when the last commit was made.
+    /// Shows what has held for long enough at the end: now, or else when the last commit was made.
     func end(now: Double?) throws {
         for event in tracker?.events(at: now ?? time) ?? [] { try show(event) }
     }

@@ -20,7 +20,7 @@ import Testing
         #expect(error?.details["written"] == true)
     }
 
-    /// Between two reads events wait for others, and with an answer that is waited for they come at once.
+    /// Events wait between two reads; an answer that is waited for brings them at once.
     @Test func eventsWaitForOthersAndAnswersDoNot() async throws {
         let live = try LiveBus()
         let told = Mutex(0)
@@ -33,7 +33,7 @@ import Testing
         let other = try await live.connect()
         for _ in 1...50 {
             try await other.dispatch("increment", to: .store("counter/main"))
-            // It was sent before its answer, on a connection on which nothing is read.
+            // The bus has sent the event, and the client has not read it.
             #expect(told.withLock { $0 } == 0)
         }
         try await bus.ping()
