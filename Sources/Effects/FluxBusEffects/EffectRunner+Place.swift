@@ -45,6 +45,22 @@ extension EffectRunner {
         }
     }
 
+    /// What happened until now comes before the answer, unless the subscription rested meanwhile.
+    func catchUp() {
+        let rests = inlet.rests
+        host.bus.post(BusRequest("sync"), timeout: .never) { [self] _ in
+            host.queue.async { [self] in
+                guard rests != nil, rests == inlet.rests else {
+                    if isFollowing { host.after(EffectLimits.readInterval) { [self] in catchUp() } }
+                    return
+                }
+                claim.isFirst = false
+                machine.caughtUp()
+                pump()
+            }
+        }
+    }
+
     /// The last report, before the effect is over.
     func settlePlace(_ onDone: @escaping @Sendable () -> Void) {
         settle(timeout: .after(EffectLimits.pause)) { [self] in

@@ -169,14 +169,7 @@ final class EffectRunner: @unchecked Sendable {
         noticed(latest?.standing ?? standing, at: latest?.revision ?? 0)
         keepPlaceSoon()
         checkNames()
-        // What happened until now comes before the answer.
-        host.bus.post(BusRequest("sync"), timeout: .never) { [self] _ in
-            host.queue.async { [self] in
-                claim.isFirst = false
-                machine.caughtUp()
-                pump()
-            }
-        }
+        catchUp()
         keepPlaceWhileIdle()
     }
 

@@ -9,8 +9,8 @@ import BusProtocol
 /// All subscriptions of one connection that are behind go through the entries together, so the revisions of its events
 /// ascend. They do so as long as the slice lasts and the outbox has room.
 ///
-/// What may be missing is told with one gap, as late as it can be: before the first action behind it, or at the end. So a gap never
-/// stands before an action that its revision covers: a client that resumes from it would lose that one.
+/// One gap says that actions may be missing. It is sent as late as possible: before the first action after its revision, or at the
+/// end. Sent earlier, it would make a client that resumes from it lose the actions in between.
 extension SubscriptionHub {
     /// Begins to deliver the actions after a revision.
     func beginPast(_ subscription: Subscription, after revision: Int) {
