@@ -4,7 +4,9 @@
 /// writer's write-ahead log from being used again.
 final class LogContents {
     private let database: Database
-    private let rows: Statement
+    /// What the database may lack; nil: nothing.
+    private let tail: TailContents?
+    private let rows: GroupRows
     private let search: Statement
     private let ends: Statement
     private let list: Statement
@@ -19,18 +21,16 @@ final class LogContents {
     /// many.
     private static let batch = 64 << 10
     /// More than any number in a log can be; with those below it sums can't overflow.
-    private static let most = 1 << 56
+    static let most = 1 << 56
 
-    init(_ database: Database) throws(LogFailure) {
-        self.database = database
-        rows = try Statement(
-            database,
-            "SELECT number, first, last, time, start, digest, entries FROM groups WHERE number >= ?1 ORDER BY number"
-        )
+    init(_ database: Database, _ tail: TailContents? = nil) throws(LogFailure) {
+        (self.database, self.tail) = (database, tail)
+        rows = try GroupRows(database, tail)
         search = try Statement(
             database, "SELECT number FROM groups WHERE last > ?1 OR first > ?1 ORDER BY number LIMIT 1")
         ends = try Statement(
-            database, "SELECT (SELECT min(number) FROM groups), (SELECT max(number) FROM groups)")
+            database,
+            "SELECT (SELECT min(number) FROM groups), (SELECT max(number) FROM groups)")
         list = try Statement(
             database,
             "SELECT revision, time, parts, bytes, start, digest FROM snapshots ORDER BY revision DESC")
@@ -52,11 +52,11 @@ final class LogContents {
     /// The numbers of the oldest and newest group; nil if there is none.
     func numbers() throws(LogFailure) -> ClosedRange<Int>? {
         defer { ends.reset() }
-        guard try ends.next(), !ends.isNull(0) else { return nil }
+        guard try ends.next(), !ends.isNull(0) else { return tail?.numbers }
         guard 1...Self.most ~= ends.integer(0), ends.integer(0)...Self.most ~= ends.integer(1) else {
             throw damaged("groups have impossible numbers")
         }
-        return ends.integer(0)...ends.integer(1)
+        return ends.integer(0)...max(ends.integer(1), tail?.numbers?.upperBound ?? 0)
     }
 
     /// The number of the oldest group that comes after a revision; one more than the newest if none does.
@@ -70,6 +70,7 @@ final class LogContents {
         defer { search.reset() }
         do throws(LogFailure) {
             if try search.next() { return search.integer(0) }
+            if let number = tail?.number(after: revision) { return number }
         } catch {
             guard error.kind == .damaged else { throw error }
         }
@@ -104,26 +105,26 @@ final class LogContents {
 
     /// The digest of a group as the file has it; nil if there is no such group.
     func digest(of number: Int) throws(LogFailure) -> String? {
-        rows.bind(1, number)
+        rows.seek(number)
         defer { rows.reset() }
-        return try rows.next() && rows.integer(0) == number ? rows.text(5) : nil
+        return try rows.next() && rows.number == number ? rows.digest : nil
     }
 
     /// The number behind the groups from a number on that together have no more entries than so many bytes: behind one at
     /// least, and not after `last`.
     func end(from number: Int, within bytes: Int, notAfter last: Int) throws(LogFailure) -> Int {
-        rows.bind(1, number)
+        rows.seek(number)
         defer { rows.reset() }
         var start: Int?
         var end = number + 1
         while end < last, try rows.next() {
             guard let start else {
-                start = rows.integer(4)
+                start = rows.start
                 continue
             }
             // It begins where the one before ends.
-            guard rows.integer(4) - start <= bytes else { break }
-            end = max(end, min(last, rows.integer(0)))
+            guard rows.start - start <= bytes else { break }
+            end = max(end, min(last, rows.number))
         }
         return end
     }
@@ -148,11 +149,11 @@ final class LogContents {
 
     /// The last revision of a group; nil if it was written later, is missing or can't be read.
     private func lastRevision(of number: Int, by time: Int) throws(LogFailure) -> Int? {
-        rows.bind(1, number)
+        rows.seek(number)
         defer { rows.reset() }
         do throws(LogFailure) {
-            guard try nextRow(at: number), rows.integer(3) <= time else { return nil }
-            return rows.integer(2)
+            guard try nextRow(at: number), rows.time <= time else { return nil }
+            return rows.last
         } catch {
             if error.kind == .damaged { return nil }
             throw error
@@ -161,11 +162,11 @@ final class LogContents {
 
     /// Whether a group comes after a revision, at least in part; nil if it is missing or can't be read.
     private func comes(_ number: Int, after revision: Int) throws(LogFailure) -> Bool? {
-        rows.bind(1, number)
+        rows.seek(number)
         defer { rows.reset() }
         do throws(LogFailure) {
             guard try nextRow(at: number) else { return nil }
-            return rows.integer(2) > revision || rows.integer(1) > revision
+            return rows.last > revision || rows.first > revision
         } catch {
             if error.kind == .damaged { return nil }
             throw error
@@ -175,7 +176,7 @@ final class LogContents {
     /// Finds a group, or, where that is gone because nothing was left in it, the one behind it, which has taken its revisions.
     private func nextRow(at number: Int) throws(LogFailure) -> Bool {
         guard try rows.next() else { return false }
-        return rows.integer(0) == number ? true : try isThinned(through: rows.integer(2))
+        return rows.number == number ? true : try isThinned(through: rows.last)
     }
 
     /// Whether some groups up to a revision may be gone, because nothing was left in them.
@@ -237,17 +238,17 @@ final class LogContents {
     private func read(from number: Int, within bytes: Int) throws(LogFailure) -> [Row] {
         room.removeAll(keepingCapacity: true)
         var batch: [Row] = []
-        rows.bind(1, number)
+        rows.seek(number)
         defer { rows.reset() }
         do {
             while room.count < bytes, try rows.next() {
                 let start = room.count
-                room.append(contentsOf: rows.bytes(6))
+                room.append(contentsOf: rows.entries)
                 batch.append(
                     Row(
-                        number: rows.integer(0), first: rows.integer(1), last: rows.integer(2),
-                        time: rows.integer(3),
-                        start: rows.integer(4), digest: rows.text(5), entries: start..<room.count))
+                        number: rows.number, first: rows.first, last: rows.last,
+                        time: rows.time,
+                        start: rows.start, digest: rows.digest, entries: start..<room.count))
             }
         } catch {
             // Groups before the damage are still returned; the next call meets the damage again.
@@ -361,8 +362,11 @@ package struct Group {
         return digest
     }
 
-    static let insertion =
-        "INSERT INTO groups(number, first, last, time, start, digest, entries) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7)"
+    static let insertion = insertion(into: "groups")
+
+    static func insertion(into table: String) -> String {
+        "INSERT INTO \(table)(number, first, last, time, start, digest, entries) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7)"
+    }
 
     /// Writes it with a statement that `insertion` prepared.
     func insert(with statement: Statement) throws(LogFailure) {

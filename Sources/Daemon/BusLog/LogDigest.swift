@@ -41,6 +41,15 @@ struct LogDigest: Equatable {
         return String(repeating: "0", count: 16 - digits.count) + digits
     }
 
+    /// Writes the same digits as bytes.
+    func writeText(to bytes: UnsafeMutableRawBufferPointer, at place: inout Int) {
+        for shift in stride(from: 60, through: 0, by: -4) {
+            let digit = UInt8(truncatingIfNeeded: value >> UInt64(shift)) & 15
+            bytes[place] = digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") + digit - 10
+            place += 1
+        }
+    }
+
     private static func word(_ bytes: UnsafeRawBufferPointer, _ place: Int) -> UInt64 {
         UInt64(littleEndian: bytes.loadUnaligned(fromByteOffset: place, as: UInt64.self))
     }

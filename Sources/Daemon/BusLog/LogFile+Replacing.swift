@@ -55,6 +55,7 @@ extension LogFile {
         let aside = freeAside(of: place)
         try rename(place, aside)
         if LogPlace.exists(place + "-wal") { try rename(place + "-wal", aside + "-wal") }
+        try Rescue.moveTail(place, to: aside)
         // The note in the lock is about what lay there.
         for suffix in ["-shm", "-lock"] { unlink(place + suffix) }
         try LogPlace.syncDirectory(of: place)

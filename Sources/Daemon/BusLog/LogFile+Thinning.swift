@@ -256,6 +256,9 @@ extension LogReader {
 
     /// The number of the newest group up to one; nil if there is none.
     package func group(atOrBefore number: Int) throws(LogFailure) -> Int? {
+        guard let numbers = try contents.numbers() else { return nil }
+        let number = min(number, numbers.upperBound)
+        if try contents.digest(of: number) != nil { return number }
         let statement = try Statement(database, "SELECT max(number) FROM groups WHERE number <= ?1")
         statement.bind(1, number)
         defer { statement.reset() }

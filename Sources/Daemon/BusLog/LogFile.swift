@@ -39,7 +39,7 @@ package final class LogFile {
 
     let database: Database
     private let bootID: String
-    private let insertion: Statement
+    let insertion: Statement
     let checkpoints: Checkpoints
     let contents: LogContents
     private var isFull = false
@@ -65,8 +65,11 @@ package final class LogFile {
     var hasGivenBack = false
     /// The copy of the shared log that it holds; nil for a local bus.
     var copy: SharedCopy?
-    /// The path without symbolic links; nil in another storage.
-    private let place: String?
+    /// Where small groups are written first; nil: all go into the database at once.
+    var tail: LogTail?
+    /// The path without symbolic links; nil in another storage, which has a name then.
+    let place: String?
+    let vfs: String?
     /// The write-ahead log by its name; nil in another storage.
     private let ahead: WriteAheadLog?
     /// Opened with the first sync.
@@ -86,7 +89,7 @@ package final class LogFile {
         mode = sync
         self.bootID = bootID
         lock = opening.lock
-        place = opening.place
+        (place, self.vfs) = (opening.place, vfs)
         ahead = opening.place.map { WriteAheadLog(of: $0, opening.database) }
         database = opening.database
         notices = opening.notices
@@ -115,7 +118,7 @@ package final class LogFile {
         try Meta.set(
             [
                 ("epoch", epoch), ("begun", epoch), ("sync", mode.rawValue), ("boot", bootID),
-                ("clean", "0"), ("failed", ""),
+                ("clean", "0"), ("failed", ""), Meta.hasTail(false),
             ], in: database)
         // It goes into the file itself, which says from then on that a write-ahead log belongs to it; and that must not
         // stay empty, since an empty one counts as missing.
@@ -139,6 +142,7 @@ package final class LogFile {
         _ entries: UnsafeRawBufferPointer, first: Int, last: Int, time: Int, reserving reserved: Int? = nil
     ) throws(LogFailure) {
         let group = nextGroup(entries, first: first, last: last, time: time)
+        if let tail, reserved == nil, tail.takes(entries.count) { return try append(group, to: tail) }
         try append(group) { insertion throws(LogFailure) in
             guard let reserved else { return try group.insert(with: insertion) }
             try database.transaction { () throws(LogFailure) in
@@ -150,8 +154,12 @@ package final class LogFile {
 
     private static let reserved = "reserved"
 
-    /// Whether the next group waits for pages to be moved from the write-ahead log into the file, which takes long.
-    package var isCheckpointDue: Bool { checkpoints.isDue }
+    /// Whether the next group, with so many bytes of entries, waits for others or for pages to be moved into the file, which takes
+    /// long.
+    package func isSlow(_ bytes: Int) -> Bool {
+        guard let tail else { return checkpoints.isDue }
+        return !tail.takes(bytes) && (tail.hasUnsettled || checkpoints.isDue)
+    }
 
     /// What moves pages on another thread from now on, whenever `wantsCheckpoint`; nil in another storage. It must not run any
     /// more when the file is closed.
@@ -193,7 +201,11 @@ package final class LogFile {
         }
         try requireWriteAheadLog()
         if mode == .always { wroteDurably() } else { wroteUnsynced() }
-        guard let group else { return }
+        if let group { appended(group) }
+    }
+
+    /// Records that a group was written, and is on disk if it has to be.
+    func appended(_ group: Group) {
         number += 1
         written += group.entries.count
         if group.last > lastRevision { reached(group.last) }
@@ -206,7 +218,7 @@ package final class LogFile {
     }
 
     /// No client may be notified of commits in a write-ahead log that no start finds, or that lacks some.
-    private func requireWriteAheadLog() throws(LogFailure) {
+    func requireWriteAheadLog() throws(LogFailure) {
         guard let ahead else { return }
         switch ahead.look() {
         case .whole: break
@@ -219,12 +231,9 @@ package final class LogFile {
     /// into the file, which ends at the last checkpoint and is whole.
     private func leaveCutWriteAheadLog(_ ahead: WriteAheadLog) -> LogFailure {
         ahead.leave()
-        let failure = LogFailure(
-            .lost, path: path,
+        return lose(
             "The write-ahead log of \(path) was cut while in use, and acknowledged commits with it; restart the daemon, which "
                 + "continues with what is left and says so to its clients.")
-        end = failure
-        return failure
     }
 
     /// The write-ahead log's name is gone, or another file's, but it is still open here: its contents are moved
@@ -233,10 +242,14 @@ package final class LogFile {
     private func saveWriteAheadLog(_ ahead: WriteAheadLog) -> LogFailure {
         let isSaved = checkpoints.runAll()
         if isSaved { ahead.remove() }
-        let failure = LogFailure(
-            .lost, path: path,
+        return lose(
             "The write-ahead log of \(path) was moved or deleted while in use; restart the daemon, which continues with "
                 + (isSaved ? "all that was acknowledged." : "what is in the log itself."))
+    }
+
+    /// It can't be trusted any more until it is opened again, for the reason that is told.
+    func lose(_ reason: String) -> LogFailure {
+        let failure = LogFailure(.lost, path: path, reason)
         end = failure
         return failure
     }
@@ -278,11 +291,9 @@ package final class LogFile {
     }
 
     private func loseSync(_ reason: String, _ kind: LogFailure.Kind) -> LogFailure {
-        let failure = LogFailure(
-            .lost, path: path,
+        let failure = lose(
             "What was last written to the log \(path) may not be on disk; look at the disk with dmesg, then restart "
                 + "the daemon (\(reason)).")
-        end = failure
         // If the machine stays up, this says at the next start what happened.
         try? Meta.set([("failed", "\(kind)")], in: database)
         return failure
@@ -302,11 +313,12 @@ package final class LogFile {
         try usable()
         try setFull(true)
         try Meta.set(
-            [("clean", "1")]
+            [("clean", "1"), Meta.hasTail(false)]
                 + (try Meta.text(Self.reserved, in: database).map { _ in [(Self.reserved, "0")] } ?? []),
             in: database)
-        end = LogFailure(.lost, path: path, "The log \(path) was closed; open it again.")
+        _ = lose("The log \(path) was closed; open it again.")
         let isWhole = checkpoints.runAll()
+        tail?.remove()
         checkpoints.checkpointer?.close()
         if isWhole, let ahead, case .taken = ahead.look() { ahead.remove() }
     }
@@ -320,16 +332,24 @@ package final class LogFile {
 
     // MARK: - For the other parts
 
-    /// Throws once the file can't be used any more, or has been removed, which would void every guarantee.
+    /// Before the database is used: brings into it what is only in the tail.
+    ///
+    /// - Throws: Also once the file can't be used any more.
     func usable() throws(LogFailure) {
+        try requireFiles()
+        // What is written next would fill the gap with a hole, which has the length that there should be.
+        if let ahead, case .cut = ahead.look() { throw leaveCutWriteAheadLog(ahead) }
+        try settle()
+    }
+
+    /// Throws once the file can't be used any more, or has been removed, which would void every guarantee.
+    func requireFiles() throws(LogFailure) {
         if let end { throw end }
         if sqlite_has_moved(database.handle) != 0 {
             throw LogFailure(
                 .lost, path: path,
                 "The log \(path) was moved or deleted while in use; put it back, or restart the daemon.")
         }
-        // What is written next would fill the gap with a hole, which has the length that there should be.
-        if let ahead, case .cut = ahead.look() { throw leaveCutWriteAheadLog(ahead) }
     }
 
     /// Whether each transaction is on disk when it returns. If not, order and consistency still hold.
@@ -363,6 +383,7 @@ package final class LogFile {
 
     private func everythingIsSynced() {
         syncedTransactions = transactions
+        tail?.restart()
         if let copy { copy.synced(through: copy.reached) }
     }
 

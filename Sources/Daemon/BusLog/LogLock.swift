@@ -60,15 +60,11 @@ final class LogLock {
     func reached(_ revision: Int) {
         guard let place else { return }
         withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 24) { room in
-            var start = room.count - 1
-            room[start] = UInt8(ascii: "\n")
-            var rest = revision
-            repeat {
-                start -= 1
-                room[start] = UInt8(ascii: "0") + UInt8(rest % 10)
-                rest /= 10
-            } while rest > 0
-            _ = pwrite(descriptor, room.baseAddress! + start, room.count - start, off_t(place))
+            let bytes = UnsafeMutableRawBufferPointer(room)
+            var count = 0
+            Decimal.write(revision, to: bytes, at: &count)
+            bytes[count] = UInt8(ascii: "\n")
+            _ = pwrite(descriptor, bytes.baseAddress!, count + 1, off_t(place))
         }
     }
 
@@ -146,5 +142,20 @@ final class LogLock {
             .inUse, path: path,
             "The log \(path) belongs to \(owner.map { "process \($0)" } ?? "another daemon"); end that one, or name "
                 + "another file in log.path.")
+    }
+}
+
+/// Numbers as text.
+enum Decimal {
+    /// Writes the digits of a number that is not negative, at most 19.
+    static func write(_ value: Int, to bytes: UnsafeMutableRawBufferPointer, at place: inout Int) {
+        var (count, rest) = (1, value)
+        while rest > 9 { (count, rest) = (count + 1, rest / 10) }
+        rest = value
+        for digit in (place..<place + count).reversed() {
+            bytes[digit] = UInt8(ascii: "0") + UInt8(rest % 10)
+            rest /= 10
+        }
+        place += count
     }
 }

@@ -16,9 +16,12 @@ struct LogOpening {
         guard vfs == nil else {
             (lock, place) = (nil, nil)
             database = try Self.open(path, vfs: vfs)
-            survey = try LogSurvey(LogContents(database))
+            var survey = try LogSurvey(LogContents(database))
             if let problem = survey.problems.first { throw LogFailure(.damaged, path: path, problem) }
-            (notices, lostCommits) = ([], false)
+            var findings = Findings(path: path, note: nil)
+            try findings.settleTail(into: database, &survey, vfs: vfs)
+            self.survey = survey
+            (notices, lostCommits) = (findings.notices, findings.lostCommits)
             return
         }
         let place = LogPlace.resolved(path)
@@ -52,13 +55,14 @@ struct LogOpening {
             try lock.own(place)
             let database = try Self.open(place, vfs: nil)
             // It need not be read twice, as long as it is the same file.
-            let survey: LogSurvey
+            var survey: LogSurvey
             if let known = findings.survey {
                 survey = known
             } else {
                 survey = try LogSurvey(LogContents(database))
             }
             if let problem = survey.problems.first { throw LogFailure(.damaged, path: path, problem) }
+            try findings.settleTail(into: database, &survey, vfs: nil)
             try findings.checkEnd(survey, in: database)
             return (database, survey)
         } catch {
@@ -121,7 +125,7 @@ struct LogOpening {
             let with = Self.survey(path, isImmutable: false)
             // A torn end is what was being written when the daemon was killed, over frames of an earlier generation:
             // everything that clients were notified of is there.
-            if let with, let note, note.epoch == with.epoch, with.revision >= note.revision { return }
+            if let with, let note, note.epoch == with.epoch, with.reach >= note.revision { return }
             let boot = with?.boot
             // Only the last transaction may have been torn when the machine went down; no
             // client was notified of it then.
@@ -138,6 +142,39 @@ struct LogOpening {
             } else {
                 notices.append("The write-ahead log of \(path) was damaged; commits at its end are lost.")
             }
+        }
+
+        /// Brings the groups that are only in the tail into the database, and removes the tail.
+        mutating func settleTail(
+            into database: Database, _ survey: inout LogSurvey, vfs: String?
+        ) throws(LogFailure) {
+            guard let tail = try TailContents(of: path, vfs: vfs) else {
+                guard try Meta.hasTail(in: database) else { return }
+                return tellLoss(
+                    "The log \(path) was in use when its daemon ended, and the tail that belongs to it is missing; what was "
+                        + "only in that is lost.")
+            }
+            switch try tail.settle(into: database, &survey) {
+            case .settled:
+                // Before it is removed, so that it is not missed.
+                try Meta.set([Meta.hasTail(false)], in: database)
+                BesideFile.remove(LogTail.path(of: path), vfs: vfs)
+            case .lost:
+                tellLoss(
+                    "The tail of \(path) does not continue it: commits between them are lost.\(try setTailAside(vfs))"
+                )
+            case .foreign:
+                notices.append("The tail of \(path) belongs to another history.\(try setTailAside(vfs))")
+            }
+        }
+
+        /// Moves the tail away, and says in a sentence where it lies.
+        private func setTailAside(_ vfs: String?) throws(LogFailure) -> String {
+            guard vfs == nil else {
+                BesideFile.remove(LogTail.path(of: path), vfs: vfs)
+                return ""
+            }
+            return " It is kept as \(try Rescue.moveTailAside(path))."
         }
 
         /// Compares what is there with what is known to have been there: a write-ahead log may be missing, or end too
@@ -195,17 +232,19 @@ struct LogOpening {
             if survey.copy?.isUsable == false { notices.append(Rescue.discarded(path)) }
         }
 
-        /// What a file records about itself, with its write-ahead log or without it; nil if that can't be read whole.
+        /// What a file records about itself, with its write-ahead log or without it, and how far the history comes with its tail; nil
+        /// if that can't be read whole.
         private static func survey(
             _ path: String, isImmutable: Bool
-        ) -> (revision: Int, epoch: String?, boot: String?)? {
+        ) -> (revision: Int, reach: Int, epoch: String?, boot: String?)? {
             guard let database = try? Database(path: path, isImmutable ? .readingAlone : .reading),
                 let contents = try? LogContents(database), let survey = try? LogSurvey(contents),
                 survey.problems.isEmpty
             else { return nil }
+            let tail = try? TailContents(of: path, vfs: nil)
             return (
-                survey.lastRevision, try? Meta.text("epoch", in: database),
-                try? Meta.text("boot", in: database)
+                survey.lastRevision, tail?.reach(of: survey) ?? survey.lastRevision,
+                try? Meta.text("epoch", in: database), try? Meta.text("boot", in: database)
             )
         }
     }

@@ -1,5 +1,6 @@
 /// Reads a log: beside a running writer, in its process or another, or while there is none. It sees what is committed,
-/// changes nothing, and never blocks the writer for longer than it takes to copy a MiB.
+/// changes nothing, and never blocks the writer for longer than it takes to copy a MiB. Of a tail it sees what was there when it was
+/// opened: the writer's own process brings that into the file before it reads (`LogFile.settle`).
 ///
 /// It belongs to one thread at a time.
 package final class LogReader {
@@ -19,7 +20,8 @@ package final class LogReader {
         if vfs == nil { try LogPlace.checkPresence(of: path) }
         database = try Database(path: path, .reading, vfs: vfs)
         try Schema.check(database)
-        contents = try LogContents(database)
+        contents = try LogContents(
+            database, Self.tail(of: vfs == nil ? LogPlace.resolved(path) : path, vfs, in: database))
     }
 
     /// Reads a log that may be a copy. Where no write-ahead log belongs to it, nothing is written beside it: it is read as it
@@ -32,7 +34,17 @@ package final class LogReader {
         changed = isAlone ? LogPlace.changeTime(of: place) : nil
         database = try Database(path: place, isAlone ? .readingAlone : .reading)
         try Schema.check(database)
-        contents = try LogContents(database)
+        contents = try LogContents(database, Self.tail(of: place, nil, in: database))
+    }
+
+    /// The tail of the same history; nil if there is none.
+    private static func tail(
+        of place: String, _ vfs: String?, in database: Database
+    ) throws(LogFailure) -> TailContents? {
+        guard let tail = try TailContents(of: place, vfs: vfs),
+            try Meta.text("epoch", in: database) == tail.epoch
+        else { return nil }
+        return tail
     }
 
     /// Whether somebody has written what is read as it stands.

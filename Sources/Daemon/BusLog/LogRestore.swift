@@ -106,9 +106,14 @@ package enum LogRestore {
             let database = try Database(path: scratch, .writing)
             // A log of its own is no member's copy; the pages of one are free for what comes.
             try database.execute(SharedCopySchema.remove)
-            let survey = try LogSurvey(LogContents(database))
+            var survey = try LogSurvey(LogContents(database))
             guard survey.problems.isEmpty else {
                 throw LogFailure(.damaged, path: copy, survey.problems.joined(separator: " "))
+            }
+            if let tail = try TailContents(of: copy, vfs: nil),
+                case .lost = try tail.settle(into: database, &survey)
+            {
+                throw LogFailure(.damaged, path: copy, "its tail does not continue it")
             }
             guard try Meta.text("epoch", in: database) != nil else {
                 throw LogFailure(.damaged, path: copy, "no history has begun in it")

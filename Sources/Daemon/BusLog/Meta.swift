@@ -57,6 +57,15 @@ enum Meta {
         return begun == epoch
     }
 
+    /// The row that says whether a tail belongs to the file.
+    static func hasTail(_ has: Bool) -> (String, String) { ("tail", has ? "1" : "") }
+
+    /// Whether a tail belongs to the file.
+    static func hasTail(in database: Database) throws(LogFailure) -> Bool {
+        guard try text("tail", in: database) == "1" else { return false }
+        return try isInUse(in: database)
+    }
+
     private static func quoted(_ value: String) -> String {
         value.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "''")
     }

@@ -77,9 +77,25 @@ enum Rescue {
             aside = "\(path)-\(reason)-\(number)"
         }
         if LogPlace.exists(path + "-wal") { try LogPlace.move(path + "-wal", to: aside + "-wal") }
+        // That of a damaged file may go on behind what is saved of it.
+        if reason == .replaced { try moveTail(path, to: aside) }
         unlink(path + "-shm")
         try LogPlace.syncDirectory(of: path)
         return aside
+    }
+
+    /// Moves the tail, if there is one, beside a file that was moved.
+    static func moveTail(_ path: String, to aside: String) throws(LogFailure) {
+        let tail = LogTail.path(of: path)
+        if LogPlace.exists(tail) { try LogPlace.move(tail, to: LogTail.path(of: aside)) }
+    }
+
+    /// Moves only the tail aside, which does not continue the file. Returns where it lies.
+    static func moveTailAside(_ path: String) throws(LogFailure) -> String {
+        let aside = free(path, .damaged)
+        try moveTail(path, to: aside)
+        try LogPlace.syncDirectory(of: path)
+        return LogTail.path(of: aside)
     }
 
     /// Moves only the write-ahead log aside, when the file is better off without it.
@@ -162,7 +178,10 @@ enum Rescue {
 
     private static func free(_ path: String, _ reason: Reason) -> String {
         var number = (last(path, reason) ?? 0) + 1
-        while LogPlace.exists("\(path)-\(reason)-\(number)-wal") { number += 1 }
+        func isTaken(_ place: String) -> Bool {
+            LogPlace.exists(place + "-wal") || LogPlace.exists(LogTail.path(of: place))
+        }
+        while isTaken("\(path)-\(reason)-\(number)") { number += 1 }
         return "\(path)-\(reason)-\(number)"
     }
 
@@ -179,7 +198,7 @@ enum Rescue {
     }
 
     static func remove(_ path: String) {
-        for suffix in ["", "-journal", "-wal", "-shm"] { unlink(path + suffix) }
+        for suffix in ["", "-journal", "-wal", "-shm", "-tail"] { unlink(path + suffix) }
     }
 }
 

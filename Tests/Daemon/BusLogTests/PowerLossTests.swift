@@ -6,9 +6,9 @@ import Testing
 /// What is promised for the time after a crash, tried at random moments on a disk that keeps only what was synced, and of
 /// the rest any sectors. A failure names its seed.
 @Suite struct PowerLossTests {
-    @Test(arguments: 0..<60)
-    func syncedAppendsSurviveEveryPowerLoss(_ seed: Int) throws {
-        var history = History(seed: seed, mode: .always)
+    @Test(arguments: [false, true], 0..<60)
+    func syncedAppendsSurviveEveryPowerLoss(_ usesTail: Bool, _ seed: Int) throws {
+        var history = History(seed: seed, mode: .always, usesTail: usesTail)
         for _ in 0..<5 { try history.runUntilPowerLoss() }
     }
 
@@ -27,7 +27,7 @@ import Testing
     /// The machine goes on, so all that was written is there, synced or not.
     @Test(arguments: [SyncMode.always, .interval, .never], 0..<20)
     func killedDaemonLosesNothing(_ mode: SyncMode, _ seed: Int) throws {
-        var history = History(seed: 3000 + seed, mode: mode)
+        var history = History(seed: 3000 + seed, mode: mode, usesTail: seed % 2 == 0)
         for _ in 0..<5 { try history.runUntilKilled() }
     }
 
@@ -53,6 +53,7 @@ import Testing
 struct History {
     private let seed: Int
     private let mode: SyncMode
+    private let usesTail: Bool
     private var generator: SeededGenerator
     private var disk = SimulatedDisk()
     /// All groups whose append returned and that may still be there, and perhaps one whose append did not return.
@@ -63,9 +64,10 @@ struct History {
     private var hasBegun = false
     private var retention = Retention(age: .max, bytes: .max)
 
-    init(seed: Int, mode: SyncMode) {
+    init(seed: Int, mode: SyncMode, usesTail: Bool = false) {
         self.seed = seed
         self.mode = mode
+        self.usesTail = usesTail
         generator = SeededGenerator(seed: UInt64(seed))
     }
 
@@ -97,6 +99,7 @@ struct History {
         try file.begin(epoch: "e")
         hasBegun = true
         sure = groups.count
+        if usesTail { try file.useTail() }
         var step = 0
         while step < steps {
             step += 1
@@ -113,6 +116,8 @@ struct History {
             case 3:
                 try file.probe()
                 sure = groups.count
+            case 4:
+                try file.settle()
             default: try append(file)
             }
         }

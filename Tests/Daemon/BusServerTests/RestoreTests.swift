@@ -20,6 +20,8 @@ import Testing
         let client = try bus.client()
         let epoch = try client.epoch()
         for _ in 0..<3 { _ = try client.ask(increment) }
+        // A question about the past brings what is in the tail into the file.
+        _ = try client.ask(#"{"op":"history","limit":1}"#)
         try bus.change("VACUUM INTO '\(copy.replacingOccurrences(of: "'", with: "''"))'")
         for _ in 0..<3 { _ = try client.ask(increment) }
         #expect(try bus.stop(daemon) == 0)

@@ -105,6 +105,7 @@ extension LoggedLife {
                     last: engine.revision, time: now)
             }
         }
+        if seed % 2 == 0 { try file.useTail() }
         now = max(now, engine.lastTime) + 1
         engine.beginTurn(at: now)
         engine.beginLogging()

@@ -90,7 +90,7 @@ final class LogCoordinator {
         since = (0, max(0, engine.revision - lastSnapshot.revision), 0)
         snapshots = Snapshots(writer, mailbox, settings.retain, recipe.ending)
         indexer = Indexer(writer, recipe.ending)
-        past = PastReader(writer.file.path, recipe, mailbox, limits: limits)
+        past = PastReader(writer, recipe, mailbox, limits: limits)
         rewinder = Rewinder(writer.file.path, recipe.replayer, mailbox)
         backups = Backups(writer.file.path, snapshots, mailbox, recipe.ending)
         indexer.catchUp()

@@ -177,6 +177,7 @@ struct LogStart {
         } else if let newest = try LogReader(path: file.path).snapshots().first {
             lastSnapshot = (newest.revision, newest.bytes)
         }
+        try file.useTail()
         engine.beginLogging()
         // What ends, ends now, and what lingers does so from now on.
         engine.beginTurn(at: WallClock.now)

@@ -71,7 +71,7 @@ final class LogWriter: @unchecked Sendable {
     func writeAtOnce(_ group: SealedBatch) -> LogFileEvent? {
         guard group.shared == nil, fileLock.acquireIfFree() else { return nil }
         defer { fileLock.release() }
-        guard !isInTrouble, !file.isCheckpointDue, !isSyncLate,
+        guard !isInTrouble, !file.isSlow(group.entries.count), !isSyncLate,
             syncer == nil || unsynced < Self.mostUnsynced
         else {
             return nil
@@ -85,6 +85,9 @@ final class LogWriter: @unchecked Sendable {
             while waiting != nil || isWriting { lock.wait() }
         }
     }
+
+    /// Brings into the database what is only in the log's tail, for whoever is about to read it.
+    func settle() throws(LogFailure) { try withFile { (file) throws(LogFailure) in try file.settle() } }
 
     /// Runs `body` with the file, before it returns.
     func withFile<Value>(_ body: (LogFile) throws(LogFailure) -> Value) throws(LogFailure) -> Value {

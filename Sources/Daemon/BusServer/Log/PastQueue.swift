@@ -20,7 +20,7 @@ final class PastQueue: @unchecked Sendable {
     private var isEnding = false
 
     private let name: String
-    private let path: String
+    private let writer: LogWriter
     private let recipe: Snapshots.Recipe
     private let mailbox: LogMailbox
     private let limits: Limits
@@ -34,10 +34,11 @@ final class PastQueue: @unchecked Sendable {
     private static let slice = 2_000_000
 
     init(
-        _ name: String, _ path: String, _ recipe: Snapshots.Recipe, _ mailbox: LogMailbox, _ limits: Limits
+        _ name: String, _ writer: LogWriter, _ recipe: Snapshots.Recipe, _ mailbox: LogMailbox,
+        _ limits: Limits
     ) {
         self.name = name
-        self.path = path
+        self.writer = writer
         self.recipe = recipe
         self.mailbox = mailbox
         self.limits = limits
@@ -118,12 +119,15 @@ final class PastQueue: @unchecked Sendable {
     }
 
     private func answer(_ one: PastTurns.Waiting, hasTime: () -> Bool) -> LogAnswer? {
+        // What the reader has open does not show what came into the tail since; while the database can't be written, it is opened anew.
+        do throws(LogFailure) { try writer.settle() } catch { answers = nil }
         do throws(PastFailure) {
             if answers == nil {
                 let replayer = recipe.replayer.whileWanted { [weak self] in
                     self?.isCurrentStillWanted ?? false
                 }
-                answers = PastAnswers(try LogPast(path: path), replayer, longestLine: limits.daemon.line)
+                answers = PastAnswers(
+                    try LogPast(path: writer.file.path), replayer, longestLine: limits.daemon.line)
             }
         } catch {
             return .refused(code: "unavailable", message: error.message, details: [:])
@@ -147,9 +151,9 @@ final class PastReader: Sendable {
     private let pages: PastQueue
     private let states: PastQueue
 
-    init(_ path: String, _ recipe: Snapshots.Recipe, _ mailbox: LogMailbox, limits: Limits) {
-        pages = PastQueue("fluxbus-pages", path, recipe, mailbox, limits)
-        states = PastQueue("fluxbus-states", path, recipe, mailbox, limits)
+    init(_ writer: LogWriter, _ recipe: Snapshots.Recipe, _ mailbox: LogMailbox, limits: Limits) {
+        pages = PastQueue("fluxbus-pages", writer, recipe, mailbox, limits)
+        states = PastQueue("fluxbus-states", writer, recipe, mailbox, limits)
     }
 
     func ask(_ question: LogQuery) {

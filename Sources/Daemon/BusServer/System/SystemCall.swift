@@ -161,10 +161,10 @@ package struct SystemCallCount: Sendable, Equatable {
 
 /// How large the log is on the disk.
 enum FileSize {
-    /// The bytes of a log's file and of the write-ahead log beside it; nil if there is no such file.
+    /// The bytes of a log's file, and of its write-ahead log and its tail beside it; nil if there is no such file.
     static func of(_ path: String) -> Int? {
         guard let file = bytes(path) else { return nil }
-        return file + (bytes(path + "-wal") ?? 0)
+        return ["-wal", "-tail"].reduce(file) { $0 + (bytes(path + $1) ?? 0) }
     }
 
     private static func bytes(_ path: String) -> Int? {

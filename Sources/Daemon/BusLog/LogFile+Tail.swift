@@ -1,0 +1,58 @@
+/// Small groups go into the tail first, and into the database many at a time: as soon as there is no room left, as somebody wants to
+/// read them, or as anything else is written there.
+extension LogFile {
+    /// Has small groups written into a tail from now on. It pays where each group waits for the disk: with another mode than `always`,
+    /// and for a member's copy, nothing changes.
+    package func useTail() throws(LogFailure) {
+        guard mode == .always, copy == nil, let epoch else { return }
+        try usable()
+        // What the tail goes on from is in the file itself, so that the two are enough without a write-ahead log.
+        checkpoints.runAll()
+        let tail = try LogTail(of: place ?? path, vfs: vfs, epoch: epoch)
+        // From now on one that is missing is missed.
+        try writeDurably { () throws(LogFailure) in try Meta.set([Meta.hasTail(true)], in: database) }
+        self.tail = tail
+    }
+
+    /// Writes a group into the tail.
+    func append(_ group: Group, to tail: LogTail) throws(LogFailure) {
+        try requireFiles()
+        try requireWriteAheadLog()
+        try tail.append(group)
+        if !tail.isInPlace { try replaceTail() }
+        appended(group)
+    }
+
+    /// Somebody has moved, deleted or cut the tail. Nothing is lost: all that the database lacks is in memory, too.
+    private func replaceTail() throws(LogFailure) {
+        do throws(LogFailure) {
+            try settle()
+            try sync()
+        } catch {
+            throw lose(
+                "The tail of \(path) was moved or deleted while in use, and what was in it can't be written to the log: "
+                    + error.message)
+        }
+        tail = nil
+        try useTail()
+    }
+
+    /// Brings into the database what is only in the tail. It needs no sync: until there is one, the tail has it too.
+    ///
+    /// - Throws: If that fails; the tail has it then as before.
+    package func settle() throws(LogFailure) {
+        guard let tail, tail.hasUnsettled else { return }
+        try checkpoints.runIfDue()
+        try setFull(false)
+        try insert(unsettledOf: tail)
+        try requireWriteAheadLog()
+        wroteUnsynced()
+    }
+
+    private func insert(unsettledOf tail: LogTail) throws(LogFailure) {
+        try database.transaction { () throws(LogFailure) in
+            try tail.forEachUnsettled { group throws(LogFailure) in try group.insert(with: insertion) }
+        }
+        tail.settled()
+    }
+}
