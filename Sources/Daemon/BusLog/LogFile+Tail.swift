@@ -23,24 +23,44 @@ extension LogFile {
         appended(group)
     }
 
+    /// Whether the database lacks groups that are in the tail.
+    package var hasUnsettled: Bool { tail?.hasUnsettled ?? false }
+
     /// Somebody has moved, deleted or cut the tail. Nothing is lost: all that the database lacks is in memory, too.
     private func replaceTail() throws(LogFailure) {
-        do throws(LogFailure) {
-            try settle()
-            try sync()
-        } catch {
+        do throws(LogFailure) { try renewTail() } catch {
             throw lose(
                 "The tail of \(path) was moved or deleted while in use, and what was in it can't be written to the log: "
                     + error.message)
         }
+    }
+
+    /// Goes on with another tail, or, if none can be made, without one.
+    ///
+    /// - Throws: If what is in the old one can't be brought into the database, durably.
+    private func renewTail() throws(LogFailure) {
+        try settleTail()
+        try writeDurably { () throws(LogFailure) in try Meta.set([Meta.hasTail(false)], in: database) }
+        tail?.remove()
         tail = nil
-        try useTail()
+        try? useTail()
+    }
+
+    /// After a failure of the tail, and once the database can be written: what is there of a group that was refused must not come
+    /// back.
+    func renewFailedTail() throws(LogFailure) {
+        if tail?.hasFailed == true { try renewTail() }
     }
 
     /// Brings into the database what is only in the tail. It needs no sync: until there is one, the tail has it too.
     ///
     /// - Throws: If that fails; the tail has it then as before.
     package func settle() throws(LogFailure) {
+        if hasUnsettled { try usable() }
+    }
+
+    /// What `usable` does, once it has found that the database may be written.
+    func settleTail() throws(LogFailure) {
         guard let tail, tail.hasUnsettled else { return }
         try checkpoints.runIfDue()
         try setFull(false)

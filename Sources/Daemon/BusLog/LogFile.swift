@@ -306,6 +306,7 @@ package final class LogFile {
         try database.execute("INSERT OR REPLACE INTO snapshot_parts VALUES(-1, 0, zeroblob(1048576))")
         try database.execute("DELETE FROM snapshot_parts WHERE revision = -1")
         wroteDurably()
+        try renewFailedTail()
     }
 
     /// Ends the run: everything is on disk, in the one file, and marked as whole. It must not be used afterwards.
@@ -339,7 +340,7 @@ package final class LogFile {
         try requireFiles()
         // What is written next would fill the gap with a hole, which has the length that there should be.
         if let ahead, case .cut = ahead.look() { throw leaveCutWriteAheadLog(ahead) }
-        try settle()
+        try settleTail()
     }
 
     /// Throws once the file can't be used any more, or has been removed, which would void every guarantee.

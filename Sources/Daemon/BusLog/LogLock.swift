@@ -53,8 +53,12 @@ final class LogLock {
 
     // MARK: - The note
 
-    /// Records where a run of a history begins.
-    func begin(epoch: String, revision: Int) { write(LogNote(epoch: epoch, revision: revision)) }
+    /// Records where a run of a history begins. It is on disk then: a note of this history is found after any crash, though its
+    /// revision may be older than the last.
+    func begin(epoch: String, revision: Int) {
+        write(LogNote(epoch: epoch, revision: revision))
+        _ = fsync(descriptor)
+    }
 
     /// Records how far it has come. If that fails, the note lags behind, which is harmless.
     func reached(_ revision: Int) {

@@ -96,7 +96,10 @@ package enum LogRestore {
     /// Copies what can be read, under a new name of its history. Returns the last revision.
     private static func take(_ copy: String, into scratch: String, _ epoch: String) throws(LogFailure) -> Int
     {
+        let copy = LogPlace.resolved(copy)
         do throws(LogFailure) {
+            // First, as a daemon may be moving it into the database.
+            let tail = try TailContents(of: copy, vfs: nil)
             // Nothing is written beside a copy that stands alone, so it may be in a read-only place.
             let isAlone = WALScan(copy + "-wal").isEmpty
             let source = try Database(path: copy, isAlone ? .readingAlone : .reading)
@@ -110,9 +113,7 @@ package enum LogRestore {
             guard survey.problems.isEmpty else {
                 throw LogFailure(.damaged, path: copy, survey.problems.joined(separator: " "))
             }
-            if let tail = try TailContents(of: copy, vfs: nil),
-                case .lost = try tail.settle(into: database, &survey)
-            {
+            if let tail, case .lost = try tail.settle(into: database, &survey) {
                 throw LogFailure(.damaged, path: copy, "its tail does not continue it")
             }
             guard try Meta.text("epoch", in: database) != nil else {

@@ -65,13 +65,18 @@ struct LogSurvey {
                 guard group.first <= survey.lastRevision + 1 else {
                     throw contents.damaged("groups are missing")
                 }
-                survey.lastRevision = max(survey.lastRevision, group.last)
-                survey.number = group.number
-                survey.written = group.start + group.entries.count
+                survey.add(group)
                 return true
             }
         }
         lostCommits = !isWhole
+    }
+
+    /// A whole group comes next.
+    mutating func add(_ group: Group) {
+        lastRevision = max(lastRevision, group.last)
+        number = group.number
+        written = group.start + group.entries.count
     }
 
     /// Whether the groups begin with the first commit of all.

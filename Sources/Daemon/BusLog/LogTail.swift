@@ -15,7 +15,6 @@ final class LogTail {
     static let size = 256 << 10
     /// The most bytes of entries: more of them are better written once, into the database.
     static let mostEntries = 16 << 10
-    /// What is written at once to make the file. SQLite allows less than 128 KiB.
     /// What is written at once to make the file. The kernel keeps what was written at once together, and counts all of it as written
     /// again where a part is.
     private static let piece = 4 << 10

@@ -77,11 +77,16 @@ enum Rescue {
             aside = "\(path)-\(reason)-\(number)"
         }
         if LogPlace.exists(path + "-wal") { try LogPlace.move(path + "-wal", to: aside + "-wal") }
-        // That of a damaged file may go on behind what is saved of it.
-        if reason == .replaced { try moveTail(path, to: aside) }
+        if try !hasTailOfRescued(path) { try moveTail(path, to: aside) }
         unlink(path + "-shm")
         try LogPlace.syncDirectory(of: path)
         return aside
+    }
+
+    /// Whether the tail is of the history that the new file goes on with: it may continue what was saved of a damaged one.
+    private static func hasTailOfRescued(_ path: String) throws(LogFailure) -> Bool {
+        guard let tail = try TailContents(of: path, vfs: nil) else { return false }
+        return try Meta.text("epoch", in: Database(path: path + "-rescued", .readingAlone)) == tail.epoch
     }
 
     /// Moves the tail, if there is one, beside a file that was moved.

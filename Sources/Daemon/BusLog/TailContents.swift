@@ -25,7 +25,12 @@ final class TailContents {
     convenience init?(of log: String, vfs: String?) throws(LogFailure) {
         let path = LogTail.path(of: log)
         guard try BesideFile.isThere(path, of: log, vfs: vfs) else { return nil }
-        let file = try BesideFile(path, of: log, vfs: vfs, makes: false)
+        let file: BesideFile
+        do throws(LogFailure) { file = try BesideFile(path, of: log, vfs: vfs, makes: false) } catch {
+            // The owner may have removed it meanwhile; then all of it is in the log.
+            guard try BesideFile.isThere(path, of: log, vfs: vfs) else { return nil }
+            throw error
+        }
         // One that was cut is not what was written.
         self.init(file.isInPlace(size: LogTail.size) ? try file.read(LogTail.size) : [])
     }
@@ -114,13 +119,15 @@ extension TailContents {
 
     /// Writes what a log lacks into it, durably.
     ///
-    /// - Parameter survey: What the log holds, without problems; it is taken again if that changes.
+    /// - Parameter survey: What the log holds, without problems, before and after.
     func settle(into database: Database, _ survey: inout LogSurvey) throws(LogFailure) -> Finding {
         guard let epoch else {
             let isMissed = try Meta.hasTail(in: database)
             return isMissed || hasMore(than: survey.number) ? .lost : .settled
         }
         guard try Meta.text("epoch", in: database) == epoch else {
+            // Its own is missing.
+            if try Meta.hasTail(in: database) { return .lost }
             return records.isEmpty ? .settled : .foreign
         }
         let missing = records(after: survey)
@@ -132,7 +139,7 @@ extension TailContents {
                     try record.group(in: UnsafeRawBufferPointer(bytes)).insert(with: insertion)
                 }
             }
-            survey = try LogSurvey(LogContents(database))
+            for record in missing { survey.add(record.group(in: UnsafeRawBufferPointer(bytes))) }
         }
         return hasMore(than: survey.number) ? .lost : .settled
     }

@@ -86,8 +86,8 @@ static inline int sqlite_leave_wal(sqlite3 *database) {
 }
 
 /* Opens a file beside a database, in the storage that SQLite knows by a name (null: the file system): to be read, or to be written
- * and made. One that is made gets the owner and the mode of the database, whose name it begins with, and its own name is on disk
- * with its first sync. */
+ * and made. One that is made gets the owner and the mode of the database, whose name it begins with and which must be there, and its
+ * own name is on disk with its first sync. */
 static inline int sqlite_open_beside(const char *storage, const char *path, int makes, sqlite3_file **opened) {
     sqlite3_vfs *vfs = sqlite3_vfs_find(storage);
     *opened = (sqlite3_file *)0;
@@ -99,7 +99,7 @@ static inline int sqlite_open_beside(const char *storage, const char *path, int 
     memset(file, 0, (size_t)vfs->szOsFile + length + 1);
     char *name = (char *)file + vfs->szOsFile;
     memcpy(name, path, length);
-    int flags = SQLITE_OPEN_WAL | (makes ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY);
+    int flags = makes ? SQLITE_OPEN_WAL | SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_SUPER_JOURNAL | SQLITE_OPEN_READONLY;
     int code = vfs->xOpen(vfs, name, file, flags, (int *)0);
     if (code == SQLITE_OK && file->pMethods) {
         *opened = file;

@@ -1,6 +1,7 @@
 import BusLog
 import CSQLite
 import Glibc
+import Synchronization
 import TestStorage
 import TestSupport
 import Testing
@@ -234,6 +235,76 @@ import Testing
         withExtendedLifetime(file) {}
     }
 
+    /// Where no other can be made, it goes on without: what was written stays, and nothing is missed later.
+    @Test func oneThatCannotBeMadeAgainIsDoneWithout() throws {
+        let directory = Scratch()
+        let file = try Self.open(directory)
+        try Self.append(1...10, to: file)
+        let tail = directory.path + "-tail"
+        unlink(tail)
+        #expect(mkdir(tail, 0o700) == 0)
+        try Self.append(11...15, to: file)
+        #expect(!file.hasUnsettled)
+        #expect(try Self.count(in: directory) == 15)
+        rmdir(tail)
+        let next = try Self.killed(directory, ["", "-wal", "-lock"]).open()
+        #expect(next.lastRevision == 15 && !next.mayHaveLost && next.notices.isEmpty)
+        withExtendedLifetime(file) {}
+    }
+
+    /// Whoever asks for the past has groups moved behind the end of the write-ahead log: not if that was cut.
+    @Test func nothingIsMovedBehindACutWriteAheadLog() throws {
+        let directory = Scratch()
+        let file = try Self.open(directory)
+        for revision in 1...30 {
+            try Self.append(revision...revision, to: file)
+            try file.settle()
+        }
+        try Self.append(31...35, to: file)
+        truncate(directory.path + "-wal", 10_000)
+        let failure = #expect(throws: LogFailure.self) { try file.settle() }
+        #expect(failure?.kind == .lost && failure?.message.contains("was cut while in use") == true)
+        #expect(throws: LogFailure.self) { try Self.append(36...36, to: file) }
+        // The tail has what was cut off.
+        let next = try Self.killed(directory).open()
+        #expect(next.lastRevision == 35 && !next.mayHaveLost)
+        withExtendedLifetime(file) {}
+    }
+
+    /// Somebody puts a log in use, without its tail, where one of another history is left.
+    @Test(arguments: [0, 5])
+    func aMissingTailIsToldAlsoWhereAnotherLies(_ count: Int) throws {
+        let original = Scratch()
+        let file = try Self.open(original)
+        try Self.append(1...10, to: file)
+        let other = Scratch()
+        let another = try other.open()
+        try another.begin(epoch: "f")
+        try another.useTail()
+        for revision in 1..<1 + count { try Self.append(revision...revision, to: another) }
+        let directory = Self.killed(original, ["", "-wal"])
+        Scratch.write(Scratch.read(other.path + "-tail"), to: directory.path + "-tail")
+        let next = try directory.open()
+        #expect(next.mayHaveLost && next.notices.count == 1)
+        withExtendedLifetime((file, another)) {}
+    }
+
+    /// What was replaced keeps its tail also where the replacement was interrupted.
+    @Test func anInterruptedRestoreKeepsTheOldTailWithItsLog() throws {
+        let original = Scratch()
+        let file = try Self.open(original)
+        try Self.append(1...10, to: file)
+        let directory = Self.killed(original)
+        let copy = Scratch()
+        try copy.write { try Self.append(1...3, to: $0) }
+        try copy.query("UPDATE meta SET value = 'f' WHERE name IN ('epoch', 'begun')")
+        Scratch.write(copy.bytes, to: directory.path + "-rescued")
+        let next = try directory.open()
+        #expect(next.lastRevision == 3 && !next.mayHaveLost && next.notices.isEmpty)
+        #expect(try LogReader(path: directory.path + "-damaged-1").groups() == Self.groups(1...10))
+        withExtendedLifetime(file) {}
+    }
+
     @Test func aTailOfAnotherHistoryIsKeptAside() throws {
         let original = Scratch()
         let file = try Self.open(original)
@@ -358,6 +429,31 @@ import Testing
         try file.probe()
         try Self.append(last + 1, to: file)
         #expect(try LogReader(path: "log", vfs: disk.name).groups().count == last + 1)
+    }
+
+    /// The write went well, its sync and the taking back did not. Once the disk can be written again, nothing of it is left, and
+    /// there is a tail again.
+    @Test func whatCouldNotBeTakenBackDoesNotComeBack() throws {
+        let disk = SimulatedDisk()
+        let file = try Self.open(disk)
+        for revision in 1...5 { try Self.append(revision, to: file) }
+        let writes = Atomic(0)
+        disk.fail { operation, path in
+            guard path == "log-tail" else { return nil }
+            if operation == .write, writes.add(1, ordering: .relaxed).newValue == 1 { return nil }
+            return SQLITE_IOERR
+        }
+        #expect(throws: LogFailure.self) { try Self.append(6, to: file) }
+        let before = disk.killed()
+        #expect(
+            try LogFile(path: "log", sync: .always, bootID: "boot", vfs: before.name).lastRevision == 6)
+        disk.fail(nil)
+        try file.probe()
+        let after = disk.killed()
+        #expect(try LogFile(path: "log", sync: .always, bootID: "boot", vfs: after.name).lastRevision == 5)
+        try Self.append(6, to: file)
+        #expect(file.hasUnsettled)
+        #expect(try LogReader(path: "log", vfs: disk.name).groups().count == 6)
     }
 
     /// Whether the write fails or its sync: the group must not come back, and those before it stay.

@@ -17,8 +17,9 @@ final class CommitBatch {
     /// The revision before its first commit, and the last.
     @exclusivity(unchecked) private(set) var before = 0
     @exclusivity(unchecked) private(set) var last = 0
-    /// How many of the commits between have an entry.
+    /// How many of the commits between have an entry, and how many entries that makes so far.
     @exclusivity(unchecked) private(set) var commits = 0
+    @exclusivity(unchecked) private(set) var entryCount = 0
     /// The revision through which it reserves them for commits without an entry; nil: it reserves none.
     @exclusivity(unchecked) var reserved: Int?
     /// The turn of its last entry, in milliseconds since 1970.
@@ -49,7 +50,7 @@ final class CommitBatch {
         times = 0
         if !ends.isEmpty { ends = [] }
         shared = nil
-        (commits, reserved) = (0, nil)
+        (commits, entryCount, reserved) = (0, 0, nil)
         before = revision
         last = revision
     }
@@ -109,6 +110,7 @@ final class CommitBatch {
         }
         entries.append(latest.bytes)
         entries.append(UInt8(ascii: "}"))
+        entryCount += 1
         times = 0
     }
 }
@@ -119,8 +121,9 @@ package struct SealedBatch {
     /// Its first and last revision; a batch of notes only has `first == last + 1`.
     package let first: Int
     package let last: Int
-    /// How many of its commits have an entry.
+    /// How many of its commits have an entry, and how many entries that makes: equal ones in a row share one.
     package let commits: Int
+    package let entryCount: Int
     /// The revision through which it reserves them; nil: it reserves none.
     package let reserved: Int?
     /// Milliseconds since 1970.

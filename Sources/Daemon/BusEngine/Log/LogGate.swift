@@ -204,7 +204,7 @@ final class LogGate {
         beginShares()
         return SealedBatch(
             entries: batch.entries, first: batch.before + 1, last: batch.last, commits: batch.commits,
-            reserved: batch.reserved, time: batch.time, shared: batch.shared)
+            entryCount: batch.entryCount, reserved: batch.reserved, time: batch.time, shared: batch.shared)
     }
 
     private func beginShares() {

@@ -12,7 +12,7 @@ import Synchronization
 /// There is one copy at a time, because it takes as much room on the disk again. It has no name once it is complete, so whatever
 /// ends the daemon leaves nothing behind.
 final class Backups: Sendable {
-    private let path: String
+    private let writer: LogWriter
     private let snapshots: Snapshots
     private let mailbox: LogMailbox
     private let ending: Ending
@@ -58,8 +58,8 @@ final class Backups: Sendable {
     /// After so many milliseconds without a question, another client may have a copy.
     private static let patience = 60_000
 
-    init(_ path: String, _ snapshots: Snapshots, _ mailbox: LogMailbox, _ ending: Ending) {
-        (self.path, self.snapshots, self.mailbox, self.ending) = (path, snapshots, mailbox, ending)
+    init(_ writer: LogWriter, _ snapshots: Snapshots, _ mailbox: LogMailbox, _ ending: Ending) {
+        (self.writer, self.snapshots, self.mailbox, self.ending) = (writer, snapshots, mailbox, ending)
     }
 
     func ask(_ query: LogQuery, offset: Int) {
@@ -118,7 +118,8 @@ final class Backups: Sendable {
     }
 
     private func makeCopy(for query: LogQuery) throws(LogFailure) -> Copy {
-        let reader = try LogReader(path: path)
+        let path = writer.file.path
+        let reader = try writer.reader()
         let needed = try reader.bytesInUse() + Self.leftFree
         var space = statvfs()
         if statvfs(path, &space) == 0, Int(space.f_bavail) * Int(space.f_frsize) < needed {

@@ -23,7 +23,7 @@ final class Indexer: Sendable {
             // Before it looks: what is written from now on is left to the next call.
             isBusy.store(false, ordering: .relaxed)
             do {
-                let past = try LogPast(path: writer.file.path)
+                let past = try writer.past()
                 while true {
                     var steps = 0
                     try writer.withFile { (file) throws(LogFailure) in steps = file.thinningSteps }

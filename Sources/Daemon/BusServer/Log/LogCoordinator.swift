@@ -50,7 +50,7 @@ final class LogCoordinator {
     /// What was written since then, and how many changes the engine had counted when it became due.
     private var since: (bytes: Int, commits: Int, changesBefore: Int)
     /// What was written since the index was last told to go on.
-    private var unindexed = (commits: 0, bytes: 0)
+    private var unindexed = (entries: 0, bytes: 0)
     /// What was written since the log was last trimmed.
     private var untrimmed = 0
     /// Makes the stores again that the configuration lists and the log does not keep, after the bus was rewound, once commits can be written.
@@ -92,7 +92,7 @@ final class LogCoordinator {
         indexer = Indexer(writer, recipe.ending)
         past = PastReader(writer, recipe, mailbox, limits: limits)
         rewinder = Rewinder(writer.file.path, recipe.replayer, mailbox)
-        backups = Backups(writer.file.path, snapshots, mailbox, recipe.ending)
+        backups = Backups(writer, snapshots, mailbox, recipe.ending)
         indexer.catchUp()
         since.changesBefore = keptChanges
         // `retain:` may have become less.
@@ -113,7 +113,7 @@ final class LogCoordinator {
         since.bytes += group.entries.count + Self.bytesPerGroup
         untrimmed += group.entries.count + Self.bytesPerGroup
         since.commits += group.commits
-        unindexed.commits += group.commits
+        unindexed.entries += group.entryCount
         unindexed.bytes += group.entries.count
         inFlight = group
         if let standIn, group.entries.count <= LoopLimits.writtenAtOnce,
@@ -231,7 +231,7 @@ final class LogCoordinator {
 
     private func considerIndex() {
         guard
-            unindexed.commits >= IndexBlockWriter.fullEntries || unindexed.bytes >= IndexBlockWriter.fullBytes
+            unindexed.entries >= IndexBlockWriter.fullEntries || unindexed.bytes >= IndexBlockWriter.fullBytes
         else { return }
         unindexed = (0, 0)
         indexer.catchUp()

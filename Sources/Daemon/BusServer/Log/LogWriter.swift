@@ -1,4 +1,5 @@
 import BusEngine
+import BusHistory
 import BusLog
 import BusSystem
 import Glibc
@@ -25,8 +26,8 @@ final class LogWriter: @unchecked Sendable {
     private var isWriting = false
     private var isEnding = false
     private var hasEnded = false
-    /// Whether there is periodic work although nothing comes. Changed under both locks.
-    private var hasBeat = false
+    /// After how many milliseconds there is work although nothing comes; nil: there is none. Changed under both locks.
+    private var beat: Int?
 
     // Under `fileLock`.
     /// The bytes of the batches that were written, and that no sync is under way for.
@@ -39,8 +40,10 @@ final class LogWriter: @unchecked Sendable {
     private var isSyncWanted = false
     private var isInTrouble = false
 
-    /// How long it sleeps when nothing comes, in milliseconds: the interval of syncs and of attempts after a failure.
-    private static let beat = 500
+    /// The interval of syncs and of attempts after a failure, in milliseconds.
+    private static let shortBeat = 500
+    /// How long groups stay in the tail only, about, in milliseconds: other programs that read the database see them then.
+    private static let settlingBeat = 60_000
     /// With `interval`, the longest time after which a batch is on disk, in milliseconds, or nothing more is written.
     private static let longestUnsynced = 1000
     /// So many bytes are synced before the beat: a sync takes as long as what it has to write.
@@ -86,8 +89,24 @@ final class LogWriter: @unchecked Sendable {
         }
     }
 
-    /// Brings into the database what is only in the log's tail, for whoever is about to read it.
-    func settle() throws(LogFailure) { try withFile { (file) throws(LogFailure) in try file.settle() } }
+    /// Brings into the database what is only in the log's tail, for whoever has it open and is about to read it; false if that failed.
+    func settle() -> Bool {
+        fileLock.acquire()
+        defer { fileLock.release() }
+        return (try? file.settle()) != nil
+    }
+
+    /// Opens the log to read what has been written so far, while nothing is: what is being written may still be refused.
+    func reader() throws(LogFailure) -> LogReader {
+        fileLock.acquire()
+        defer { fileLock.release() }
+        return try LogReader(path: file.path)
+    }
+
+    /// The past as of what has been written so far.
+    func past() throws(PastFailure) -> LogPast {
+        do throws(LogFailure) { return LogPast(try reader()) } catch { throw PastFailure(error) }
+    }
 
     /// Runs `body` with the file, before it returns.
     func withFile<Value>(_ body: (LogFile) throws(LogFailure) -> Value) throws(LogFailure) -> Value {
@@ -123,19 +142,17 @@ final class LogWriter: @unchecked Sendable {
     // MARK: - On the thread
 
     private func work() {
-        var nextBeat = MonotonicClock.milliseconds + Self.beat
+        var nextBeat = Int.max
         while true {
             var group: SealedBatch?
             var ends = false
             lock.locked {
-                while waiting == nil, !isEnding, MonotonicClock.milliseconds < nextBeat {
-                    // An idle log sleeps; only what is unsynced or has failed has a beat.
-                    if hasBeat {
-                        lock.wait(milliseconds: max(1, nextBeat - MonotonicClock.milliseconds))
-                    } else {
-                        lock.wait()
-                        nextBeat = max(nextBeat, MonotonicClock.milliseconds + Self.beat)
-                    }
+                while waiting == nil, !isEnding {
+                    // An idle log sleeps; only what is unsynced, unsettled or has failed has a beat.
+                    nextBeat = beat.map { min(nextBeat, MonotonicClock.milliseconds + $0) } ?? .max
+                    let rest = nextBeat == .max ? nil : nextBeat - MonotonicClock.milliseconds
+                    if let rest, rest <= 0 { break }
+                    if let rest { lock.wait(milliseconds: rest) } else { lock.wait() }
                 }
                 group = waiting
                 waiting = nil
@@ -151,7 +168,7 @@ final class LogWriter: @unchecked Sendable {
             }
             if ends { break }
             if MonotonicClock.milliseconds >= nextBeat {
-                nextBeat = MonotonicClock.milliseconds + Self.beat
+                nextBeat = .max
                 takeBeat()
             }
         }
@@ -186,6 +203,8 @@ final class LogWriter: @unchecked Sendable {
             }
         }
         syncIfDue(from: 1)
+        // Until that succeeds, groups are in the tail.
+        try? file.settle()
         changeBeat()
     }
 
@@ -252,6 +271,8 @@ final class LogWriter: @unchecked Sendable {
             if isFirst {
                 unsyncedSince = MonotonicClock.milliseconds
                 changeBeat()
+            } else if beat == nil, file.hasUnsettled {
+                changeBeat()
             }
             noteCheckpoint()
             return .written(took: MonotonicClock.nanoseconds - began)
@@ -268,10 +289,11 @@ final class LogWriter: @unchecked Sendable {
 
     /// The thread sleeps without end, or for a beat.
     private func changeBeat() {
-        let beats = isInTrouble || (unsynced > 0 && syncer != nil)
+        let isShort = isInTrouble || (unsynced > 0 && syncer != nil)
+        let next = isShort ? Self.shortBeat : file.hasUnsettled ? Self.settlingBeat : nil
         lock.locked {
-            if beats, !hasBeat { lock.signal() }
-            hasBeat = beats
+            if let next, next < beat ?? .max { lock.signal() }
+            beat = next
         }
     }
 }

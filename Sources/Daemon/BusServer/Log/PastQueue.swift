@@ -119,15 +119,15 @@ final class PastQueue: @unchecked Sendable {
     }
 
     private func answer(_ one: PastTurns.Waiting, hasTime: () -> Bool) -> LogAnswer? {
-        // What the reader has open does not show what came into the tail since; while the database can't be written, it is opened anew.
-        do throws(LogFailure) { try writer.settle() } catch { answers = nil }
+        // An open reader does not see what came into the tail since.
+        if !one.hasBegun, !writer.settle() { answers = nil }
         do throws(PastFailure) {
             if answers == nil {
                 let replayer = recipe.replayer.whileWanted { [weak self] in
                     self?.isCurrentStillWanted ?? false
                 }
                 answers = PastAnswers(
-                    try LogPast(path: writer.file.path), replayer, longestLine: limits.daemon.line)
+                    try writer.past(), replayer, longestLine: limits.daemon.line)
             }
         } catch {
             return .refused(code: "unavailable", message: error.message, details: [:])
@@ -185,6 +185,8 @@ package struct PastTurns {
     package struct Waiting {
         package let query: LogQuery
         package let progress: PastProgress
+        /// Whether it was worked on already.
+        package fileprivate(set) var hasBegun = false
     }
 
     private var waiting: [Waiting] = []
@@ -213,7 +215,11 @@ package struct PastTurns {
     }
 
     /// A query was worked on for so long, and is not answered yet.
-    package mutating func putBack(_ one: Waiting) { waiting.append(one) }
+    package mutating func putBack(_ one: Waiting) {
+        var one = one
+        one.hasBegun = true
+        waiting.append(one)
+    }
 
     /// A query had so many nanoseconds.
     package mutating func charge(_ time: Int, to query: LogQuery) {

@@ -49,7 +49,7 @@ final class Snapshots: Sendable {
     func take(at revision: Int, _ recipe: Recipe, _ rules: [String: LogReach]) {
         worker.async { [self] in
             do {
-                let past = try LogPast(path: writer.file.path)
+                let past = try writer.past()
                 let machine = try recipe.replayer.machine(at: revision, from: past)
                 let bytes = machine.snapshot()
                 forgetOld(makingRoomFor: bytes.bytes.count)
@@ -184,7 +184,7 @@ final class Snapshots: Sendable {
         guard rules.values.contains(where: { $0.commits != nil }) else { return byAge }
         var last = 0
         try writer.withFile { (file) throws(LogFailure) in last = file.lastRevision }
-        guard let past = try? LogPast(path: writer.file.path), let snapshots = try? past.snapshots(),
+        guard let past = try? writer.past(), let snapshots = try? past.snapshots(),
             snapshots.count > 1, lastCounted.exchange(snapshots.last!, ordering: .relaxed) != snapshots.last!
         else { return byAge }
         return (try? past.limits(by: rules, through: last)) ?? byAge
