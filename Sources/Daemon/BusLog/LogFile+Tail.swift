@@ -8,7 +8,7 @@ extension LogFile {
         try usable()
         // What the tail goes on from is in the file itself, so that the two are enough without a write-ahead log.
         checkpoints.runAll()
-        let tail = try LogTail(of: place ?? path, vfs: vfs, epoch: epoch)
+        let tail = try LogTail(of: storage.place ?? path, vfs: storage.vfs, epoch: epoch)
         // From now on one that is missing is missed.
         try writeDurably { () throws(LogFailure) in try Meta.set([Meta.hasTail(true)], in: database) }
         self.tail = tail

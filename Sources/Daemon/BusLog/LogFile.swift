@@ -44,8 +44,7 @@ package final class LogFile {
     let contents: LogContents
     private var isFull = false
     /// Transactions written in this run, and how many of them are on disk.
-    private var transactions = 0
-    private var syncedTransactions = 0
+    private var transactions = (written: 0, synced: 0)
     /// Set when it can't be trusted any more until it is opened again.
     private var end: LogFailure?
     /// The number of the newest group; consecutive.
@@ -67,9 +66,8 @@ package final class LogFile {
     var copy: SharedCopy?
     /// Where small groups are written first; nil: all go into the database at once.
     var tail: LogTail?
-    /// The path without symbolic links; nil in another storage, which has a name then.
-    let place: String?
-    let vfs: String?
+    /// The path without symbolic links, or, in another storage, the name of that.
+    let storage: (place: String?, vfs: String?)
     /// The write-ahead log by its name; nil in another storage.
     private let ahead: WriteAheadLog?
     /// Opened with the first sync.
@@ -89,7 +87,7 @@ package final class LogFile {
         mode = sync
         self.bootID = bootID
         lock = opening.lock
-        (place, self.vfs) = (opening.place, vfs)
+        storage = (opening.place, vfs)
         ahead = opening.place.map { WriteAheadLog(of: $0, opening.database) }
         database = opening.database
         notices = opening.notices
@@ -164,7 +162,7 @@ package final class LogFile {
     /// What moves pages on another thread from now on, whenever `wantsCheckpoint`; nil in another storage. It must not run any
     /// more when the file is closed.
     package func makeCheckpointer() throws(LogFailure) -> Checkpointer? {
-        guard let place else { return nil }
+        guard let place = storage.place else { return nil }
         let checkpointer = try Checkpointer(place, urgent: checkpoints.urgentBesideCheckpointer)
         checkpoints.checkpointer = checkpointer
         return checkpointer
@@ -268,10 +266,13 @@ package final class LogFile {
     /// - Throws: As `sync`.
     package func beginSync() throws(LogFailure) -> LogSync? {
         try usable()
-        if syncedTransactions == transactions { return nil }
-        if aheadDescriptor == nil { aheadDescriptor = place.flatMap { WriteAheadLogDescriptor(of: $0) } }
+        if transactions.synced == transactions.written { return nil }
+        if aheadDescriptor == nil {
+            aheadDescriptor = storage.place.flatMap { WriteAheadLogDescriptor(of: $0) }
+        }
         if let aheadDescriptor {
-            return LogSync(descriptor: aheadDescriptor, transactions: transactions, place: copy?.reached)
+            return LogSync(
+                descriptor: aheadDescriptor, transactions: transactions.written, place: copy?.reached)
         }
         let code = sqlite_sync_wal(database.handle)
         guard code == SQLITE_OK else {
@@ -286,7 +287,7 @@ package final class LogFile {
     /// - Throws: As `sync`.
     package func endSync(_ sync: LogSync, error: Int32) throws(LogFailure) {
         guard error == 0 else { throw loseSync(String(cString: strerror(error)), .io) }
-        syncedTransactions = max(syncedTransactions, sync.transactions)
+        transactions.synced = max(transactions.synced, sync.transactions)
         if let place = sync.place { copy?.synced(through: place) }
     }
 
@@ -374,16 +375,16 @@ package final class LogFile {
     }
 
     /// Records that a transaction was committed without a sync.
-    func wroteUnsynced() { transactions += 1 }
+    func wroteUnsynced() { transactions.written += 1 }
 
     /// Records that a transaction was committed and synced, and with it everything before.
     func wroteDurably() {
-        transactions += 1
+        transactions.written += 1
         everythingIsSynced()
     }
 
     private func everythingIsSynced() {
-        syncedTransactions = transactions
+        transactions.synced = transactions.written
         tail?.restart()
         if let copy { copy.synced(through: copy.reached) }
     }

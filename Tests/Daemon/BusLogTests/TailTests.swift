@@ -166,6 +166,39 @@ import Testing
         withExtendedLifetime(file) {}
     }
 
+    /// Parts of it in other places, cut off, or other bytes: what is read is a beginning of what was written, and a loss is told.
+    @Test func whateverATailHoldsNothingWrongIsRead() throws {
+        let original = Scratch()
+        let file = try Self.open(original)
+        try Self.append(1...20, to: file)
+        let whole = Scratch.read(original.path + "-tail")
+        let used = whole.lastIndex { $0 != 0 } ?? 0
+        for seed in 0..<150 {
+            var generator = SeededGenerator(seed: UInt64(seed))
+            let directory = Self.killed(original)
+            Self.change(directory) { bytes in
+                for _ in 0..<Int.random(in: 1...4, using: &generator) {
+                    let place = Int.random(in: 0..<used, using: &generator)
+                    let count = Int.random(in: 1...300, using: &generator)
+                    let from = Int.random(in: 0..<used, using: &generator)
+                    for offset in 0..<count {
+                        bytes[place + offset] =
+                            seed % 2 == 0
+                            ? whole[from + offset]
+                            : Array("0123456789 \n{}".utf8).randomElement(using: &generator)!
+                    }
+                }
+            }
+            let next = try directory.open()
+            let last = next.lastRevision
+            #expect(
+                try directory.reader().groups() == Self.groups(1...20).filter { $0.last <= last },
+                "seed \(seed)")
+            #expect(last == 20 || next.mayHaveLost, "seed \(seed)")
+        }
+        withExtendedLifetime(file) {}
+    }
+
     @Test(arguments: [0, 100, 3000, 200_000])
     func aTailThatWasCutIsTold(_ size: Int) throws {
         let original = Scratch()

@@ -185,6 +185,8 @@ struct DocumentationTests {
         )
         let newest = try #require(Int(bus.check("fluxbus ping --json | jq .revision").dropLast()))
         let page = try Repository.text(Self.articles[0])
+        #expect(page.contains("`fluxbus log --limit 1` moves them\ninto the log"))
+        _ = try bus.check("fluxbus log --limit 1")
         let block = try #require(page.firstMatch(of: /```sql\n((?:.|\n)*?)```/)).1
         var database: OpaquePointer?
         try #require(sqlite3_open_v2(bus.log, &database, SQLITE_OPEN_READONLY, nil) == SQLITE_OK)
