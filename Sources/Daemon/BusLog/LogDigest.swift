@@ -35,6 +35,9 @@ struct LogDigest: Equatable {
         value = Self.fold(left ^ UInt64(bytes.count), right | 1)
     }
 
+    /// The digits of its text.
+    static let digits = 16
+
     /// Sixteen hexadecimal digits.
     var text: String {
         let digits = String(value, radix: 16)

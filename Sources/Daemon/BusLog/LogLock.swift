@@ -162,4 +162,16 @@ enum Decimal {
         }
         place += count
     }
+
+    /// Reads the digits at a place, at most 18; nil if there are none, or more. `place` is moved behind them.
+    static func read(_ bytes: UnsafeRawBufferPointer, at place: inout Int) -> Int? {
+        let start = place
+        var value = 0
+        while place < bytes.count, UInt8(ascii: "0")...UInt8(ascii: "9") ~= bytes[place] {
+            if place - start == 18 { return nil }
+            value = value * 10 + Int(bytes[place] - UInt8(ascii: "0"))
+            place += 1
+        }
+        return place > start ? value : nil
+    }
 }

@@ -11,7 +11,7 @@ import Glibc
 /// Guarantees: a group whose `append` returned is on disk, here or in the database. Nothing that is here is overwritten before it
 /// is on disk there.
 final class LogTail {
-    /// Bytes in the file: enough for a thousand lone commits, and read by a start in less than a millisecond.
+    /// Bytes in the file: enough for a thousand lone commits.
     static let size = 256 << 10
     /// The most bytes of entries: more of them are better written once, into the database.
     static let mostEntries = 16 << 10
@@ -163,19 +163,29 @@ struct TailRecord {
 
     /// Reads the group at a place; nil if there is none, or not what was written.
     static func read(_ bytes: UnsafeRawBufferPointer, at place: Int) -> TailRecord? {
-        guard
-            let end = bytes[place...].prefix(mostAround).firstIndex(of: newline), bytes[place] != space
+        var end = place
+        func next() -> Int? {
+            guard let number = Decimal.read(bytes, at: &end), number <= LogContents.most, end < bytes.count,
+                bytes[end] == space
+            else { return nil }
+            end += 1
+            return number
+        }
+        guard let number = next(), let first = next(), let last = next(), let time = next(),
+            let start = next(), let count = next()
         else { return nil }
-        let words = bytes[place..<end].split(separator: space, omittingEmptySubsequences: false)
-        guard words.count == 7 else { return nil }
-        let numbers = words[..<6].compactMap { Int(String(decoding: $0, as: UTF8.self)) }
-        guard numbers.count == 6, numbers.allSatisfy({ 0...LogContents.most ~= $0 }),
-            end + 1 + numbers[5] < bytes.count, bytes[end + 1 + numbers[5]] == newline
+        let digest = end..<end + LogDigest.digits
+        let entries = digest.upperBound + 1..<digest.upperBound + 1 + count
+        guard entries.upperBound < bytes.count, bytes[digest.upperBound] == newline,
+            bytes[entries.upperBound] == newline, last >= first - 1
         else { return nil }
         let record = TailRecord(
-            number: numbers[0], first: numbers[1], last: numbers[2], time: numbers[3], start: numbers[4],
-            entries: end + 1..<end + 1 + numbers[5])
-        let digest = record.group(in: bytes).digest.text
-        return words[6].elementsEqual(digest.utf8) && record.last >= record.first - 1 ? record : nil
+            number: number, first: first, last: last, time: time, start: start, entries: entries)
+        let isWhole = withUnsafeTemporaryAllocation(byteCount: LogDigest.digits, alignment: 1) { digits in
+            var count = 0
+            record.group(in: bytes).digest.writeText(to: digits, at: &count)
+            return digits.elementsEqual(bytes[digest])
+        }
+        return isWhole ? record : nil
     }
 }
