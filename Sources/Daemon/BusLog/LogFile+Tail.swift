@@ -23,6 +23,13 @@ extension LogFile {
         appended(group)
     }
 
+    /// Whether the next group, with so many bytes of entries, waits for others or for pages to be moved into the file, which takes
+    /// long.
+    package func isSlow(_ bytes: Int) -> Bool {
+        guard let tail else { return checkpoints.isDue }
+        return !tail.takes(bytes) && (tail.hasUnsettled || checkpoints.isDue)
+    }
+
     /// Whether the database lacks groups that are in the tail.
     package var hasUnsettled: Bool { tail?.hasUnsettled ?? false }
 

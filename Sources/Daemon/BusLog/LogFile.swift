@@ -152,13 +152,6 @@ package final class LogFile {
 
     private static let reserved = "reserved"
 
-    /// Whether the next group, with so many bytes of entries, waits for others or for pages to be moved into the file, which takes
-    /// long.
-    package func isSlow(_ bytes: Int) -> Bool {
-        guard let tail else { return checkpoints.isDue }
-        return !tail.takes(bytes) && (tail.hasUnsettled || checkpoints.isDue)
-    }
-
     /// What moves pages on another thread from now on, whenever `wantsCheckpoint`; nil in another storage. It must not run any
     /// more when the file is closed.
     package func makeCheckpointer() throws(LogFailure) -> Checkpointer? {
@@ -396,14 +389,4 @@ package final class LogFile {
         try? Meta.set(
             [(failure.kind == .damaged ? "suspect" : "failed append", "\(number + 1)")], in: database)
     }
-}
-
-/// When appended groups are on disk. In each mode a crash of the daemon loses nothing: the kernel has everything.
-package enum SyncMode: String, Sendable {
-    /// When `append` returns.
-    case always
-    /// When `sync()` returns. A crash of the machine loses what came after it.
-    case interval
-    /// When the kernel writes it. A crash of the machine loses what was not written yet, never the file's consistency.
-    case never
 }

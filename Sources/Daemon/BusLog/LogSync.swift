@@ -29,3 +29,13 @@ final class WriteAheadLogDescriptor: Sendable {
 
     deinit { close(number) }
 }
+
+/// When appended groups are on disk. In each mode a crash of the daemon loses nothing: the kernel has everything.
+package enum SyncMode: String, Sendable {
+    /// When `append` returns.
+    case always
+    /// When `sync()` returns. A crash of the machine loses what came after it.
+    case interval
+    /// When the kernel writes it. A crash of the machine loses what was not written yet, never the file's consistency.
+    case never
+}
