@@ -42,7 +42,7 @@ final class BesideFile {
     /// Brings it to disk.
     func sync() throws(LogFailure) { try check(sqlite_sync_beside(handle)) }
 
-    /// Reads so many bytes from its beginning. What it lacks is zero.
+    /// Reads `count` bytes from the start of the file. Bytes past its end are zero.
     func read(_ count: Int) throws(LogFailure) -> [UInt8] {
         var bytes = [UInt8](repeating: 0, count: count)
         var code = SQLITE_OK

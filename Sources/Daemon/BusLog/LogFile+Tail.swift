@@ -23,8 +23,8 @@ extension LogFile {
         appended(group)
     }
 
-    /// Whether the next group, with so many bytes of entries, waits for others or for pages to be moved into the file, which takes
-    /// long.
+    /// Whether appending a group with this many bytes of entries may take long, because other groups or pages have to be moved into
+    /// the file first.
     package func isSlow(_ bytes: Int) -> Bool {
         guard let tail else { return checkpoints.isDue }
         return !tail.takes(bytes) && (tail.hasUnsettled || checkpoints.isDue)

@@ -238,7 +238,7 @@ package final class LogFile {
                 + (isSaved ? "all that was acknowledged." : "what is in the log itself."))
     }
 
-    /// It can't be trusted any more until it is opened again, for the reason that is told.
+    /// Refuses everything from now on, until the file is opened again. Returns the failure that says why.
     func lose(_ reason: String) -> LogFailure {
         let failure = LogFailure(.lost, path: path, reason)
         end = failure

@@ -52,7 +52,7 @@ final class LogTail {
     /// Where the tail of a log is.
     static func path(of log: String) -> String { log + "-tail" }
 
-    /// Whether there is room for so many bytes of entries.
+    /// Whether a group with this many bytes of entries fits.
     func takes(_ count: Int) -> Bool {
         !hasFailed && count <= Self.mostEntries && end + TailRecord.mostAround + count <= Self.size
     }
@@ -132,7 +132,8 @@ struct TailRecord {
         follows(number: other.number, last: other.last, written: other.start + other.entries.count)
     }
 
-    /// Whether it comes next behind a group with a number and a last revision, when so many bytes of entries were written.
+    /// Whether it comes directly after the group `number`, which ends with revision `last`; `written` counts the bytes of entries up to
+    /// there.
     func follows(number: Int, last: Int, written: Int) -> Bool {
         self.number == number + 1 && first == last + 1 && start == written
     }

@@ -89,7 +89,7 @@ final class LogWriter: @unchecked Sendable {
         }
     }
 
-    /// Brings into the database what is only in the log's tail, for whoever has it open and is about to read it; false if that failed.
+    /// Moves what is only in the tail into the database, so that readers that are open already see it. Returns false if that fails.
     func settle() -> Bool {
         fileLock.acquire()
         defer { fileLock.release() }
