@@ -29,8 +29,7 @@ final class LogContents {
         search = try Statement(
             database, "SELECT number FROM groups WHERE last > ?1 OR first > ?1 ORDER BY number LIMIT 1")
         ends = try Statement(
-            database,
-            "SELECT (SELECT min(number) FROM groups), (SELECT max(number) FROM groups)")
+            database, "SELECT (SELECT min(number) FROM groups), (SELECT max(number) FROM groups)")
         list = try Statement(
             database,
             "SELECT revision, time, parts, bytes, start, digest FROM snapshots ORDER BY revision DESC")
@@ -362,11 +361,8 @@ package struct Group {
         return digest
     }
 
-    static let insertion = insertion(into: "groups")
-
-    static func insertion(into table: String) -> String {
-        "INSERT INTO \(table)(number, first, last, time, start, digest, entries) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7)"
-    }
+    static let insertion =
+        "INSERT INTO groups(number, first, last, time, start, digest, entries) VALUES(?1, ?2, ?3, ?4, ?5, ?6, ?7)"
 
     /// Writes it with a statement that `insertion` prepared.
     func insert(with statement: Statement) throws(LogFailure) {

@@ -40,8 +40,11 @@ struct LogDigest: Equatable {
 
     /// Sixteen hexadecimal digits.
     var text: String {
-        let digits = String(value, radix: 16)
-        return String(repeating: "0", count: 16 - digits.count) + digits
+        String(unsafeUninitializedCapacity: Self.digits) { bytes in
+            var count = 0
+            writeText(to: UnsafeMutableRawBufferPointer(bytes), at: &count)
+            return count
+        }
     }
 
     /// Writes the same digits as bytes.
