@@ -38,16 +38,6 @@ final class LogContents {
 
     // MARK: - Groups
 
-    private struct Row {
-        let number: Int
-        let first: Int
-        let last: Int
-        let time: Int
-        let start: Int
-        let digest: String
-        let entries: Range<Int>
-    }
-
     /// The numbers of the oldest and newest group; nil if there is none.
     func numbers() throws(LogFailure) -> ClosedRange<Int>? {
         defer { ends.reset() }
@@ -208,7 +198,7 @@ final class LogContents {
         while true {
             let batch = try read(from: next, within: isOne ? 1 : Self.batch)
             if batch.isEmpty { return }
-            for row in batch {
+            for (row, digest) in batch {
                 let isMerged = row.number > next ? try isThinned(through: row.last) : false
                 guard row.number == next || isMerged else { throw try gap(at: next) }
                 // What was read before it was merged comes again.
@@ -219,11 +209,8 @@ final class LogContents {
                 next = row.number + 1
                 let outcome = room.withUnsafeBytes { room in
                     Result { () throws(LogFailure) in
-                        let group = Group(
-                            number: row.number, first: row.first, last: row.last, time: row.time,
-                            start: row.start,
-                            entries: UnsafeRawBufferPointer(rebasing: room[row.entries]))
-                        guard group.digest.text == row.digest, row.last >= row.first - 1 else {
+                        let group = row.group(in: room)
+                        guard group.digest.text == digest, row.last >= row.first - 1 else {
                             throw damaged("group \(row.number) is not what was written")
                         }
                         return try body(group)
@@ -234,20 +221,21 @@ final class LogContents {
         }
     }
 
-    private func read(from number: Int, within bytes: Int) throws(LogFailure) -> [Row] {
+    private func read(from number: Int, within bytes: Int) throws(LogFailure) -> [(
+        GroupRecord, digest: String
+    )] {
         room.removeAll(keepingCapacity: true)
-        var batch: [Row] = []
+        var batch: [(GroupRecord, digest: String)] = []
         rows.seek(number)
         defer { rows.reset() }
         do {
             while room.count < bytes, try rows.next() {
                 let start = room.count
                 room.append(contentsOf: rows.entries)
-                batch.append(
-                    Row(
-                        number: rows.number, first: rows.first, last: rows.last,
-                        time: rows.time,
-                        start: rows.start, digest: rows.digest, entries: start..<room.count))
+                let record = GroupRecord(
+                    number: rows.number, first: rows.first, last: rows.last, time: rows.time,
+                    start: rows.start, entries: start..<room.count)
+                batch.append((record, rows.digest))
             }
         } catch {
             // Groups before the damage are still returned; the next call meets the damage again.

@@ -25,7 +25,7 @@ final class LogTail {
     private let start: Int
     private var end: Int
     /// The groups that are not in the database, in order.
-    private var unsettled: [TailRecord] = []
+    private var unsettled: [GroupRecord] = []
     /// Set when it could not be written: nothing more is.
     private(set) var hasFailed = false
 
@@ -54,7 +54,7 @@ final class LogTail {
 
     /// Whether a group with this many bytes of entries fits.
     func takes(_ count: Int) -> Bool {
-        !hasFailed && count <= Self.mostEntries && end + TailRecord.mostAround + count <= Self.size
+        !hasFailed && count <= Self.mostEntries && end + GroupRecord.mostAround + count <= Self.size
     }
 
     /// Whether the database lacks some of it.
@@ -66,7 +66,7 @@ final class LogTail {
     /// Writes a group for which there is room. It is on disk when this returns.
     func append(_ group: Group) throws(LogFailure) {
         let first = end
-        let record = TailRecord.write(group, to: bytes, at: &end)
+        let record = GroupRecord.write(group, to: bytes, at: &end)
         do throws(LogFailure) {
             // With the zero behind it.
             try file.write(UnsafeRawBufferPointer(rebasing: bytes[first...end]), at: first)
@@ -101,19 +101,20 @@ final class LogTail {
     func remove() { file.remove() }
 }
 
-/// A group in a tail: a line of six numbers and the digest, then the entries and a newline.
+/// What is known of a group, and where its entries are among bytes that were read.
+///
+/// In a tail it is a line of six numbers and the digest, then the entries and a newline:
 ///
 ///     12 40 42 1795915861605 5120 180 8d3f0c5a11e2b790
 ///     {"revision":40,…
 ///
 /// The numbers are the group's own, its first and last revision, the time, the bytes of entries before it, and its own.
-struct TailRecord {
+struct GroupRecord {
     let number: Int
     let first: Int
     let last: Int
     let time: Int
     let start: Int
-    /// Where the entries are among the bytes of the tail.
     let entries: Range<Int>
 
     /// The most bytes beside the entries, with the zero that ends the tail.
@@ -128,7 +129,7 @@ struct TailRecord {
     }
 
     /// Whether it comes next behind another one.
-    func follows(_ other: TailRecord) -> Bool {
+    func follows(_ other: GroupRecord) -> Bool {
         follows(number: other.number, last: other.last, written: other.start + other.entries.count)
     }
 
@@ -143,7 +144,7 @@ struct TailRecord {
     /// Writes a group, and a zero behind it. `place` is moved onto the zero.
     static func write(
         _ group: Group, to bytes: UnsafeMutableRawBufferPointer, at place: inout Int
-    ) -> TailRecord {
+    ) -> GroupRecord {
         for value in [group.number, group.first, group.last, group.time, group.start, group.entries.count] {
             Decimal.write(value, to: bytes, at: &place)
             bytes[place] = space
@@ -157,13 +158,13 @@ struct TailRecord {
         bytes[place] = newline
         place += 1
         bytes[place] = 0
-        return TailRecord(
+        return GroupRecord(
             number: group.number, first: group.first, last: group.last, time: group.time, start: group.start,
             entries: entries)
     }
 
     /// Reads the group at a place; nil if there is none, or not what was written.
-    static func read(_ bytes: UnsafeRawBufferPointer, at place: Int) -> TailRecord? {
+    static func read(_ bytes: UnsafeRawBufferPointer, at place: Int) -> GroupRecord? {
         var end = place
         func next() -> Int? {
             guard let number = Decimal.read(bytes, at: &end), number <= LogContents.most, end < bytes.count,
@@ -180,7 +181,7 @@ struct TailRecord {
         guard entries.upperBound < bytes.count, bytes[digest.upperBound] == newline,
             bytes[entries.upperBound] == newline, last >= first - 1
         else { return nil }
-        let record = TailRecord(
+        let record = GroupRecord(
             number: number, first: first, last: last, time: time, start: start, entries: entries)
         let isWhole = withUnsafeTemporaryAllocation(byteCount: LogDigest.digits, alignment: 1) { digits in
             var count = 0

@@ -8,7 +8,7 @@ final class TailContents {
     /// The history that the groups are part of; nil if that can't be read.
     let epoch: String?
     private let bytes: UnsafeMutableRawBufferPointer
-    private var records: [TailRecord] = []
+    private var records: [GroupRecord] = []
     /// Where the last of them ends.
     private var end = 0
 
@@ -41,7 +41,7 @@ final class TailContents {
         epoch = Self.epoch(in: bytes)
         guard let epoch else { return }
         end = Self.header(of: epoch).utf8.count
-        while let record = TailRecord.read(UnsafeRawBufferPointer(self.bytes), at: end),
+        while let record = GroupRecord.read(UnsafeRawBufferPointer(self.bytes), at: end),
             records.last.map(record.follows) ?? true
         {
             records.append(record)
@@ -80,7 +80,7 @@ final class TailContents {
     }
 
     /// The groups that come next, in order, after what a log holds.
-    private func records(after survey: LogSurvey) -> ArraySlice<TailRecord> {
+    private func records(after survey: LogSurvey) -> ArraySlice<GroupRecord> {
         let later = records.drop { $0.number <= survey.number }
         guard
             let next = later.first,
@@ -96,7 +96,7 @@ final class TailContents {
         let bytes = UnsafeRawBufferPointer(bytes)
         var place = end
         while place < bytes.count {
-            if let record = TailRecord.read(bytes, at: place), record.number > number { return true }
+            if let record = GroupRecord.read(bytes, at: place), record.number > number { return true }
             guard let newline = bytes[place...].firstIndex(of: UInt8(ascii: "\n")) else { return false }
             place = newline + 1
         }
