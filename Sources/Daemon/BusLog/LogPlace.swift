@@ -187,9 +187,12 @@ final class OwnedInode {
         self.identity = identity
     }
 
+    /// In one step: once the descriptor of a deleted file is closed, its inode may be that of a new log.
     deinit {
-        LogLock.release(descriptor)
-        _ = Self.owned.withLock { [identity] in $0.remove(identity) }
+        Self.owned.withLock { [identity, descriptor] owned in
+            LogLock.release(descriptor)
+            owned.remove(identity)
+        }
     }
 
     private static func lock(_ path: String) throws(LogFailure) -> Int32 {

@@ -119,7 +119,8 @@ struct LogPolicyDaemonTests {
         let before = try written(daemon)
         var last = 0
         for _ in 0..<2000 { last = try beat(client) }
-        #expect(try written(daemon) == before)
+        // Not a page in ten commits. On a slow disk the increment is moved into the database meanwhile, once a minute.
+        #expect(try written(daemon) - before < 200 << 12)
         let epoch = try client.epoch()
         daemon.kill()
 
