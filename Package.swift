@@ -1,4 +1,5 @@
 // swift-tools-version: 6.3
+import Foundation
 import PackageDescription
 
 let arguments = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
@@ -88,7 +89,7 @@ let package = Package(
         .target(
             name: "BusCluster",
             dependencies: [
-                "BusCommands", "BusJSON", "BusLogic", "BusMachine", "BusProtocol", "BusState", "COpenSSL",
+                "BusCommands", "BusJSON", "BusLogic", "BusMachine", "BusProtocol", "COpenSSL",
             ]),
         // Who is notified: connections, subscriptions, what waits for the log. Pure and synchronous.
         .target(
@@ -180,7 +181,7 @@ let package = Package(
         // the reading of the files.
         .target(
             name: "BusHooks",
-            dependencies: ["BusEffects", "BusJSON", "BusLogic", "BusProtocol", "BusSource", "BusYAML"]),
+            dependencies: ["BusEffects", "BusJSON", "BusLogic", "BusSource", "BusYAML"]),
         // The bus in a browser: the inspector's page, the wire over WebSocket, plain HTTP, hooks, metrics. BusTLS ends TLS, Systemd
         // passes sockets, COpenSSL signs sessions, TypeCode describes types, CLinux has the system calls; BusEffects says where
         // secrets are; FlyingSocks is where FlyingFox waits for sockets.
@@ -485,65 +486,18 @@ let package = Package(
     swiftLanguageModes: [.v6]
 )
 
-// The folders show which floor a target stands on; `Examples` and `Fuzzers` have theirs already.
-let floors = [
-    // Pure: what every machine that applies the same entries agrees on. No I/O, no clock.
-    "Sources/Core": [
-        "BusJSON", "BusState", "BusProtocol", "BusSource", "BusCEL", "BusLogic", "BusMachine", "BusCommands",
-        "BusCluster", "BusHistory",
-    ],
-    "Sources/Daemon": [
-        "BusYAML", "BusDefinitions", "BusEngine", "TypeTesting", "BusLog", "EtcdLog", "Systemd", "BusServer",
-        "FluxBusDaemon",
-        "fluxbusd",
-    ],
-    "Sources/Client": ["Flux", "FluxTesting", "BusTypes", "FluxBus", "FluxBusTesting"],
-    "Sources/Tools": [
-        "TypeCode", "BusMetrics", "FluxBusCommand", "fluxbus",
-    ],
-    "Sources/Effects": ["BusEffects", "FluxBusEffects", "fluxbus-effects"],
-    "Sources/Web": ["BusHooks", "CInspector", "FluxBusWeb", "fluxbus-web"],
-    // C libraries, and TLS for both ends of a connection.
-    "Sources/System": [
-        "BusHTTP", "BusMap", "BusSystem", "BusTLS", "BusTime", "CCurl", "CLinux", "CMap", "COpenSSL",
-        "CSQLite", "CScan",
-        "CSystemd", "CYAML",
-        "CZlib",
-    ],
-
-    "Tests/Core": ["BusJSONTests", "BusCELTests", "BusLogicTests", "ClusterTests"],
-    "Tests/Daemon": [
-        "BusYAMLTests", "BusDefinitionsTests", "TypeTestingTests", "ContractTests", "ViewTests",
-        "AccessTests", "HostileClientTests",
-        "SimulationTests", "ModelTests",
-        "TranscriptTests", "CostTests", "BusLogTests", "EtcdLogTests", "ClusterDaemonTests",
-        "DurabilityTests", "SystemdTests", "BusServerTests", "FluxBusDaemonTests",
-    ],
-    "Tests/Client": [
-        "FluxTests", "MainActorFluxTests", "FluxTestingTests", "BusTypesTests", "FluxBusTests",
-        "FluxBusTestingTests",
-        "ConformanceTests",
-    ],
-    "Tests/Tools": ["TypeCodeTests", "BusMetricsTests", "FluxBusCommandTests"],
-    "Tests/Web": ["FluxBusWebTests", "InspectorTests"],
-    "Tests/Effects": ["BusEffectsTests", "FluxBusEffectsTests"],
-    "Tests/System": ["BusMapTests", "BusSystemTests", "BusTLSTests"],
-    // The repository as a whole.
-    "Tests/Project": ["TidyTests", "DocumentationTests", "ExampleTests"],
-    // Programs that measure, and what they run on. They are for contributors and are not installed.
-    "Tests/Bench": ["BusWork", "FluxWork", "fluxbus-bench"],
-    "Tests/Support": [
-        "TestCertificates", "TestEtcd", "TestInterface", "TestModes", "TestSupport", "TestFiles",
-        "TestServer", "TestStorage",
-        "CMallocCount",
-        "CSyncGate",
-        "CThreadOrder",
-    ],
-]
-for (folder, names) in floors {
-    for target in package.targets where names.contains(target.name) {
-        target.path = "\(folder)/\(target.name)"
+// A target's code is in the folder with its name, on the floor on which it stands: Sources/Core/BusJSON.
+for root in ["Sources", "Tests"] {
+    for floor in folders(in: root) {
+        let names = folders(in: "\(root)/\(floor)")
+        for target in package.targets where target.path == nil && names.contains(target.name) {
+            target.path = "\(root)/\(floor)/\(target.name)"
+        }
     }
+}
+
+func folders(in folder: String) -> [String] {
+    (try? FileManager.default.contentsOfDirectory(atPath: "\(Context.packageDirectory)/\(folder)")) ?? []
 }
 
 // Tests exercise optimized libraries and whole programs. Optimizing the tests, too, takes longer than it saves, but for
