@@ -89,6 +89,23 @@ struct APITests {
         }
     }
 
+    @Test func aBodyMayComeInChunks() async throws {
+        try await Self.run { (web) throws in
+            let client = try web.client()
+            let chunked = Self.bearer.merging(["Transfer-Encoding": "chunked"]) { $1 }
+            for revision in 3...4 {
+                client.send(
+                    client.request("POST", "/v1/dispatch/counter/main/increment", chunked)
+                        + "4;a\r\n{\"by\r\n4\r\n\":2}\r\n0\r\nA: b\r\n\r\n")
+                #expect(
+                    try client.answer().text == #"{"changed":1,"matched":1,"revision":\#(revision)}"# + "\n")
+            }
+            #expect(
+                try web.ask("GET", "/v1/stores/counter/main", Self.bearer).text
+                    == #"{"count":4,"isEven":true}"# + "\n")
+        }
+    }
+
     @Test func aTagIsTheStoresRevision() async throws {
         try await Self.run { (web) throws in
             let path = "/v1/stores/counter/main"

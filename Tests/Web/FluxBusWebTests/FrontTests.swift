@@ -118,7 +118,7 @@ struct FrontTests {
     }
 
     /// What was sent before has been taken in.
-    private static func isServed(_ front: FrontFixture) throws -> Bool {
+    static func isServed(_ front: FrontFixture) throws -> Bool {
         let client = try front.client()
         client.send(request)
         let served = try front.accept()

@@ -11,6 +11,7 @@ struct HostileTests {
         "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n",
         "GET /inspector/main.js HTTP/1.1\r\nHost: localhost\r\n\r\n",
         "POST /session HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\nwrong",
+        "POST /session HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nwr\r\n3\r\nong\r\n0\r\n\r\n",
         "GET /session HTTP/1.1\r\nHost: localhost\r\nCookie: fluxbus-session=1.2.3\r\n\r\n",
         "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n", "HEAD / HTTP/1.0\r\nHost: localhost\r\n\r\n",
     ]

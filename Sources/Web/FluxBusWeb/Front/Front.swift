@@ -131,6 +131,7 @@ package final class Front: @unchecked Sendable {
                     connection.clientIsReady(client.revents, space, now: time)
                 }
             }
+            boundBodies(time)
             for (index, listener) in listeners.enumerated() where entries[1 + index].revents != 0 {
                 accept(listener, time)
             }
@@ -159,6 +160,18 @@ package final class Front: @unchecked Sendable {
         guard let idleExit, !isToldIdle, time - emptySince >= idleExit.nanoseconds else { return }
         isToldIdle = true
         whenIdle()
+    }
+
+    /// Of bodies in chunks at most so much is held. Where it is more, the one that has been coming longest gives way, so whoever
+    /// sends slowly keeps nobody from sending.
+    private func boundBodies(_ time: Int) {
+        var held = connections.reduce(0) { $0 + $1.heldBodies }
+        while held > limits.heldBodies,
+            let oldest = connections.filter({ $0.heldBodies > 0 }).min(by: { $0.since < $1.since })
+        {
+            held -= oldest.heldBodies
+            oldest.giveUpBodies(now: time)
+        }
     }
 
     // MARK: - New connections
@@ -236,6 +249,9 @@ package struct FrontLimits: Sendable {
     package var body = 16 << 10
     /// The same under `/v1` and `/hooks`: as many as a line of the bus has by default.
     package var apiBody = 1 << 20
+    /// Bytes of all bodies that come in chunks, which are held until they are complete: thirty of the largest. The unit allows
+    /// the program 256 MiB.
+    package var heldBodies = 32 << 20
     /// Bytes that wait in one direction of a connection.
     package var buffer = 64 << 10
     /// How long a request may take to arrive, from the first byte (or the TLS handshake, from the connection).

@@ -38,7 +38,7 @@ final class FrontConnection {
     private var awaitsAnswer = false
 
     /// When it came to be in the state in which it is.
-    private var since: Int
+    private(set) var since: Int
     private(set) var lastMoved: Int
     private var isOpening = true
 
@@ -66,6 +66,8 @@ final class FrontConnection {
             && (guarded.phase == .between || guarded.phase == .partial)
     }
     var isWebSocket: Bool { guarded.phase == .webSocket }
+    /// Bytes of bodies that came in chunks: of one that is not complete, and what the server has not taken of others.
+    var heldBodies: Int { guarded.heldBody + max(0, toServer.count - limits.buffer) }
 
     // MARK: - What it waits for
 
@@ -111,6 +113,14 @@ final class FrontConnection {
     func expire(now: Int) {
         if client < 0 { return closeServer() }
         drop(now)
+    }
+
+    /// What it holds is needed for the bodies of others.
+    func giveUpBodies(now: Int) {
+        refuse(
+            .init(
+                status: 503,
+                reason: "Too many bodies are on their way; try again, with the field Content-Length."), now)
     }
 
     // MARK: - Moving bytes
@@ -162,7 +172,11 @@ final class FrontConnection {
             return refuse(error, now)
         }
         if requests > 0, phase == .between || requests < guarded.requests { since = now }
-        guard !toServer.isEmpty else { return }
+        guard !toServer.isEmpty else {
+            // A body in chunks may come, of which nothing is passed on yet.
+            if guarded.awaitsContinue { toClient.append(Self.goOn) }
+            return
+        }
         if guarded.phase != .partial { isOpening = false }
         if guarded.phase == .awaitingAnswer, answer == nil { answer = [] }
         awaitsAnswer = !isWebSocket
@@ -270,6 +284,7 @@ final class FrontConnection {
     }
 
     private func endServer() {
+        guarded.forgetBody()
         toServer.removeAll()
         guard server >= 0 else { return }
         if !serverKnowsEnd { shutdown(server, Int32(SHUT_WR)) }
@@ -342,9 +357,9 @@ package struct FrontAnswers {
     package init(fields: [(name: String, value: String)]) { self.fields = fields }
 
     private static let phrases = [
-        400: "Bad Request", 404: "Not Found", 405: "Method Not Allowed", 411: "Length Required",
-        413: "Content Too Large", 414: "URI Too Long", 417: "Expectation Failed",
-        431: "Request Header Fields Too Large", 503: "Service Unavailable",
+        400: "Bad Request", 404: "Not Found", 405: "Method Not Allowed", 413: "Content Too Large",
+        414: "URI Too Long", 417: "Expectation Failed",
+        431: "Request Header Fields Too Large", 501: "Not Implemented", 503: "Service Unavailable",
         505: "HTTP Version Not Supported",
     ]
 

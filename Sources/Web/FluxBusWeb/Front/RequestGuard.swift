@@ -1,7 +1,9 @@
 /// What one client sends, as far as it is passed on: whole requests within limits, one after the other; and once the answer
-/// to the first is the change to WebSocket, frames in small pieces.
+/// to the first is the change to WebSocket, frames in small pieces. A request whose body comes in chunks is passed on when it
+/// is complete, with its length, so that nothing behind knows chunks.
 ///
-/// Pure: bytes in, bytes out. It holds at most one request's head, and behind a request for WebSocket what came with it.
+/// Pure: bytes in, bytes out. It holds at most one request's head, a body that comes in chunks, and behind a request for
+/// WebSocket what came with it.
 package struct RequestGuard {
     package enum Phase: Equatable {
         /// Nothing of a request has come, or of the next one.
@@ -19,7 +21,7 @@ package struct RequestGuard {
     /// The client's.
     private let address: String?
     package private(set) var phase = Phase.between
-    /// Heads that were passed on.
+    /// Heads that were taken.
     package private(set) var requests = 0
     /// The client waits to hear that it may send the body of its first request. Later ones are not told, since an answer may be
     /// on its way then; their clients wait a second, and send it.
@@ -28,12 +30,17 @@ package struct RequestGuard {
     /// How much of `held` was searched for the head's end.
     private var searched = 0
     private var bodyLeft = 0
+    /// A request whose body comes in chunks.
+    private var chunked: (head: RequestHead, body: ChunkedBody)?
     private var isLast = false
     private var splitter = FrameSplitter()
 
     package init(_ limits: FrontLimits, address: String? = nil) {
         (self.limits, self.address) = (limits, address)
     }
+
+    /// Bytes of a body that comes in chunks.
+    package var heldBody: Int { chunked?.body.content.count ?? 0 }
 
     /// Takes what came from the client, and appends what is passed on.
     package mutating func receive(
@@ -58,6 +65,9 @@ package struct RequestGuard {
         held = []
     }
 
+    /// Nothing more is passed on of a request whose body is not complete.
+    package mutating func forgetBody() { chunked = nil }
+
     private mutating func takeRequests(into queue: inout ByteQueue) throws(RequestHead.Refusal) {
         while true {
             if bodyLeft > 0 {
@@ -67,6 +77,7 @@ package struct RequestGuard {
                 drop(body.count)
                 if bodyLeft > 0 { return phase = .partial }
             }
+            guard try takeChunks(into: &queue) else { return phase = .partial }
             if isLast {
                 held = []
                 return phase = .done
@@ -79,18 +90,35 @@ package struct RequestGuard {
             }
             guard end <= limits.head else { throw tooLong }
             let head = try RequestHead(Array(held[..<end]), from: address, limits)
-            queue.append(head.bytes)
             requests += 1
             drop(end)
-            bodyLeft = head.bodyLength
             isLast = head.isLast
             awaitsContinue = head.expectsContinue && requests == 1 && held.isEmpty
             if head.isUpgrade {
                 // Its answer has to be found, so it is the first of its connection, as browsers do it.
-                guard requests == 1, bodyLeft == 0 else { throw .malformed }
+                guard requests == 1, head.framing == .length(0) else { throw .malformed }
+                queue.append(head.bytes())
                 return phase = .awaitingAnswer
             }
+            switch head.framing {
+            case .length(let length):
+                queue.append(head.bytes())
+                bodyLeft = length
+            case .chunked(let most):
+                chunked = (head, ChunkedBody(atMost: most, extras: limits.head))
+            }
         }
+    }
+
+    /// False while a body that comes in chunks is not complete.
+    private mutating func takeChunks(into queue: inout ByteQueue) throws(RequestHead.Refusal) -> Bool {
+        guard chunked != nil else { return true }
+        drop(try chunked?.body.take(held[...]) ?? 0)
+        guard let (head, body) = chunked, body.isComplete else { return false }
+        queue.append(head.bytes(withLength: body.content.count))
+        queue.append(body.content)
+        chunked = nil
+        return true
     }
 
     private var tooLong: RequestHead.Refusal {

@@ -20,11 +20,21 @@ package struct RequestHead: Equatable {
         }
 
         package static let malformed = Refusal(status: 400, reason: "This is not an HTTP request.")
+        static func bodyTooLarge(_ most: Int) -> Refusal {
+            .init(status: 413, reason: "A request's body has at most \(most) bytes.")
+        }
     }
 
-    /// The bytes that are passed on.
-    package let bytes: [UInt8]
-    package let bodyLength: Int
+    /// How the end of a request's body is found.
+    package enum Framing: Equatable {
+        case length(Int)
+        /// In chunks, with at most so many bytes of content.
+        case chunked(atMost: Int)
+    }
+
+    /// The lines that are passed on, without those that say where a chunked body ends.
+    private let lines: [String]
+    package let framing: Framing
     package let isUpgrade: Bool
     /// The client sends its body when it hears that it may.
     package let expectsContinue: Bool
@@ -38,12 +48,16 @@ package struct RequestHead: Equatable {
 
     /// Fields that a request may have only once.
     private static let single: Set<String> = [
-        "host", "origin", "content-length", "authorization", "upgrade", "cookie", "sec-websocket-key",
+        "host", "origin", "content-length", "transfer-encoding", "authorization", "upgrade", "cookie",
+        "sec-websocket-key",
         "sec-websocket-version", "if-none-match", "accept",
     ]
 
     /// The field in which the client's address is passed on.
     package static let addressField = "x-client-address"
+
+    /// Fields that are about a chunked body, which is passed on with its length, and without trailers.
+    private static let chunking: Set<String> = ["transfer-encoding", "trailer"]
 
     /// - Parameters:
     ///   - text: The lines, each with its end, and the empty one.
@@ -65,7 +79,7 @@ package struct RequestHead: Equatable {
             } else {
                 fields[name] = value
             }
-            if name == Self.addressField || name == "expect" { continue }
+            if name == Self.addressField || name == "expect" || Self.chunking.contains(name) { continue }
             if name == "host", target.authority != nil { continue }
             passed.append("\(name): \(value)")
         }
@@ -74,16 +88,23 @@ package struct RequestHead: Equatable {
             throw Refusal(status: 400, reason: "A request must name its host in the field Host.")
         }
         let isForBus = target.path.hasPrefix("/v1/") || target.path.hasPrefix("/hooks/")
-        bodyLength = try Self.bodyLength(fields, atMost: isForBus ? limits.apiBody : limits.body)
+        framing = try Self.framing(fields, isOld, atMost: isForBus ? limits.apiBody : limits.body)
         let options = Self.words(fields["connection"])
         let expectation = isOld ? nil : fields["expect"]?.lowercased()
         guard expectation == nil || expectation == "100-continue" else {
             throw Refusal(status: 417, reason: "The only expectation that is known is 100-continue.")
         }
-        expectsContinue = expectation != nil && bodyLength > 0
+        expectsContinue = expectation != nil && framing != .length(0)
         isUpgrade = fields["upgrade"] != nil && options.contains("upgrade")
         isLast = options.contains("close") || (isOld && !options.contains("keep-alive"))
-        bytes = Array((passed.joined(separator: "\r\n") + "\r\n\r\n").utf8)
+        self.lines = passed
+    }
+
+    /// What is passed on of a request.
+    /// - Parameter length: That of the body, if it came in chunks.
+    package func bytes(withLength length: Int? = nil) -> [UInt8] {
+        let all = lines + (length.map { ["content-length: \($0)"] } ?? []) + ["", ""]
+        return Array(all.joined(separator: "\r\n").utf8)
     }
 
     private static func lines(of text: [UInt8]) throws(Refusal) -> [[UInt8]] {
@@ -122,13 +143,13 @@ package struct RequestHead: Equatable {
         return (method, target, version == "HTTP/1.0")
     }
 
-    private static func field(_ line: [UInt8]) throws(Refusal) -> (name: String, value: String) {
+    static func field(_ line: [UInt8]) throws(Refusal) -> (name: String, value: String) {
         guard let colon = line.firstIndex(of: UInt8(ascii: ":")), colon > 0,
             line[..<colon].allSatisfy(isTokenByte)
         else { throw .malformed }
         let blank: (UInt8) -> Bool = { $0 == 0x20 || $0 == 0x09 }
         let value = line[(colon + 1)...].drop(while: blank).reversed().drop(while: blank).reversed()
-        guard value.allSatisfy({ ($0 >= 0x20 && $0 != 0x7f) || $0 == 0x09 }) else { throw .malformed }
+        guard value.allSatisfy(isTextByte) else { throw .malformed }
         // A neighbour's cookie may hold bytes in another encoding; ours never does.
         let ascii = value.map { $0 < 0x80 ? $0 : UInt8(ascii: "?") }
         return (
@@ -137,6 +158,9 @@ package struct RequestHead: Equatable {
         )
     }
 
+    /// No control character but a tab.
+    static func isTextByte(_ byte: UInt8) -> Bool { (byte >= 0x20 && byte != 0x7f) || byte == 0x09 }
+
     private static func isTokenByte(_ byte: UInt8) -> Bool {
         switch byte {
         case 0x30...0x39, 0x41...0x5a, 0x61...0x7a: true
@@ -144,18 +168,19 @@ package struct RequestHead: Equatable {
         }
     }
 
-    private static func bodyLength(
-        _ fields: [String: String], atMost most: Int
-    ) throws(Refusal) -> Int {
-        guard fields["transfer-encoding"] == nil else {
-            throw Refusal(status: 411, reason: "Give the length of the body in the field Content-Length.")
+    private static func framing(
+        _ fields: [String: String], _ isOld: Bool, atMost most: Int
+    ) throws(Refusal) -> Framing {
+        if let coding = fields["transfer-encoding"] {
+            guard !isOld, fields["content-length"] == nil else { throw .malformed }
+            if coding.lowercased() == "chunked" { return .chunked(atMost: most) }
+            guard words(coding).contains(where: { $0 != "chunked" }) else { throw .malformed }
+            throw Refusal(status: 501, reason: "The only transfer coding that is known is chunked.")
         }
-        guard let text = fields["content-length"] else { return 0 }
+        guard let text = fields["content-length"] else { return .length(0) }
         guard !text.isEmpty, text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { throw .malformed }
-        guard let length = Int(text), length <= most else {
-            throw Refusal(status: 413, reason: "A request's body has at most \(most) bytes.")
-        }
-        return length
+        guard let length = Int(text), length <= most else { throw .bodyTooLarge(most) }
+        return .length(length)
     }
 
     private static func words(_ text: String?) -> [String] {
