@@ -377,8 +377,6 @@ struct APITests {
                         document["components"]?["schemas"]?["payload.\(name).\(action)"]?["type"] == "object")
                 }
             }
-            let blame = paths["/v1/blame"]?["get"]?["parameters"]?.array?.compactMap { $0["name"]?.string }
-            #expect(blame == ["store", "path", "revision", "time", "at"])
             let events = try JSON(parsing: web.ask("GET", "/asyncapi.json", Self.bearer).text)
             #expect(events["channels"]?["counter"]?["messages"]?["increment"] != nil)
         }

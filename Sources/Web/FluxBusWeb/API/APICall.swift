@@ -22,8 +22,13 @@ package struct APICall: Sendable {
         package var path: [String]
         package var query: [(name: String, value: String)]
         package var body: [UInt8]
-        /// The header fields, by their names in lower case.
+        /// The header fields of `names`, by their names in lower case.
         package var fields: [String: String]
+
+        /// The header fields that mean something.
+        package static let names = [
+            "if-match", "if-none-match", "idempotency-key", "last-event-id", "traceparent",
+        ]
 
         package init(
             _ method: String, _ path: [String], query: [(name: String, value: String)] = [],
@@ -89,8 +94,10 @@ package struct APICall: Sendable {
                 throw .methods(name == "stores" && count == 3 ? "GET, HEAD, PUT, DELETE" : "GET, HEAD")
             }
             request = BusRequest(reading.op)
-            try Parameters(count == 3 ? Self.parametersOfOne : reading.parameters).add(
-                source.query, to: &request)
+            var parameters = count == 3 ? Self.parametersOfOne : reading.parameters
+            // The path names the type.
+            if count == 2 { parameters["match"] = nil }
+            try Parameters(parameters).add(source.query, to: &request)
             try address(source, reading)
         default: throw .notFound
         }

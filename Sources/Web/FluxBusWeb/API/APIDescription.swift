@@ -29,7 +29,7 @@ package struct APIDescription {
             "/v1/dispatch": [
                 "post": operation(
                     "dispatch", "Commit actions", Self.dispatchText,
-                    parameters: [Self.ifMatch, Self.key],
+                    parameters: [Self.ifMatch, Self.key, Self.trace],
                     body: [
                         "type": "object",
                         "properties": ["op": ["const": "dispatch"], "ack": ["const": true]],
@@ -39,7 +39,8 @@ package struct APIDescription {
             ],
             "/v1/stores": [
                 "get": operation(
-                    "getStores", "Read stores", Self.readingText, parameters: Self.choice, reply: Self.states)
+                    "getStores", "Read stores", Self.readingText,
+                    parameters: [Self.query("match", Self.text)] + Self.choice, reply: Self.states)
             ],
             "/v1/stores/{type}": [
                 "get": operation(
@@ -58,7 +59,9 @@ package struct APIDescription {
                     "blame", "Find who set a value", nil,
                     parameters: [
                         Self.query("store", Self.address, required: true), Self.query("path", Self.text),
-                        Self.query("revision", Self.number), Self.query("time", Self.time), Self.at,
+                        Self.group(
+                            "moment", ["revision": Self.number, "time": Self.time, "at": Self.time],
+                            ["maxProperties": 1]),
                     ], reply: ["type": "object", "required": ["values"]])
             ],
             "/v1/samples": [
@@ -66,10 +69,9 @@ package struct APIDescription {
                     "samples", "Read the values of one member over time", nil,
                     parameters: [
                         Self.query("store", Self.address, required: true),
-                        Self.query("path", Self.text, required: true),
-                    ] + ["since", "until"].map { Self.query($0, Self.number) } + [
-                        Self.query("most", Self.count), Self.query("time", Self.time),
-                        Self.query("cause", ["type": "boolean"]),
+                        Self.query("path", Self.text, required: true), Self.query("most", Self.count),
+                        Self.query("cause", Self.flag),
+                        Self.group("range", Self.range, Self.notBoth("since", "time")),
                     ],
                     reply: ["type": "object", "required": ["samples"]])
             ],
@@ -98,14 +100,14 @@ package struct APIDescription {
                 paths[path + "{name}/" + action.name] = [
                     "post": operation(
                         "\(type.name).\(action.name)", "\(action.name) at one \(type.name)", action.summary,
-                        parameters: [Self.storeName, Self.ifMatch, Self.key] + Self.sending, body: body,
+                        parameters: [Self.storeName, Self.ifMatch] + Self.sending, body: body,
                         reply: Self.committed)
                 ]
                 paths[path + action.name] = [
                     "post": operation(
                         "\(type.name).\(action.name).all", "\(action.name) at every \(type.name)",
                         action.summary,
-                        parameters: [Self.key] + Self.sending, body: body, reply: Self.committed)
+                        parameters: Self.sending, body: body, reply: Self.committed)
                 ]
             }
         }
@@ -138,7 +140,7 @@ package struct APIDescription {
         var get = operation(
             "getStore", "Read one store", "Its state; the ETag is the revision of its last change.",
             parameters: place + [
-                Self.query("select", Self.texts, isList: true), Self.at,
+                Self.query("select", Self.texts, isList: true), Self.at, Self.query("fresh", Self.flag),
                 Self.field("If-None-Match", "^(\\*|\(Self.anyTag)( *, *\(Self.anyTag))*)$"),
             ],
             reply: ["type": "object"]
@@ -166,7 +168,7 @@ package struct APIDescription {
                 Self.query("match", Self.text), Self.query("where", Self.text),
                 Self.query("select", Self.texts, isList: true),
                 Self.query("format", ["enum": ["patch", "state", "merge"]]),
-            ] + ["actions", "initial", "cause"].map { Self.query($0, ["type": "boolean"]) } + [
+            ] + ["actions", "initial", "cause"].map { Self.query($0, Self.flag) } + [
                 Self.field("Last-Event-ID", "^[^:]+:[0-9]+(:[0-9]+)?$")
             ]
         var changes = operation(
@@ -220,7 +222,7 @@ package struct APIDescription {
     private static let text: JSON = ["type": "string"]
     private static let texts: JSON = ["type": "array", "items": ["type": "string"]]
     private static let number: JSON = ["type": "integer", "minimum": 0]
-
+    private static let flag: JSON = ["type": "boolean"]
     private static let page: JSON = ["type": "integer", "minimum": 1]
     private static let count: JSON = ["type": "integer", "minimum": 1, "maximum": 1000]
 
@@ -231,6 +233,21 @@ package struct APIDescription {
         if required { parameter["required"] = true }
         if isList { (parameter["style"], parameter["explode"]) = ("form", true) }
         return .object(parameter)
+    }
+
+    /// Parameters that do not all go together: the members of one object (style `form`, exploded).
+    private static func group(_ name: String, _ members: JSONObject, _ rule: JSONObject) -> JSON {
+        var schema = rule
+        schema["type"] = "object"
+        schema["properties"] = .object(members)
+        schema["additionalProperties"] = false
+        return [
+            "name": .string(name), "in": "query", "style": "form", "explode": true, "schema": .object(schema),
+        ]
+    }
+
+    private static func notBoth(_ one: String, _ other: String) -> JSONObject {
+        ["not": ["required": [.string(one), .string(other)]]]
     }
 
     private static func field(_ name: String, _ pattern: String) -> JSON {
@@ -266,22 +283,31 @@ package struct APIDescription {
     private static let choice =
         [
             query("where", text), query("select", texts, isList: true), query("limit", page),
-            query("after", text), at,
+            query("after", text), at, query("fresh", flag),
         ]
+    private static let trace: JSON = ["name": "traceparent", "in": "header", "schema": text]
     private static let sending = [
-        query("dryRun", ["type": "boolean"]),
-        query("in", matching("^[0-9]+(\\.[0-9]+)?(ms|s|m|h|d|w)?$")),
-        query("at", time),
-        query("timer", matching("^\(namePattern(of: Names.longestTimer))$")),
+        key, trace, query("dryRun", flag),
+        group(
+            "when",
+            [
+                "in": matching("^[0-9]+(\\.[0-9]+)?(ms|s|m|h|d|w)?$"), "at": time,
+                "timer": matching("^\(namePattern(of: Names.longestTimer))$"),
+            ],
+            notBoth("in", "at").with(
+                "dependentSchemas", ["timer": ["anyOf": [["required": ["in"]], ["required": ["at"]]]]])),
     ]
-    private static let historical =
-        ["since", "until"].map { query($0, number) }
-        + [
-            query("limit", count), query("time", time), query("type", matching("^\(typePattern)$")),
-            query("store", address),
-        ]
-        + ["action", "where"].map { query($0, text) }
-        + [query("order", ["enum": ["oldest", "newest"]]), query("by", texts, isList: true)]
+    private static let range: JSONObject = ["since": number, "time": time, "until": number]
+    private static let historical = [
+        query("limit", count), query("action", text), query("where", text), query("by", texts, isList: true),
+        group("subject", ["type": matching("^\(typePattern)$"), "store": address], ["maxProperties": 1]),
+        group(
+            "range", range.with("order", ["enum": ["oldest", "newest"]]),
+            [
+                "if": ["required": ["order"], "properties": ["order": ["const": "newest"]]],
+                "then": .object(notBoth("until", "time")), "else": .object(notBoth("since", "time")),
+            ]),
+    ]
 
     private static let committed: JSON = ["type": "object", "properties": ["revision": ["type": "integer"]]]
     private static let states: JSON = [

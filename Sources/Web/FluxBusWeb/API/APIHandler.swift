@@ -77,7 +77,7 @@ struct APIHandler: Sendable {
             throw Problem(BusError(.parseError, "The body can't be read."))
         }
         var fields: [String: String] = [:]
-        for name in ["if-match", "if-none-match", "idempotency-key", "last-event-id", "traceparent"] {
+        for name in APICall.Source.names {
             fields[name] = request.headers[HTTPHeader(name)]
         }
         let source = APICall.Source(
