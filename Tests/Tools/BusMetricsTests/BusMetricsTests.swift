@@ -124,7 +124,7 @@ import Testing
     @Test(
         .enabled(
             if: FileManager.default.fileExists(atPath: "/usr/lib/python3/dist-packages/prometheus_client"),
-            "There is no python3-prometheus-client."))
+            "deploy/prepare python3-prometheus-client installs it."))
     func anOpenMetricsParserReadsIt() throws {
         let script = """
             import sys
@@ -148,7 +148,8 @@ import Testing
     /// Prometheus's own tool finds nothing wrong with the older form.
     @Test(
         .enabled(
-            if: FileManager.default.isExecutableFile(atPath: "/usr/bin/promtool"), "There is no promtool."))
+            if: FileManager.default.isExecutableFile(atPath: "/usr/bin/promtool"),
+            "promtool is missing; deploy/prepare prometheus installs it."))
     func promtoolReadsIt() throws {
         let text = BusMetrics.text(of: try Self.stats(), as: .prometheus)
         #expect(try Self.run("/usr/bin/promtool", ["check", "metrics"], input: text) == "")
@@ -181,8 +182,10 @@ import Testing
     }
 
     @Test(
+        .aloneOnly(because: "It makes no bus."),
         .enabled(
-            if: FileManager.default.isExecutableFile(atPath: "/usr/bin/promtool"), "There is no promtool."))
+            if: FileManager.default.isExecutableFile(atPath: "/usr/bin/promtool"),
+            "promtool is missing; deploy/prepare prometheus installs it."))
     func promtoolReadsTheSamples() throws {
         let directory = TemporaryDirectory()
         let secret = "\(directory.path)/secret"
