@@ -149,7 +149,7 @@ import Testing
     @Test(
         .enabled(
             if: FileManager.default.isExecutableFile(atPath: "/usr/bin/promtool"),
-            "promtool is missing; deploy/prepare prometheus installs it."))
+            "There is no promtool; the package prometheus has it, with a server."))
     func promtoolReadsIt() throws {
         let text = BusMetrics.text(of: try Self.stats(), as: .prometheus)
         #expect(try Self.run("/usr/bin/promtool", ["check", "metrics"], input: text) == "")
@@ -185,7 +185,7 @@ import Testing
         .aloneOnly(because: "It makes no bus."),
         .enabled(
             if: FileManager.default.isExecutableFile(atPath: "/usr/bin/promtool"),
-            "promtool is missing; deploy/prepare prometheus installs it."))
+            "There is no promtool; the package prometheus has it, with a server."))
     func promtoolReadsTheSamples() throws {
         let directory = TemporaryDirectory()
         let secret = "\(directory.path)/secret"
