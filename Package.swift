@@ -232,7 +232,8 @@ let package = Package(
         .executableTarget(
             name: "fluxbus-bench",
             dependencies: [
-                "BusJSON", "BusSystem", "BusWork", "CLinux", "CSQLite", "FluxBus", "FluxWork", arguments,
+                "BusJSON", "BusSystem", "BusWork", "CLinux", "CSQLite", "CStepCount", "FluxBus", "FluxWork",
+                arguments,
             ]),
         // Directories of their own for tests.
         .target(name: "TestFiles", dependencies: ["BusSystem"]),
@@ -246,8 +247,9 @@ let package = Package(
             ]),
         // What user interfaces are to tests: a module whose names are those of some of ours, and the main thread.
         .target(name: "TestInterface"),
-        // A malloc that counts, and an fdatasync that may be held up.
+        // A malloc that counts, single steps that are counted, and an fdatasync that may be held up.
         .target(name: "CMallocCount"),
+        .target(name: "CStepCount"),
         .target(name: "CSyncGate"),
         // Authorities and certificates of their own for tests, made by OpenSSL's program.
         .target(name: "TestCertificates", dependencies: ["TestFiles"]),
@@ -255,7 +257,9 @@ let package = Package(
         .testTarget(name: "BusMapTests", dependencies: ["BusMap", "BusSystem", "CMap", "TestSupport"]),
         .testTarget(name: "BusTLSTests", dependencies: ["BusTLS", "TestCertificates", "TestSupport"]),
         // What a commit costs, and a dispatch inside a process, counted.
-        .testTarget(name: "CostTests", dependencies: ["BusWork", "CMallocCount", "FluxWork"]),
+        .testTarget(
+            name: "CostTests",
+            dependencies: ["BusWork", "CMallocCount", "FluxWork", "TestServer", "fluxbus-bench"]),
         .testTarget(name: "TidyTests", dependencies: ["TestFiles"]),
         .testTarget(name: "BusJSONTests", dependencies: ["BusJSON", "TestSupport"]),
         .testTarget(

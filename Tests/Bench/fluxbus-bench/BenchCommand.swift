@@ -31,6 +31,7 @@ struct BenchCommand: ParsableCommand {
               start      milliseconds to start on a log of 1 000 000 commits, from a snapshot and by replaying them
               engine     the parts of the daemon inside this process, without a bus: nanoseconds of CPU each
               values     the same beside 1 000 000 stores, with views, conditions of subscribers, and an index
+              instructions  what the engine executes for a request of each kind, counted step by step
               growth     the same for one commit, as stores, idle subscribers, state and history grow a thousandfold
               client     what the client library costs: the same load from this program's loop of prepared lines, from \
             one task with startDispatch, and from that with keys; then the shares of the first that the others reach
@@ -80,7 +81,7 @@ struct BenchCommand: ParsableCommand {
 
     @Option(
         help:
-            "A set of runs: dispatch, kinds, fanout, latency, stores, durable, transfer, client, flux, memory, start, engine, values, growth, hostile or all."
+            "A set of runs: dispatch, kinds, fanout, latency, stores, durable, transfer, client, flux, memory, start, engine, values, instructions, growth, hostile or all."
     )
     var scenario: Scenario?
 
@@ -160,6 +161,10 @@ struct BenchCommand: ParsableCommand {
 
     @Flag(help: "With --scenario hostile: only list the attacks.")
     var list = false
+
+    /// Only execute what --scenario instructions counts.
+    @Flag(help: .hidden)
+    var counted = false
 
     func validate() throws {
         for (name, value) in [("connections", connections), ("pipeline", pipeline), ("stores", stores)] {

@@ -33,6 +33,7 @@ final class BenchRun {
         case .start: try measureStart()
         case .engine: try measureEngine { try $0.run($1) }
         case .values: try measureEngine { try $0.runByValue($1) }
+        case .instructions: try command.counted ? InstructionBench.execute() : InstructionBench.run(tell)
         case .growth: try measureGrowth()
         case .hostile: try measureHostile()
         default:

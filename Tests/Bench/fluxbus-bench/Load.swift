@@ -44,9 +44,7 @@ struct Load: Equatable {
 /// Named sets of runs.
 enum Scenario: String, ExpressibleByArgument, CaseIterable {
     case dispatch, kinds, fanout, latency, stores, durable, transfer, client, flux, memory, start, engine,
-        values,
-        growth,
-        hostile, all
+        values, instructions, growth, hostile, all
 
     /// The scenarios that this one consists of. Attacks take a quarter of an hour, so they are run only by name.
     var parts: [Scenario] {
@@ -113,7 +111,7 @@ enum Scenario: String, ExpressibleByArgument, CaseIterable {
                     name: "client, library with keys", connections: 1, pipeline: 256, sender: .libraryWithKeys
                 ),
             ]
-        case .flux, .memory, .start, .engine, .values, .growth, .hostile, .all: []
+        case .flux, .memory, .start, .engine, .values, .instructions, .growth, .hostile, .all: []
         }
     }
 

@@ -22,14 +22,6 @@ struct HeldCommand {
         "deploy/compare-redis", "deploy/compare-reswift", "deploy/compare-transfer",
         "fluxbus-bench --scenario all",
         "fluxbus-bench --scenario engine",
-        "swift build -c release && strip -g -o .build/bench .build/release/fluxbus-bench",
-        """
-        valgrind --tool=callgrind --callgrind-out-file=.build/callgrind \\
-            --toggle-collect='*MemoryLoadC4turn*' --dump-before='*7BusWork10MemoryLoadCyA*fc' \\
-            .build/bench --scenario engine --duration 0.001
-        """,
-        "valgrind --tool=callgrind fluxbus-bench --scenario engine --duration 0.01",
-        "grep totals: .build/callgrind.*",
     ]
 
     private let parts: [[String]]
@@ -51,13 +43,7 @@ struct HeldCommand {
         case "lldb":
             #expect(arguments.first == "--")
             try check(Array(arguments.dropFirst()))
-        case "valgrind":
-            let flags = arguments.prefix { $0.hasPrefix("-") }
-            try checkCallgrind(Array(flags))
-            try check(Array(arguments.dropFirst(flags.count)))
-        // What is called so was made of it.
-        case "fluxbus-bench", ".build/bench": try checkBench(arguments)
-        case "strip", "grep": try checkTool(program, arguments.filter { $0.hasPrefix("-") })
+        case "fluxbus-bench": try checkBench(arguments)
         default:
             if program.hasSuffix(".xctest") { return try checkTests(program, arguments) }
             try checkScript(program, arguments)
@@ -127,30 +113,6 @@ struct HeldCommand {
         #expect(outcome.status == 64)
         #expect(
             outcome.errors.contains("--attack and --list go with --scenario hostile."), "\(outcome.errors)")
-    }
-
-    private static func checkTool(_ tool: String, _ flags: [String]) throws {
-        guard FileManager.default.isExecutableFile(atPath: "/usr/bin/\(tool)") else { return }
-        expect(flags, in: try run([tool, "--help"]).output, of: tool)
-    }
-
-    /// The functions between which is counted are there as well.
-    private static func checkCallgrind(_ flags: [String]) throws {
-        if FileManager.default.isExecutableFile(atPath: "/usr/bin/valgrind") {
-            let help = try run(["valgrind", "--tool=callgrind", "--help"])
-            #expect(help.status == 0, "\(help.errors)")
-            expect(flags, in: help.output, of: "valgrind")
-        }
-        let patterns = flags.compactMap { flag in
-            flag.hasPrefix("--toggle") || flag.hasPrefix("--dump-before")
-                ? flag.split(separator: "=").last.map(String.init) : nil
-        }
-        guard !patterns.isEmpty, FileManager.default.isExecutableFile(atPath: "/usr/bin/nm") else { return }
-        let symbols = try run(["nm", RunningProgram.path(of: "fluxbus-bench")]).output.split(separator: "\n")
-        let names = symbols.compactMap { $0.split(separator: " ").last.map(String.init) }
-        for pattern in patterns {
-            #expect(names.contains { fnmatch(pattern, $0, 0) == 0 }, "No function is called \(pattern).")
-        }
     }
 
     private static func checkScript(_ script: String, _ arguments: [String]) throws {
