@@ -70,10 +70,8 @@ extension ClusterMember {
         case .refused:
             // The end comes in order, and then it is proposed again.
             loseMembership(name.incarnation)
-        case .notProposed: queue.sent!.sentAt = nil
-        case .unknown:
-            queue.sent!.mayBeThere = true
-            queue.sent!.sentAt = nil
+        // It may be in the log all the same.
+        case .notProposed, .unknown: queue.sent!.sentAt = nil
         }
     }
 

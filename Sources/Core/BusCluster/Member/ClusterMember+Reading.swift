@@ -239,11 +239,6 @@ extension ClusterMember {
                 others.comparisons.forget(member)
                 others.progress.forget(member)
             }
-            switch membership {
-            case .member(let incarnation), .leaving(let incarnation):
-                if members.contains(name), incarnation < entry.place { loseMembership(incarnation) }
-            case .none, .joining: break
-            }
             // Nothing of an ended incarnation counts any more, wherever it is: it can be proposed again.
             if members.contains(name), let sent = queue.sent, sent.name.incarnation < entry.place {
                 if omitted.contains(.newIncarnation) {

@@ -59,8 +59,6 @@ struct ProposalQueue {
         var sentAt: Int?
         /// Whether its call has been answered.
         var isAnswered = false
-        /// Whether an earlier call may have brought it into the log.
-        var mayBeThere = false
         /// Where it is in the log, if that is known.
         var place: Int?
     }

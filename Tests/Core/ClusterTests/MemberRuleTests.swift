@@ -1,0 +1,181 @@
+import BusCluster
+import BusMachine
+import TestSupport
+import Testing
+
+/// Rules of members that random runs hardly need, one by one.
+@Suite struct MemberRuleTests {
+    private static let begin = ClusterSimulation.begin
+
+    private func replica() throws -> Replica {
+        Replica(try ClusterBuild.usual.machine(), history: ClusterSimulation.history)
+    }
+
+    private func joined(_ member: String, at place: Int, stored: Int = 0) -> OrderedEntry {
+        let report = MemberReport(stored: stored, revision: 0).encoded
+        return OrderedEntry(place: place, .joined(member: member, report: report))
+    }
+
+    private func proposal(
+        of member: String, joined incarnation: Int, _ number: Int, at place: Int, clock: Int = begin,
+        _ evidence: Evidence
+    ) -> OrderedEntry {
+        let content = ProposalContent(clock: clock, evidence: evidence, entries: [])
+        let name = ProposalName(member: member, incarnation: incarnation, number: number)
+        return OrderedEntry(place: place, .proposal(name, content.encoded))
+    }
+
+    /// The names of what a member wants to have in the log.
+    private func proposed(_ outputs: [MemberOutput]) -> [ProposalName] {
+        outputs.compactMap { if case .propose(let name, _) = $0 { name } else { nil } }
+    }
+
+    /// Tells a member that the log can be reached, what it has, and that this is all.
+    private func attach(_ member: ClusterMember, _ entries: [OrderedEntry]) {
+        member.receive([.attached(cluster: "c")], now: Self.begin)
+        let barriers = member.takeOutputs().compactMap { output in
+            if case .barrier(let number) = output { OrderedLogEvent.barrier(number) } else { nil }
+        }
+        member.receive(entries.map { .entry($0) } + barriers, now: Self.begin)
+    }
+
+    private func detach(_ member: ClusterMember) {
+        member.receive([.detached(OrderedLogFailure(.unreachable, "It is away."))], now: Self.begin)
+    }
+
+    /// A member that has joined at place 1 and said at place 2 what it knows; and those entries.
+    private func present() throws -> (member: ClusterMember, entries: [OrderedEntry]) {
+        let member = ClusterMember(name: "m", replica: try replica(), now: Self.begin)
+        attach(member, [])
+        var entries = [joined("m", at: 1)]
+        member.receive([.joined(incarnation: 1), .entry(entries[0])], now: Self.begin)
+        for case .propose(let name, let content) in member.takeOutputs() {
+            entries.append(OrderedEntry(place: 2, .proposal(name, content)))
+            member.receive([.proposed(name, .acknowledged(place: 2)), .entry(entries[1])], now: Self.begin)
+        }
+        try #require(entries.count == 2 && member.canPropose)
+        _ = member.takeOutputs()
+        return (member, entries)
+    }
+
+    private func request() -> ClusterEntry {
+        ClusterEntry(session: 1, by: ClusterEntry.daemon, .request(Array(#"{"op":"ping"}"#.utf8)))
+    }
+
+    /// The only member with a clock has gone. The first one of those after it can't move the time as it likes.
+    @Test func clocksOfNewcomersAreBounded() throws {
+        let replica = try replica()
+        _ = try replica.apply(joined("m", at: 1))
+        _ = try replica.apply(proposal(of: "m", joined: 1, 1, at: 2, replica.evidence))
+        _ = try replica.apply(OrderedEntry(place: 3, .ended(members: ["m"])))
+        for (member, place) in [("n", 4), ("o", 5)] { _ = try replica.apply(joined(member, at: place)) }
+        let late = Self.begin + 3_600_000
+        let applied = try replica.apply(
+            proposal(of: "n", joined: 4, 1, at: 6, clock: late, replica.evidence))
+        #expect(replica.machine.time == Self.begin + ClusterLimits.clockLead)
+        #expect(applied?.clockAhead == 3_600_000 - ClusterLimits.clockLead)
+    }
+
+    /// Two members have seen the history that the log has lost. There is one new epoch, not one for each of them.
+    @Test func aLossIsNoticedOnce() throws {
+        let lost = try replica()
+        _ = try lost.apply(joined("x", at: 1))
+        _ = try lost.apply(proposal(of: "x", joined: 1, 1, at: 2, lost.evidence))
+        let replica = try replica()
+        _ = try replica.apply(joined("m", at: 1))
+        _ = try replica.apply(proposal(of: "m", joined: 1, 1, at: 2, replica.evidence))
+        let seen = Evidence(epoch: "lost", link: lost.link)
+        for (member, place) in [("n", 3), ("o", 4)] { _ = try replica.apply(joined(member, at: place)) }
+        let first = try replica.apply(proposal(of: "n", joined: 3, 1, at: 5, seen))
+        #expect(first?.epoch != nil)
+        let second = try replica.apply(proposal(of: "o", joined: 4, 1, at: 6, seen))
+        #expect(second?.epoch == nil && replica.machine.epoch == first?.epoch)
+    }
+
+    /// Nothing is trimmed that a member which is present has not stored.
+    @Test func trimmingWaitsForTheSlowest() throws {
+        let (member, _) = try present()
+        member.receive([.entry(joined("n", at: 3, stored: 3))], now: Self.begin)
+        let count = ClusterSimulation.history.left + 2 * ClusterSimulation.history.trim
+        for number in 1...count {
+            let entry = proposal(of: "n", joined: 3, number, at: 3 + number, member.replica.evidence)
+            member.receive([.entry(entry)], now: Self.begin)
+        }
+        func trims() -> [Int] {
+            member.takeOutputs().compactMap { if case .trim(let through) = $0 { through } else { nil } }
+        }
+        member.stored(through: 3 + count, now: Self.begin)
+        #expect(trims() == [])
+        let report = MemberReport(stored: 3 + count, revision: 0).encoded
+        let reported = OrderedEntry(
+            place: 4 + count, .reported(member: "n", incarnation: 3, report: report))
+        member.receive([.entry(reported)], now: Self.begin)
+        #expect(trims().count == 1)
+    }
+
+    /// An earlier run that the log has brought back is ended; another machine with this name is not.
+    @Test(arguments: [(1, true), (9, false)])
+    func onlyOwnRunsAreEnded(incarnation: Int, isOwn: Bool) throws {
+        let (member, _) = try present()
+        member.receive([.leaseLost(incarnation: 1)], now: Self.begin)
+        _ = member.takeOutputs()
+        let other = OrderedLogMember(name: "m", incarnation: incarnation, report: [])
+        member.receive([.nameTaken(by: other)], now: Self.begin)
+        let ended = member.takeOutputs().contains {
+            if case .end("m", incarnation) = $0 { true } else { false }
+        }
+        #expect(ended == isOwn)
+    }
+
+    /// Its end may come in order before anybody has told it.
+    @Test func itsEndInTheLogIsItsEnd() throws {
+        let (member, _) = try present()
+        member.receive([.entry(OrderedEntry(place: 3, .ended(members: ["m"])))], now: Self.begin)
+        #expect(!member.canPropose)
+        let joins = member.takeOutputs().contains { if case .join = $0 { true } else { false } }
+        #expect(joins)
+    }
+
+    /// As soon as the log is known to have lost what was there, nobody waits for the answer any longer.
+    @Test func whoWaitsIsToldOfALossAtOnce() throws {
+        let (member, _) = try present()
+        member.submit(request(), ticket: 7, now: Self.begin)
+        #expect(proposed(member.takeOutputs()).count == 1)
+        detach(member)
+        attach(member, [joined("other", at: 1)])
+        let failures = member.takeOutputs().compactMap { output in
+            if case .failed(7, let failure) = output { failure.outcome } else { nil }
+        }
+        #expect(failures == [.unknown])
+    }
+
+    /// What the log had acknowledged and has lost since, before it was read here, is proposed again.
+    @Test func acknowledgedProposalsMayBeLost() throws {
+        let (member, entries) = try present()
+        member.submit(request(), ticket: 7, now: Self.begin)
+        let name = try #require(proposed(member.takeOutputs()).first)
+        member.receive([.proposed(name, .acknowledged(place: 3))], now: Self.begin)
+        detach(member)
+        attach(member, entries)
+        member.tick(now: Self.begin)
+        #expect(proposed(member.takeOutputs()) == [name])
+    }
+
+    /// Numbers that are out of step are under the next incarnation in step again.
+    @Test func numbersOutOfStepBeginAnew() throws {
+        let (member, _) = try present()
+        let foreign = proposal(of: "m", joined: 1, 2, at: 3, member.replica.evidence)
+        member.receive([.entry(foreign)], now: Self.begin)
+        member.submit(request(), ticket: 7, now: Self.begin)
+        let outputs = member.takeOutputs()
+        guard
+            case .propose(let name, let content) = outputs.first(where: {
+                if case .propose = $0 { true } else { false }
+            })
+        else { return #expect(Bool(false), "Nothing was proposed.") }
+        #expect(name.number == 2)
+        member.receive([.entry(OrderedEntry(place: 4, .proposal(name, content)))], now: Self.begin)
+        let leaves = member.takeOutputs().contains { if case .leave = $0 { true } else { false } }
+        #expect(leaves)
+    }
+}
