@@ -96,19 +96,20 @@ struct ChunkedFrontTests {
         }
     }
 
-    /// The one that has been coming longest gives way.
+    /// The longest one gives way, and of these the one that has been coming longest.
     @Test func allOfThemTakeSoMuch() async throws {
         try await onThread {
             let front = try FrontFixture { $0.heldBodies = 20 }
+            // The first one has sent little for longest.
             let clients = try (0..<3).map { index in
                 let client = try front.client()
-                client.send(Self.head + "a\r\n" + String(repeating: "x", count: index == 2 ? 1 : 10))
+                client.send(Self.head + "a\r\n" + String(repeating: "x", count: index == 0 ? 1 : 10))
                 #expect(try FrontTests.isServed(front))
                 front.clockMoved(by: .seconds(1))
                 return client
             }
-            #expect(try clients[0].answer().status == 503)
-            for (client, rest) in [(clients[1], ""), (clients[2], "xxxxxxxxx")] {
+            #expect(try clients[1].answer().status == 503)
+            for (client, rest) in [(clients[0], "xxxxxxxxx"), (clients[2], "")] {
                 client.send(rest + "\r\n0\r\n\r\n")
                 try Self.expectServed(client, front, "xxxxxxxxxx")
             }
@@ -125,12 +126,47 @@ struct ChunkedFrontTests {
             let served = try front.accept()
             front.clockMoved(by: .seconds(1))
             let client = try front.client()
-            client.send(Self.head + "fffff\r\n" + body.dropLast())
+            let other = String(repeating: "y", count: 0x80000)
+            client.send(Self.head + "80000\r\n" + other)
             #expect(try lost.rest().isEmpty)
             client.send("\r\n0\r\n\r\n")
-            try Self.expectServed(client, front, String(body.dropLast()))
+            try Self.expectServed(client, front, other)
             // It was cut off, as its length says.
             #expect(served.take(upTo: "?").utf8.count < 1 << 20)
+        }
+    }
+
+    /// A body with its length waits for the server as well, and is not what takes so much.
+    @Test func othersAreNotCutOffForThem() async throws {
+        try await onThread {
+            let front = try FrontFixture { $0.heldBodies = 5 }
+            let patient = try front.client()
+            // More than the kernel holds for the server, and less than it holds for both.
+            let body = String(repeating: "x", count: 330_000)
+            patient.send(Self.passed(body))
+            let served = try front.accept()
+            front.clockMoved(by: .seconds(1))
+            let client = try front.client()
+            client.send(Self.head + "a\r\nxxxxxxxxxx")
+            #expect(try client.answer().status == 503)
+            #expect(served.take(upTo: body) == Self.passed(body))
+            served.send(Self.answer)
+            #expect(try patient.answer().text == "ok")
+        }
+    }
+
+    /// A request was passed on before: what is answered now would be taken for its answer.
+    @Test func whoWaitsForAnAnswerGetsNoOther() async throws {
+        try await onThread {
+            let front = try FrontFixture { $0.heldBodies = 5 }
+            let client = try front.client()
+            client.send(Self.head + "1\r\nx\r\n0\r\n\r\n")
+            let served = try front.accept()
+            #expect(served.take(upTo: "x") == Self.passed("x"))
+            served.send(Self.answer)
+            #expect(try client.answer().text == "ok")
+            client.send(Self.head + "a\r\nxxxxxxxxxx")
+            #expect(try client.rest().isEmpty)
         }
     }
 }

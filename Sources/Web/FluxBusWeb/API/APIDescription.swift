@@ -6,7 +6,7 @@ import TypeCode
 /// What there is over HTTP, for programs: made of the state types that the bus has, so that every action is an operation with
 /// the schema of its payload.
 package struct APIDescription {
-    private let types: [TypeDescription]
+    let types: [TypeDescription]
     private let hooks: [Hook]
 
     /// - Parameter definitions: As the bus's reply to `types` has them.
@@ -15,7 +15,7 @@ package struct APIDescription {
         self.hooks = hooks
     }
 
-    private static let info: JSON = [
+    static let info: JSON = [
         "title": "FluxBus", "version": .string(WebCommand.configuration.version),
         "description":
             "Stores of typed state. What is committed has one order, and whoever follows gets what changed.",
@@ -40,7 +40,7 @@ package struct APIDescription {
             "/v1/stores": [
                 "get": operation(
                     "getStores", "Read stores", Self.readingText,
-                    parameters: [Self.query("match", Self.text)] + Self.choice, reply: Self.states)
+                    parameters: [Self.query("match", Self.pattern)] + Self.choice, reply: Self.states)
             ],
             "/v1/stores/{type}": [
                 "get": operation(
@@ -58,7 +58,7 @@ package struct APIDescription {
                 "get": operation(
                     "blame", "Find who set a value", nil,
                     parameters: [
-                        Self.query("store", Self.address, required: true), Self.query("path", Self.text),
+                        Self.query("store", Self.address, required: true), Self.query("path", Self.pointer),
                         Self.group(
                             "moment", ["revision": Self.number, "time": Self.time, "at": Self.time],
                             ["maxProperties": 1]),
@@ -69,7 +69,7 @@ package struct APIDescription {
                     "samples", "Read the values of one member over time", nil,
                     parameters: [
                         Self.query("store", Self.address, required: true),
-                        Self.query("path", Self.text, required: true), Self.query("most", Self.count),
+                        Self.query("path", Self.pointer, required: true), Self.query("most", Self.count),
                         Self.query("cause", Self.flag),
                         Self.group("range", Self.range, Self.notBoth("since", "time")),
                     ],
@@ -125,7 +125,8 @@ package struct APIDescription {
     /// What it has to show is between the hook's file and whoever calls.
     private func operation(of hook: Hook) -> JSON {
         var post = operation(
-            "hook.\(hook.name)", hook.summary ?? "Call the hook \(hook.name)", Self.hookText, body: [:],
+            "hook.\(hook.name)", hook.summary ?? "Call the hook \(hook.name)", Self.hookText,
+            parameters: [Self.trace], body: [:],
             reply: [
                 "type": "object",
                 "properties": ["revision": ["type": "integer"], "ignored": ["const": true]],
@@ -140,7 +141,7 @@ package struct APIDescription {
         var get = operation(
             "getStore", "Read one store", "Its state; the ETag is the revision of its last change.",
             parameters: place + [
-                Self.query("select", Self.texts, isList: true), Self.at, Self.query("fresh", Self.flag),
+                Self.query("select", Self.pointers, isList: true), Self.at, Self.query("fresh", Self.flag),
                 Self.field("If-None-Match", "^(\\*|\(Self.anyTag)( *, *\(Self.anyTag))*)$"),
             ],
             reply: ["type": "object"]
@@ -165,8 +166,8 @@ package struct APIDescription {
     private var changes: JSONObject {
         let parameters =
             [
-                Self.query("match", Self.text), Self.query("where", Self.text),
-                Self.query("select", Self.texts, isList: true),
+                Self.query("match", Self.pattern), Self.query("where", Self.nonEmpty),
+                Self.query("select", Self.pointers, isList: true),
                 Self.query("format", ["enum": ["patch", "state", "merge"]]),
             ] + ["actions", "initial", "cause"].map { Self.query($0, Self.flag) } + [
                 Self.field("Last-Event-ID", "^[^:]+:[0-9]+(:[0-9]+)?$")
@@ -217,10 +218,16 @@ package struct APIDescription {
     private static let typePattern = "[a-z][A-Za-z0-9_-]{0,\(Names.longestType - 1)}"
     private static let storePattern = namePattern(of: Names.longestStore)
     private static let address = matching("^\(typePattern)/\(storePattern)$")
+    private static let day =
+        "((0[13578]|1[02])-(0[1-9]|[12][0-9]|3[01])|(0[469]|11)-(0[1-9]|[12][0-9]|30)|02-(0[1-9]|[12][0-9]))"
     private static let time = matching(
-        "^([0-9]+(\\.[0-9]+)?|[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z)$")
+        "^([0-9]+(\\.[0-9]+)?|(19[7-9][0-9]|2[0-9]{3})-\(day)T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z)$")
+    private static let pattern = matching("^[a-z*?][A-Za-z0-9_*?-]*/[A-Za-z0-9*?][A-Za-z0-9_:@*?-]*$")
+    private static let pointer = matching("^(/([^~/]|~[01])*)*$")
+    private static let pointers: JSON = ["type": "array", "items": pointer]
+    private static let nonEmpty: JSON = ["type": "string", "minLength": 1]
     private static let text: JSON = ["type": "string"]
-    private static let texts: JSON = ["type": "array", "items": ["type": "string"]]
+    static let texts: JSON = ["type": "array", "items": ["type": "string"]]
     private static let number: JSON = ["type": "integer", "minimum": 0]
     private static let flag: JSON = ["type": "boolean"]
     private static let page: JSON = ["type": "integer", "minimum": 1]
@@ -271,7 +278,7 @@ package struct APIDescription {
 
     private static let typeName = segment("type", typePattern)
     private static let storeName = segment("name", storePattern)
-    private static let key: JSON = ["name": "Idempotency-Key", "in": "header", "schema": text]
+    private static let key: JSON = ["name": "Idempotency-Key", "in": "header", "schema": nonEmpty]
     private static let tag = "\"[0-9]+\""
     private static let anyTag = "(W/)?" + tag
     private static let ifMatch = field("If-Match", "^\(tag)$")
@@ -282,8 +289,8 @@ package struct APIDescription {
     ]
     private static let choice =
         [
-            query("where", text), query("select", texts, isList: true), query("limit", page),
-            query("after", text), at, query("fresh", flag),
+            query("where", nonEmpty), query("select", pointers, isList: true), query("limit", page),
+            query("after", address), at, query("fresh", flag),
         ]
     private static let trace: JSON = ["name": "traceparent", "in": "header", "schema": text]
     private static let sending = [
@@ -299,7 +306,8 @@ package struct APIDescription {
     ]
     private static let range: JSONObject = ["since": number, "time": time, "until": number]
     private static let historical = [
-        query("limit", count), query("action", text), query("where", text), query("by", texts, isList: true),
+        query("limit", count), query("action", text), query("where", nonEmpty),
+        query("by", ["type": "array", "items": nonEmpty, "maxItems": 8], isList: true),
         group("subject", ["type": matching("^\(typePattern)$"), "store": address], ["maxProperties": 1]),
         group(
             "range", range.with("order", ["enum": ["oldest", "newest"]]),
@@ -330,58 +338,6 @@ package struct APIDescription {
         "description": "Refused; the error has the code of the wire, and a sentence that says what to do.",
         "content": ["application/json": ["schema": ["$ref": "#/components/schemas/Error"]]],
     ]
-
-    // MARK: - AsyncAPI
-
-    /// A document of AsyncAPI 3.0: the events of each type.
-    package var asyncAPI: JSON {
-        var (channels, operations, schemas) = (JSONObject(), JSONObject(), JSONObject())
-        for type in types {
-            let state = "state." + type.name
-            schemas[state] = SchemaDocument.state(of: type)
-            var messages: JSONObject = [
-                "change": [
-                    "title": .string("\(type.name) changed"),
-                    "payload": [
-                        "type": "object",
-                        "properties": [
-                            "revision": ["type": "integer"],
-                            "states": [
-                                "type": "object",
-                                "additionalProperties": ["$ref": .string("#/components/schemas/" + state)],
-                            ],
-                            "changes": ["type": "object"], "dropped": Self.texts,
-                        ],
-                    ],
-                ]
-            ]
-            for action in type.actions {
-                let payload = "payload.\(type.name).\(action.name)"
-                schemas[payload] = SchemaDocument.payload(of: action)
-                messages[action.name == "change" ? "action.change" : action.name] = [
-                    "title": .string("\(action.name) at a \(type.name)"),
-                    "payload": [
-                        "type": "object",
-                        "properties": [
-                            "action": ["const": .string(action.name)],
-                            "payload": ["$ref": .string("#/components/schemas/" + payload)],
-                        ],
-                    ],
-                ]
-            }
-            channels[type.name] = [
-                "address": .string("/v1/changes?match=\(type.name)/*"), "messages": .object(messages),
-            ]
-            operations["follow." + type.name] = [
-                "action": "receive", "channel": ["$ref": .string("#/channels/" + type.name)],
-            ]
-        }
-        return [
-            "asyncapi": "3.0.0", "info": Self.info, "channels": .object(channels),
-            "operations": .object(operations),
-            "components": ["schemas": .object(schemas)],
-        ]
-    }
 }
 
 extension JSONObject {

@@ -95,7 +95,11 @@ package struct ByteQueue {
 
     package mutating func removeFirst(_ count: Int) {
         start += count
-        guard start == bytes.count else { return }
+        guard start == bytes.count else {
+            // Nor what is left of one keep the memory of the whole.
+            if start >= 64 << 10, start >= bytes.count / 2 { (bytes, start) = (Array(bytes[start...]), 0) }
+            return
+        }
         // One long answer must not be what an idle connection keeps.
         bytes = []
         start = 0

@@ -162,15 +162,15 @@ package final class Front: @unchecked Sendable {
         whenIdle()
     }
 
-    /// Of bodies in chunks at most so much is held. Where it is more, the one that has been coming longest gives way, so whoever
-    /// sends slowly keeps nobody from sending.
+    /// Of bodies in chunks at most so much is held. Where it is more, the longest one gives way, and of these the one that has been
+    /// coming longest: whoever sends less than the share of a connection is never cut off because of others.
     private func boundBodies(_ time: Int) {
         var held = connections.reduce(0) { $0 + $1.heldBodies }
         while held > limits.heldBodies,
-            let oldest = connections.filter({ $0.heldBodies > 0 }).min(by: { $0.since < $1.since })
+            let longest = connections.max(by: { ($0.heldBodies, -$0.since) < ($1.heldBodies, -$1.since) })
         {
-            held -= oldest.heldBodies
-            oldest.giveUpBodies(now: time)
+            held -= longest.heldBodies
+            longest.giveUpBodies(now: time)
         }
     }
 

@@ -62,12 +62,13 @@ final class FrontConnection {
     var isOver: Bool { client < 0 && server < 0 }
     /// A connection that may give way to another one: nothing is being done for it.
     var isIdle: Bool {
-        client >= 0 && !awaitsAnswer && toClient.isEmpty
+        client >= 0 && !awaitsAnswer && toClient.isEmpty && !guarded.isInChunks
             && (guarded.phase == .between || guarded.phase == .partial)
     }
     var isWebSocket: Bool { guarded.phase == .webSocket }
-    /// Bytes of bodies that came in chunks: of one that is not complete, and what the server has not taken of others.
-    var heldBodies: Int { guarded.heldBody + max(0, toServer.count - limits.buffer) }
+    /// Bytes of bodies that came in chunks: of one that is not complete, and what the server has not taken of others. Of all else a
+    /// buffer's worth and one read is the most that waits for the server.
+    var heldBodies: Int { guarded.heldBody + max(0, toServer.count - 2 * limits.buffer) }
 
     // MARK: - What it waits for
 
@@ -117,6 +118,8 @@ final class FrontConnection {
 
     /// What it holds is needed for the bodies of others.
     func giveUpBodies(now: Int) {
+        // An answer could be taken for that to a request before.
+        if server >= 0 { return linger(now) }
         refuse(
             .init(
                 status: 503,
@@ -179,12 +182,12 @@ final class FrontConnection {
         }
         if guarded.phase != .partial { isOpening = false }
         if guarded.phase == .awaitingAnswer, answer == nil { answer = [] }
-        awaitsAnswer = !isWebSocket
         if server < 0 { server = connectToServer() }
         if server < 0 {
             return refuse(
                 .init(status: 503, reason: "The server is overloaded; try again later."), now)
         }
+        awaitsAnswer = !isWebSocket
         if guarded.awaitsContinue { toClient.append(Self.goOn) }
         writeServer(now)
     }

@@ -39,7 +39,10 @@ package struct RequestGuard {
         (self.limits, self.address) = (limits, address)
     }
 
-    /// Bytes of a body that comes in chunks.
+    /// Whether a body comes in chunks that is not complete.
+    package var isInChunks: Bool { chunked != nil }
+
+    /// How many bytes of it have come.
     package var heldBody: Int { chunked?.body.content.count ?? 0 }
 
     /// Takes what came from the client, and appends what is passed on.
