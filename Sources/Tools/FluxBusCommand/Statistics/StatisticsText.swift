@@ -20,9 +20,11 @@ struct StatisticsText {
 
     var sections: [Section] {
         let all = [
-            bus, traffic, latencies, memory, log, actions, perUser,
+            bus, section("Since the start", stats["totals"]?.object) { $0.hasPrefix("bytes") },
+            latencies, memory, section("Log", stats["log"]?.object) { $0 == "bytes" }, actions, perUser,
             section("Errors", stats["errors"]?.object), section("Denials", stats["denials"]?.object),
-            section("Cluster", stats["cluster"]?.object), limits, others,
+            section("Cluster", stats["cluster"]?.object),
+            section("Limits", stats["limits"]?.object) { ["memory", "outboxes"].contains($0) }, others,
         ]
         return all.filter { !$0.table.isEmpty }
     }
@@ -45,17 +47,6 @@ struct StatisticsText {
         return section
     }
 
-    private var traffic: Section {
-        var section = Section(title: "Since the start", table: Table())
-        for member in stats["totals"]?.object ?? [:] {
-            let isSize = member.key.hasPrefix("bytes")
-            add(
-                Self.words(member.key), isSize ? Self.bytes(member.value) : member.value.encoded,
-                to: &section)
-        }
-        return section
-    }
-
     private var memory: Section {
         var section = Section(title: "Memory", table: Table())
         add("resident", Self.bytes(stats["residentMemory"]), to: &section)
@@ -70,33 +61,15 @@ struct StatisticsText {
         return section
     }
 
-    private var limits: Section {
-        var section = Section(title: "Limits", table: Table())
-        for member in stats["limits"]?.object ?? [:] {
-            let isSize = ["memory", "outboxes"].contains(member.key)
-            add(
-                Self.words(member.key), isSize ? Self.bytes(member.value) : member.value.encoded,
-                to: &section)
-        }
-        return section
-    }
-
-    private var log: Section {
-        var section = Section(title: "Log", table: Table())
-        for member in stats["log"]?.object ?? [:] {
-            add(
-                Self.words(member.key),
-                member.key == "bytes"
-                    ? Self.bytes(member.value) : member.value.string ?? member.value.encoded,
-                to: &section)
-        }
-        return section
-    }
-
-    private func section(_ title: String, _ members: JSONObject?) -> Section {
+    private func section(
+        _ title: String, _ members: JSONObject?, isSize: (String) -> Bool = { _ in false }
+    ) -> Section {
         var section = Section(title: title, table: Table())
         for member in members ?? [:] {
-            add(Self.words(member.key), member.value.string ?? member.value.encoded, to: &section)
+            add(
+                Self.words(member.key),
+                isSize(member.key) ? Self.bytes(member.value) : member.value.string ?? member.value.encoded,
+                to: &section)
         }
         return section
     }
