@@ -106,22 +106,13 @@ package struct HookSignature: Sendable {
         var code: [UInt8] = []
         switch encoding {
         case .hex:
-            let digits = text.compactMap(Self.digit)
+            let digits = text.compactMap { Character(Unicode.Scalar($0)).hexDigitValue }
             guard digits.count == text.count, digits.count == 2 * Self.length else { return nil }
             for index in stride(from: 0, to: digits.count, by: 2) {
-                code.append(digits[index] << 4 | digits[index + 1])
+                code.append(UInt8(digits[index] << 4 | digits[index + 1]))
             }
         case .base64: code = Data(base64Encoded: Data(text)).map(Array.init) ?? []
         }
         return code.count == Self.length ? code : nil
-    }
-
-    private static func digit(_ byte: UInt8) -> UInt8? {
-        switch byte {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
-        case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
-        case UInt8(ascii: "A")...UInt8(ascii: "F"): byte - UInt8(ascii: "A") + 10
-        default: nil
-        }
     }
 }

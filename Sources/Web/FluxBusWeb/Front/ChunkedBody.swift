@@ -82,21 +82,14 @@ package struct ChunkedBody {
     private mutating func takeSize() throws(RequestHead.Refusal) -> Int {
         let digits = line.prefix { $0 != UInt8(ascii: ";") }
         let size = digits.reduce(0 as UInt64?) { size, digit in
-            size.flatMap { size in Self.value(of: digit).map { size << 4 | UInt64($0) } }
+            size.flatMap { size in
+                Character(Unicode.Scalar(digit)).hexDigitValue.map { size << 4 | UInt64($0) }
+            }
         }
         guard let size, 1...Self.mostDigits ~= digits.count else { throw .malformed }
         try count(line.count - digits.count)
         guard size <= UInt64(limit - content.count) else { throw .bodyTooLarge(limit) }
         return Int(size)
-    }
-
-    private static func value(of digit: UInt8) -> UInt8? {
-        switch digit {
-        case 0x30...0x39: digit - 0x30
-        case 0x41...0x46: digit - 0x41 + 10
-        case 0x61...0x66: digit - 0x61 + 10
-        default: nil
-        }
     }
 
     private mutating func count(_ bytes: Int) throws(RequestHead.Refusal) {

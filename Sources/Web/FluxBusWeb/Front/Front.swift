@@ -162,8 +162,8 @@ package final class Front: @unchecked Sendable {
         whenIdle()
     }
 
-    /// Of bodies in chunks at most so much is held. Where it is more, the longest one gives way, and of these the one that has been
-    /// coming longest: whoever sends less than the share of a connection is never cut off because of others.
+    /// Limits the memory that chunked bodies take. While they exceed it, the connection that holds the most is refused, or the oldest
+    /// of several equal ones; so no client is refused while another holds more.
     private func boundBodies(_ time: Int) {
         var held = connections.reduce(0) { $0 + $1.heldBodies }
         while held > limits.heldBodies,

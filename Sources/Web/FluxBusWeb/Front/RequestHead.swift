@@ -1,3 +1,4 @@
+import BusEffects
 import FluxBus
 
 /// A request up to its empty line, checked: a request that HTTP forbids, or that two readers could understand differently, is
@@ -28,7 +29,7 @@ package struct RequestHead: Equatable {
     /// How the end of a request's body is found.
     package enum Framing: Equatable {
         case length(Int)
-        /// In chunks, with at most so many bytes of content.
+        /// The body is chunked; its content may have this many bytes.
         case chunked(atMost: Int)
     }
 
@@ -145,7 +146,7 @@ package struct RequestHead: Equatable {
 
     static func field(_ line: [UInt8]) throws(Refusal) -> (name: String, value: String) {
         guard let colon = line.firstIndex(of: UInt8(ascii: ":")), colon > 0,
-            line[..<colon].allSatisfy(isTokenByte)
+            line[..<colon].allSatisfy({ HTTPAddress.isToken(Unicode.Scalar($0)) })
         else { throw .malformed }
         let blank: (UInt8) -> Bool = { $0 == 0x20 || $0 == 0x09 }
         let value = line[(colon + 1)...].drop(while: blank).reversed().drop(while: blank).reversed()
@@ -160,13 +161,6 @@ package struct RequestHead: Equatable {
 
     /// No control character but a tab.
     static func isTextByte(_ byte: UInt8) -> Bool { (byte >= 0x20 && byte != 0x7f) || byte == 0x09 }
-
-    private static func isTokenByte(_ byte: UInt8) -> Bool {
-        switch byte {
-        case 0x30...0x39, 0x41...0x5a, 0x61...0x7a: true
-        default: "!#$%&'*+-.^_`|~".utf8.contains(byte)
-        }
-    }
 
     private static func framing(
         _ fields: [String: String], _ isOld: Bool, atMost most: Int
