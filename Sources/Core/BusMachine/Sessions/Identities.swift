@@ -9,6 +9,9 @@ struct Identities {
     /// Principals of the log, by `by`.
     private var principals: [String: Principal] = [:]
     private var knowledge = SharedKnowledge()
+    /// Those made lately of clients on this machine, the newest last: connections of one process mostly have the same.
+    private var recent: [Principal] = []
+    private static let mostRecent = 16
 
     /// In the order in which they were first seen.
     var inOrder: [Identity] { numbers.sorted { $0.value < $1.value }.map(\.key) }
@@ -25,7 +28,19 @@ struct Identities {
         return number
     }
 
-    mutating func who(_ by: [UInt8]) -> JSON { knowledge.who(by) }
+    /// The principal of a client.
+    mutating func principal(_ identity: Identity, number: Int32, peer: Peer, by: [UInt8]) -> Principal {
+        let known = recent.first {
+            $0.number == number && $0.by == by && $0.identity == identity && $0.peer == peer
+        }
+        if let known { return known }
+        let made = Principal(identity, number: number, peer: peer, by: by, who: knowledge.who(by))
+        // Another connection over TCP comes from another address.
+        guard case .unix = peer else { return made }
+        if recent.count == Self.mostRecent { recent.removeFirst() }
+        recent.append(made)
+        return made
+    }
 
     /// The principal that the log has shown in this way.
     func principal(shownAs by: String) -> Principal? { principals[by] }
@@ -37,7 +52,7 @@ struct Identities {
     }
 
     /// Those of another machine are known now.
-    mutating func become(_ other: Identities) { (numbers, principals) = (other.numbers, [:]) }
+    mutating func become(_ other: Identities) { (numbers, principals, recent) = (other.numbers, [:], []) }
 }
 
 /// What rules know of the principals made lately. Those of one user mostly share it, however many connections it has.

@@ -110,14 +110,12 @@ extension StateMachine {
     /// `by` is how events and the log show it.
     package func principal(_ identity: Identity, peer: Peer, by: [UInt8]) -> Principal {
         if member == nil { return numbered(identity, peer: peer, by: by) }
-        return Principal(
-            identity, number: identities[identity] ?? StoreRecord.nobody, peer: peer, by: by,
-            who: identities.who(by))
+        return identities.principal(
+            identity, number: identities[identity] ?? StoreRecord.nobody, peer: peer, by: by)
     }
 
     private func numbered(_ identity: Identity, peer: Peer, by: [UInt8]) -> Principal {
-        Principal(
-            identity, number: identities.number(of: identity), peer: peer, by: by, who: identities.who(by))
+        identities.principal(identity, number: identities.number(of: identity), peer: peer, by: by)
     }
 
     /// A client on a Unix socket.
