@@ -20,17 +20,17 @@ struct Connection {
     }
     /// Its peer is gone: epoll would report that without end, and does not watch it any more. It is read in its turn.
     var isUnwatched = false
+    /// It is closing, and has a deadline.
+    var isEnding = false
+    /// A TCP client that nothing was written to yet: only a `hello` makes the engine answer.
+    var awaitsHello = false
     /// The last turn in which as much was written to it as one turn allows.
     var sated = 0
     /// In place of a turn: it is written to in another way. So others pay nothing for that.
     static let isWrittenOtherwise = Int.max
-    /// It is closing, and has until then (monotonic milliseconds).
-    var mustEndBy: Int?
-    /// A TCP client that nothing was written to yet: only a `hello` makes the engine answer.
-    var awaitsHello = false
 
     /// It is read and written, and has no special status.
     var isAsUsual: Bool {
-        interest == .input && !inputEnded && output == .socket && mustEndBy == nil && !awaitsHello
+        interest == .input && !inputEnded && output == .socket && !isEnding && !awaitsHello
     }
 }

@@ -27,11 +27,8 @@ struct Deadlines {
         hellos.append(Entry(token: token, due: helloDue(now: now)))
     }
 
-    /// Returns when it is due.
-    mutating func addGoodbye(_ token: UInt64, now: Int) -> Int {
-        let entry = Entry(token: token, due: now + timeouts.goodbye)
-        goodbyes.append(entry)
-        return entry.due
+    mutating func addGoodbye(_ token: UInt64, now: Int) {
+        goodbyes.append(Entry(token: token, due: now + timeouts.goodbye))
     }
 
     /// The next time something is due; removes entries for which the closures return false.

@@ -329,9 +329,9 @@ final class EventLoop {
         if connection.output == .lost, !reads, !hasOutput, !engine.hasUnfinishedInput(id) {
             return close(id, .peerLost)
         }
-        if case .closing = status, connection.mustEndBy == nil {
-            connection.mustEndBy = deadlines.addGoodbye(
-                connections.token(of: id), now: MonotonicClock.milliseconds)
+        if case .closing = status, !connection.isEnding {
+            connection.isEnding = true
+            deadlines.addGoodbye(connections.token(of: id), now: MonotonicClock.milliseconds)
         }
 
         if connection.isUnwatched {

@@ -10,13 +10,13 @@ import Glibc
 /// Everything is level-triggered: what was not finished in this turn is reported again in the next, so a reader of
 /// events need not remember what it left behind.
 struct Poller: ~Copyable {
-    /// Events to wait for, or that have come.
+    /// Events to wait for, or that have come. One byte, because every connection has one.
     struct Interest: OptionSet {
-        let rawValue: UInt32
-        static let input = Interest(rawValue: linux_epoll_in)
-        static let output = Interest(rawValue: linux_epoll_out)
+        let rawValue: UInt8
+        static let input = Interest(rawValue: UInt8(linux_epoll_in))
+        static let output = Interest(rawValue: UInt8(linux_epoll_out))
         /// Reported without being requested: the peer is gone in both directions, or the socket is broken.
-        static let gone = Interest(rawValue: linux_epoll_hup | linux_epoll_err)
+        static let gone = Interest(rawValue: UInt8(linux_epoll_hup | linux_epoll_err))
     }
 
     let descriptor: Int32
@@ -49,21 +49,22 @@ struct Poller: ~Copyable {
     }
 
     func event(_ index: Int) -> (token: UInt64, interest: Interest) {
-        (linux_epoll_token(events + index), Interest(rawValue: linux_epoll_events(events + index)))
+        let came = UInt8(truncatingIfNeeded: linux_epoll_events(events + index))
+        return (linux_epoll_token(events + index), Interest(rawValue: came))
     }
 
     func add(
         _ fd: Int32, _ interest: Interest, token: UInt64, _ calls: inout SystemCallCount
     ) throws(SystemError) {
         calls.control &+= 1
-        guard linux_epoll_add(descriptor, fd, interest.rawValue, token) == 0 else {
+        guard linux_epoll_add(descriptor, fd, UInt32(interest.rawValue), token) == 0 else {
             throw SystemError("epoll_ctl")
         }
     }
 
     func modify(_ fd: Int32, _ interest: Interest, token: UInt64, _ calls: inout SystemCallCount) {
         calls.control &+= 1
-        let result = linux_epoll_modify(descriptor, fd, interest.rawValue, token)
+        let result = linux_epoll_modify(descriptor, fd, UInt32(interest.rawValue), token)
         precondition(result == 0, "A watched descriptor is no longer in the epoll set.")
     }
 
