@@ -5,10 +5,13 @@ final class Subscription {
     // A subscription lives in its connection and ends with it.
     unowned(unsafe) let connection: Connection
     let group: SubscriberGroup
-    /// What its client asked for. The access rules may grant less, and more again when they change.
-    let wanted: SubscriptionFilter
     /// Its index among the group's subscribers.
-    @exclusivity(unchecked) var place = 0
+    var place: Int {
+        get { Int(index) }
+        set { index = Int32(newValue) }
+    }
+    @exclusivity(unchecked) private var index: Int32 = 0
+    private let wantsCause: Bool
 
     /// The revision of its previous event; the next one's `from`.
     @exclusivity(unchecked) var from: Int
@@ -52,10 +55,17 @@ final class Subscription {
         }
     }
 
+    /// What its client asked for. The access rules may grant less, which is its group's, and more again when they change.
+    var wanted: SubscriptionFilter {
+        var wanted = group.key
+        (wanted.cause, wanted.view) = (wantsCause, nil)
+        return wanted
+    }
+
     init(
         number: Int, connection: Connection, group: SubscriberGroup, wanted: SubscriptionFilter, from: Int
     ) {
-        self.wanted = wanted
+        wantsCause = wanted.cause
         self.number = number
         self.connection = connection
         self.group = group

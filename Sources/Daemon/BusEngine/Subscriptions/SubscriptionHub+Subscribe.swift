@@ -30,10 +30,9 @@ extension SubscriptionHub {
     func add(
         to group: SubscriberGroup, wanted: SubscriptionFilter, for connection: Connection
     ) -> Subscription {
-        // Subscriptions that get all they want share the group's filter.
         let subscription = Subscription(
-            number: connection.delivery.takeNumber(), connection: connection, group: group,
-            wanted: wanted == group.key ? group.key : wanted, from: machine.revision)
+            number: connection.delivery.takeNumber(), connection: connection, group: group, wanted: wanted,
+            from: machine.revision)
         attach(subscription)
         return subscription
     }
