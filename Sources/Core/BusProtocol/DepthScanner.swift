@@ -1,11 +1,11 @@
 /// Follows the nesting of an unfinished line, so that one that is too deep is refused before it ends.
 struct DepthScanner {
-    private var depth = 0
+    private var depth: Int32 = 0
     private var inString = false
     private var escaped = false
 
     /// Scans further bytes; true once the nesting passes `limit`.
-    mutating func passes(_ limit: Int, in bytes: UnsafeRawBufferPointer) -> Bool {
+    mutating func passes(_ limit: Int32, in bytes: UnsafeRawBufferPointer) -> Bool {
         var place = 0
         while place < bytes.count {
             if !escaped, bytes.count - place >= 8 {
@@ -23,7 +23,7 @@ struct DepthScanner {
     }
 
     @inline(__always)
-    private mutating func takes(_ byte: UInt8, _ limit: Int) -> Bool {
+    private mutating func takes(_ byte: UInt8, _ limit: Int32) -> Bool {
         if inString {
             if escaped {
                 escaped = false

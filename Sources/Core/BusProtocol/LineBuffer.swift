@@ -16,31 +16,28 @@ package struct LineBuffer {
         case tooDeep
     }
 
-    private var longest: Int
-    private var deepest: Int
     private var held: [UInt8] = []
     /// How many of the held bytes are consumed: taking lines one at a time must not move the rest each time.
     private var done = 0
     /// How many of the held bytes are known to hold no line end.
     private var scanned = 0
-    /// The rest of the current line is being skipped.
-    private var skipping = false
-    private var depth = DepthScanner()
-
-    package init(longest: Int, deepest: Int) {
-        self.longest = longest
-        self.deepest = deepest
-    }
-
-    /// Sets other limits, which apply to the lines from here on and the rest of the present one.
-    package mutating func limit(longest: Int, deepest: Int) {
-        self.longest = longest
-        self.deepest = deepest
-    }
-
     /// How many bytes wait here. A stored property, because a call that works it out would copy
     /// the buffer, references and all.
     package private(set) var heldBytes = 0
+
+    private var longest: Int32 = 0
+    private var deepest: Int32 = 0
+    private var depth = DepthScanner()
+    /// The rest of the current line is being skipped.
+    private var skipping = false
+
+    package init(longest: Int, deepest: Int) { limit(longest: longest, deepest: deepest) }
+
+    /// Sets other limits, which apply to the lines from here on and the rest of the present one.
+    package mutating func limit(longest: Int, deepest: Int) {
+        self.longest = Int32(clamping: longest)
+        self.deepest = Int32(clamping: deepest)
+    }
 
     private mutating func noteHeld() { heldBytes = held.count - done }
 
@@ -117,7 +114,7 @@ package struct LineBuffer {
         }
         let rest = UnsafeRawBufferPointer(rebasing: bytes[start...])
         guard !skipping else { return bytes.count }
-        if rest.count > longest + 1 {
+        if rest.count > Int(longest) + 1 {
             skip(.tooLong, take)
             return bytes.count
         }
@@ -133,7 +130,7 @@ package struct LineBuffer {
         var line = line
         if line.last == 13 { line = UnsafeRawBufferPointer(rebasing: line.dropLast()) }
         if line.isEmpty { return nil }
-        return line.count > longest ? .tooLong : .line(line)
+        return line.count > Int(longest) ? .tooLong : .line(line)
     }
 
     private mutating func skip(_ reason: Piece, _ take: (Piece) -> Bool) {

@@ -17,10 +17,10 @@ final class Input {
     /// The template of its last dispatch.
     @exclusivity(unchecked) private var memory = SenderMemory()
     @exclusivity(unchecked) private(set) var attempt = Attempt.first
-    /// What `Connections` has counted of it.
-    @exclusivity(unchecked) private(set) var countedBytes = 0
     /// The client has finished sending.
     @exclusivity(unchecked) private(set) var hasEnded = false
+    /// What `Connections` has counted of it.
+    @exclusivity(unchecked) private(set) var countedBytes = 0
     /// Its dispatches that were accepted.
     @exclusivity(unchecked) private(set) var dispatched = 0
     /// When the last bytes came, in milliseconds since 1970.
