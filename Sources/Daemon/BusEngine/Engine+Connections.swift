@@ -215,7 +215,7 @@ extension Engine {
                 continue
             }
             if connection.input.hasEnded {
-                if !connection.entries.isEmpty {
+                if connection.hasEntries {
                     connection.wait(for: .entries)
                     break
                 }
@@ -312,7 +312,7 @@ extension Engine {
     }
 
     /// Whether requests to the shared log have no answers yet, or answers that wait for what stands before them.
-    package func holdsAnswers(_ id: ConnectionID) -> Bool { !connections[id].entries.isEmpty }
+    package func holdsAnswers(_ id: ConnectionID) -> Bool { connections[id].hasEntries }
 
     /// Whether there is output that waits for the log before it can be sent.
     package func holdsOutput(_ id: ConnectionID) -> Bool {

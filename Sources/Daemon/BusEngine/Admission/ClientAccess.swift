@@ -3,6 +3,8 @@ import BusMachine
 
 /// Who a client is, and what it may therefore do. `AccessControl` decides it.
 struct ClientAccess {
+    /// Who is at the other end, where the principal doesn't say the same.
+    private var stranger: Stranger?
     /// What its client says of itself; most say nothing.
     private var claims: Claims?
     /// Nil before a TCP client's hello.
@@ -11,9 +13,14 @@ struct ClientAccess {
     private(set) var lentPrincipal: Unmanaged<Principal>?
     /// What it may do under the access rules; nil where there are none.
     private(set) var grants: Grants?
-    private(set) var isRestricted = false
     /// What of that needs no further look; nil where `grants` is.
     private(set) var permits: Permits?
+
+    private final class Stranger: Sendable {
+        let peer: Peer
+
+        init(_ peer: Peer) { self.peer = peer }
+    }
 
     private final class Claims: Sendable {
         let name: String?
@@ -21,6 +28,17 @@ struct ClientAccess {
 
         init(name: String?, via: String?) { (self.name, self.via) = (name, via) }
     }
+
+    mutating func meet(_ peer: Peer) { stranger = Stranger(peer) }
+
+    var peer: Peer {
+        guard let peer = stranger?.peer ?? principal?.peer else {
+            preconditionFailure("A client was asked for its peer before it was met.")
+        }
+        return peer
+    }
+
+    var isRestricted: Bool { grants != nil }
 
     /// What its client calls itself; nil before it has said so.
     var clientName: String? { claims?.name }
@@ -34,8 +52,9 @@ struct ClientAccess {
     }
 
     mutating func identify(as principal: Principal?, _ grants: Grants?, _ permits: Permits?) {
+        let peer = peer
         (self.principal, self.grants, self.permits) = (principal, grants, permits)
+        stranger = principal?.peer == peer ? nil : stranger ?? Stranger(peer)
         lentPrincipal = principal.map { .passUnretained($0) }
-        isRestricted = grants != nil
     }
 }

@@ -15,7 +15,7 @@ extension Engine {
             clock.work &+= work
             scheduler.charge(work, to: connection)
         }
-        guard connection.entries.hasAnswer else { return }
+        guard connection.entries?.hasAnswer == true else { return }
         releaseAnswers(of: connection)
         if !connection.waits.isEmpty || connection.input.hasEnded { proceed(connection) }
         connections.markReady(connection)
@@ -23,11 +23,12 @@ extension Engine {
 
     /// Writes the answers that are known and have no other before them. They wait while changes before them are not written.
     func releaseAnswers(of connection: Connection) {
-        while connection.entries.hasAnswer, !connection.isClosing {
+        guard let entries = connection.entries else { return }
+        while entries.hasAnswer, !connection.isClosing {
             guard connection.lagging == 0, connection.output.heldReply == nil else {
                 return connection.wait(for: .entries)
             }
-            let entry = connection.takeAnswered()
+            let entry = entries.takeFirst()
             entry.id.withUnsafeBytes { answer(entry, $0, connection) }
         }
     }
@@ -35,10 +36,10 @@ extension Engine {
     /// Whether a connection with requests on their way may go on to what comes behind them.
     func mayPassEntries(_ connection: Connection) -> Bool {
         releaseAnswers(of: connection)
-        if !connection.entries.isEmpty {
+        if let entries = connection.entries, !entries.isEmpty {
             let isStopped =
                 !connection.waits.isDisjoint(with: [.line, .barrier]) || connection.input.hasEnded
-            if isStopped || !connection.entries.hasRoom { return false }
+            if isStopped || !entries.hasRoom { return false }
         }
         connection.passEntries()
         // An answer may have been that of a read, which has more to wait for.

@@ -45,7 +45,7 @@ extension Engine {
         case .local: break
         }
         // It waits for those before it.
-        if connection.entries.isEmpty { return false }
+        if !connection.hasEntries { return false }
         long.keep(currentLine, of: connection)
         return true
     }

@@ -5,14 +5,14 @@ import BusProtocol
 
 /// The requests of one connection that are on their way through the shared log, in the order in which they came: so are
 /// they answered.
-struct PendingEntries {
-    private var all: ContiguousArray<PendingEntry> = []
+final class PendingEntries {
+    @exclusivity(unchecked) private var all: ContiguousArray<PendingEntry> = []
     /// Those before it have been answered.
-    private var first = 0
+    @exclusivity(unchecked) private var first = 0
     /// The bytes of their lines.
-    private(set) var bytes = 0
+    @exclusivity(unchecked) private(set) var bytes = 0
     /// The operations that the next one may take: the most that one took lately.
-    private var expected = 0
+    @exclusivity(unchecked) private var expected = 0
 
     /// So many requests of one connection, or lines of so many bytes, are on their way at once; what follows waits.
     private static let most = 512
@@ -29,15 +29,15 @@ struct PendingEntries {
     /// Of those that take much, as is known from the ones that were answered, only few are on their way.
     private var most: Int { min(Self.most, max(1, Self.mostOperations / max(1, expected))) }
     /// The tickets of those that are not answered.
-    var tickets: some Sequence<Int> { all[first...].lazy.map(\.ticket) }
+    var tickets: [Int] { all[first...].map(\.ticket) }
 
-    mutating func add(_ entry: PendingEntry) {
+    func add(_ entry: PendingEntry) {
         all.append(entry)
         bytes += entry.bytes
     }
 
     /// What has come of a request. They mostly come in order.
-    mutating func resolve(_ ticket: Int, _ outcome: EntryResolution) {
+    func resolve(_ ticket: Int, _ outcome: EntryResolution) {
         guard let index = all[first...].firstIndex(where: { $0.ticket == ticket }) else { return }
         all[index].outcome = outcome
         if case .outcome(_, let spent) = outcome { expected = max(spent, expected &- expected &>> 2) }
@@ -46,7 +46,7 @@ struct PendingEntries {
     /// The first request, if it is known what has come of it.
     var hasAnswer: Bool { !isEmpty && all[first].outcome != nil }
 
-    mutating func takeFirst() -> PendingEntry {
+    func takeFirst() -> PendingEntry {
         let entry = all[first]
         bytes -= entry.bytes
         first += 1

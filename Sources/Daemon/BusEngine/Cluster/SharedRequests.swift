@@ -99,7 +99,7 @@ package final class SharedRequests {
 
     /// A connection has ended: so does its session, if it has left something there.
     func leave(_ connection: Connection) {
-        for ticket in connection.entries.tickets { owners[ticket] = nil }
+        for ticket in connection.entries?.tickets ?? [] { owners[ticket] = nil }
         guard connection.hold.hasLeft, let principal = connection.access.principal else { return }
         connections.countWill(0, of: connection)
         submitEnd(

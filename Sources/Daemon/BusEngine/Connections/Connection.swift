@@ -11,7 +11,6 @@ final class Connection {
     let id: ConnectionID
     /// Counts all connections of this daemon: what clients and operators know it by, never used again.
     let serial: Int
-    let peer: Peer
     /// When it came, in milliseconds since 1970.
     let since: Int
     // Users are never forgotten.
@@ -27,39 +26,54 @@ final class Connection {
 
     /// Why it is not read.
     @exclusivity(unchecked) private(set) var waits: WaitReasons = []
-    /// How many of its subscriptions lag behind.
-    @exclusivity(unchecked) private(set) var lagging = 0
-    /// How many still receive past actions.
-    @exclusivity(unchecked) private(set) var behind = 0
-    /// Their groups that have not found all their stores.
-    @exclusivity(unchecked) private(set) var searches: [SubscriberGroup] = []
-    /// Its query to the log or the daemon that is not answered yet.
-    @exclusivity(unchecked) private(set) var query: PendingQuery?
-    /// A read of many stores that takes more than one slice.
-    @exclusivity(unchecked) private(set) var read: PendingRead?
-    /// A request whose commit is so long that it has to wait until others have had their time, or that has to wait for those
-    /// before it.
-    @exclusivity(unchecked) private(set) var deferredLine: [UInt8]?
-    /// Its requests on their way through the log that several machines share.
-    @exclusivity(unchecked) private(set) var entries = PendingEntries()
-
     /// Nothing more is read or added; what is there is sent, then the socket closed.
     @exclusivity(unchecked) private(set) var isClosing = false
     /// The client no longer reads what is written for it.
     @exclusivity(unchecked) private(set) var isLost = false
     /// Its socket is closed.
     @exclusivity(unchecked) private(set) var isGone = false
+    /// How many of its subscriptions lag behind.
+    @exclusivity(unchecked) private(set) var lagging = 0
+    /// Nil before it has waited for any of these, which most never do.
+    @exclusivity(unchecked) private var awaited: Awaited?
+    /// Its requests on their way through the log that several machines share; nil before the first.
+    @exclusivity(unchecked) private(set) var entries: PendingEntries?
+
+    private final class Awaited {
+        @exclusivity(unchecked) var behind = 0
+        @exclusivity(unchecked) var searches: [SubscriberGroup] = []
+        @exclusivity(unchecked) var query: PendingQuery?
+        @exclusivity(unchecked) var read: PendingRead?
+        @exclusivity(unchecked) var deferredLine: [UInt8]?
+    }
+
+    /// How many of its subscriptions still receive past actions.
+    var behind: Int { awaited?.behind ?? 0 }
+    /// The groups of its subscriptions that have not found all their stores.
+    var searches: [SubscriberGroup] { awaited?.searches ?? [] }
+    /// Its query to the log or the daemon that is not answered yet.
+    var query: PendingQuery? { awaited?.query }
+    /// A read of many stores that takes more than one slice.
+    var read: PendingRead? { awaited?.read }
+    /// A request whose commit is so long that it has to wait until others have had their time, or that has to wait for those
+    /// before it.
+    var deferredLine: [UInt8]? { awaited?.deferredLine }
+    /// Whether it has requests on their way through the shared log.
+    var hasEntries: Bool { entries?.isEmpty == false }
 
     init(
         id: ConnectionID, serial: Int, peer: Peer, of user: User, at now: Int, limits: DaemonLimits
     ) {
         self.id = id
         self.serial = serial
-        self.peer = peer
         since = now
         self.user = user
         input = Input(limits, at: now)
+        access.meet(peer)
     }
+
+    /// Who is at its other end.
+    var peer: Peer { access.peer }
 
     /// Another user's from here on.
     func give(to user: User) {
@@ -118,76 +132,82 @@ final class Connection {
 
     /// One begins to receive past actions, or has received all.
     func beginPast() {
-        behind += 1
+        begin().behind += 1
         wait(for: .past)
     }
 
     func endPast() {
-        behind -= 1
+        awaited?.behind -= 1
         if behind == 0 { waits.remove(.past) }
+    }
+
+    private func begin() -> Awaited {
+        let awaited = awaited ?? Awaited()
+        self.awaited = awaited
+        return awaited
     }
 
     /// The group of one has still to find stores.
     func beginSearch(for group: SubscriberGroup) {
-        searches.append(group)
+        begin().searches.append(group)
         wait(for: .stores)
         pause()
     }
 
     func endSearch() {
-        searches.removeLast()
+        awaited?.searches.removeLast()
         if searches.isEmpty { waits.remove(.stores) }
     }
 
     /// It has no subscriptions any more.
     func endSearches() {
-        searches = []
+        awaited?.searches = []
         waits.remove(.stores)
     }
 
     func ask(_ query: PendingQuery) {
-        self.query = query
+        begin().query = query
         wait(for: .query)
     }
 
     /// Its query is answered, or it no longer waits for that.
     func endQuery() {
-        query = nil
+        awaited?.query = nil
         waits.remove(.query)
     }
 
     /// A read that goes on in the next slice.
     func begin(_ read: PendingRead) {
-        self.read = read
+        begin().read = read
         wait(for: .read)
         pause()
     }
 
     func endRead() {
-        read = nil
+        awaited?.read = nil
         waits.remove(.read)
     }
 
     /// A request that is executed later.
     func keep(_ line: UnsafeRawBufferPointer) {
-        deferredLine = Array(line)
+        begin().deferredLine = Array(line)
         wait(for: .line)
     }
 
     func forgetLine() {
-        deferredLine = nil
+        awaited?.deferredLine = nil
         waits.remove(.line)
     }
 
     /// A request is on its way through the shared log, or refused behind others that are.
     func add(_ entry: PendingEntry) {
+        let entries = entries ?? PendingEntries()
+        self.entries = entries
         entries.add(entry)
         if entries.isFull { wait(for: .entries) }
     }
 
-    func resolve(_ ticket: Int, _ outcome: EntryResolution) { entries.resolve(ticket, outcome) }
-
-    func takeAnswered() -> PendingEntry { entries.takeFirst() }
+    func resolve(_ ticket: Int, _ outcome: EntryResolution) { entries?.resolve(ticket, outcome) }
 
     /// What comes behind its requests in the shared log need not wait for them.
     func passEntries() { waits.remove(.entries) }

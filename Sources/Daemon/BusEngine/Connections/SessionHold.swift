@@ -4,27 +4,54 @@ import BusProtocol
 
 /// The session that a connection has, or will have when it needs one.
 struct SessionHold {
+    /// Most connections hold nothing: no room is taken for it before.
+    private final class Contents {
+        @exclusivity(unchecked) var session: Session?
+        @exclusivity(unchecked) var name: String?
+        @exclusivity(unchecked) var linger = 0
+        @exclusivity(unchecked) var willBytes = 0
+        @exclusivity(unchecked) var number = 0
+        @exclusivity(unchecked) var hasLeft = false
+    }
+    private var contents: Contents?
+
     /// The will and the ephemeral stores; nil until there are some.
-    private(set) var session: Session?
+    var session: Session? { contents?.session }
     /// The name by which the client takes the session over, and how long that may take, in milliseconds.
-    private(set) var name: String?
-    private(set) var linger = 0
+    var name: String? { contents?.name }
+    var linger: Int { contents?.linger ?? 0 }
     /// What the will counts as in the memory of the daemon.
-    private(set) var willBytes = 0
+    var willBytes: Int { contents?.willBytes ?? 0 }
 
     // On a shared bus.
     /// Its number among the sessions of this member; 0 before one is needed.
-    private(set) var number = 0
+    var number: Int { contents?.number ?? 0 }
     /// The client has asked for something that ends with it.
-    private(set) var hasLeft = false
+    var hasLeft: Bool { contents?.hasLeft ?? false }
 
-    mutating func take(_ session: Session?) { self.session = session }
+    private mutating func begin() -> Contents {
+        let contents = contents ?? Contents()
+        self.contents = contents
+        return contents
+    }
+
+    mutating func take(_ session: Session?) {
+        if session != nil || contents != nil { begin().session = session }
+    }
 
     /// Another connection takes it over.
-    mutating func give() { (session, name) = (nil, nil) }
+    mutating func give() {
+        contents?.session = nil
+        contents?.name = nil
+    }
 
-    mutating func name(_ name: String?, linger: Int) { (self.name, self.linger) = (name, linger) }
-    mutating func loseName() { name = nil }
+    mutating func name(_ name: String?, linger: Int) {
+        guard name != nil || contents != nil else { return }
+        let contents = begin()
+        (contents.name, contents.linger) = (name, linger)
+    }
+
+    mutating func loseName() { contents?.name = nil }
 
     /// Throws if the connection has a session with another name.
     func requireName(_ wanted: String) throws(RequestError) {
@@ -36,10 +63,11 @@ struct SessionHold {
 
     /// Sets what the will counts as; returns by how many bytes that is more.
     mutating func count(will bytes: Int) -> Int {
-        defer { willBytes = bytes }
-        return bytes - willBytes
+        let growth = bytes - willBytes
+        if growth != 0 { begin().willBytes = bytes }
+        return growth
     }
 
-    mutating func begin(_ number: () -> Int) { if self.number == 0 { self.number = number() } }
-    mutating func noteLeft() { hasLeft = true }
+    mutating func begin(_ number: () -> Int) { if self.number == 0 { begin().number = number() } }
+    mutating func noteLeft() { begin().hasLeft = true }
 }

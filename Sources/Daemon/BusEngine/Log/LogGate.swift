@@ -86,7 +86,7 @@ final class LogGate {
     /// Whether a connection has to wait for the next batch: it, or its user, has filled its share of the open one.
     @inline(__always)
     func mustWait(_ connection: Connection) -> Bool {
-        isOn && (isFull || connection.unwritten.share.filled == number || isShareFilled(of: connection.user))
+        isOn && (isFull || connection.unwritten.filled == number || isShareFilled(of: connection.user))
     }
 
     @inline(__always)

@@ -4,12 +4,20 @@ struct Unwritten {
     private(set) var isHeld = false
     /// How much of its output waits for the batch that is being written, counted from its beginning.
     private(set) var sealed = 0
-    /// What it has in the open batch.
-    private(set) var share = BatchShare()
+    /// Nil before its first commit: those that only watch make none.
+    private var author: Author?
+
+    private final class Author {
+        @exclusivity(unchecked) var share = BatchShare()
+        @exclusivity(unchecked) var dispatches: [UnacknowledgedDispatch] = []
+        /// How many of them there may be before the durable ones are removed.
+        @exclusivity(unchecked) var room = 64
+    }
+
+    /// The open batch in which it has filled its share; 0 for none.
+    var filled: Int { author?.share.filled ?? 0 }
     /// Dispatches without an acknowledgement whose commits may not be on disk yet.
-    private(set) var dispatches: [UnacknowledgedDispatch] = []
-    /// How many of them there may be before the durable ones are removed.
-    private var room = 64
+    var dispatches: [UnacknowledgedDispatch] { author?.dispatches ?? [] }
 
     /// True if it was not held before.
     @inline(__always)
@@ -28,19 +36,28 @@ struct Unwritten {
     mutating func add(
         _ added: (bytes: Int, commits: Int), to batch: Int, of most: (bytes: Int, commits: Int)
     ) {
-        share.add(added, to: batch, of: most)
+        begin().share.add(added, to: batch, of: most)
+    }
+
+    @inline(__always)
+    private mutating func begin() -> Author {
+        if let author { return author }
+        let author = Author()
+        self.author = author
+        return author
     }
 
     mutating func add(_ dispatch: UnacknowledgedDispatch, durable revision: Int) {
+        let author = begin()
         // Durable ones are removed each time the list has doubled, because a slow disk lets it grow long.
-        if dispatches.count >= room {
-            dispatches.removeAll { $0.revision <= revision }
-            room = max(64, 2 * dispatches.count)
+        if author.dispatches.count >= author.room {
+            author.dispatches.removeAll { $0.revision <= revision }
+            author.room = max(64, 2 * author.dispatches.count)
         }
-        dispatches.append(dispatch)
+        author.dispatches.append(dispatch)
     }
 
-    mutating func forgetDispatches() { dispatches = [] }
+    mutating func forgetDispatches() { author?.dispatches = [] }
 }
 
 /// A dispatch that is answered only if its commit can't be written.

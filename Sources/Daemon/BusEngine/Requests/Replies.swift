@@ -287,7 +287,7 @@ final class Replies {
     /// is known.
     func refuseInTurn(_ error: RequestError, for connection: Connection, isKnown: Bool = false) {
         let none = UnsafeRawBufferPointer(start: nil, count: 0)
-        if connection.entries.isEmpty {
+        if !connection.hasEntries {
             return refuse(error, for: connection, id: isKnown ? request.id : none, isPresent: isKnown)
         }
         connection.add(
