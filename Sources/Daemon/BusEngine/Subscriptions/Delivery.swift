@@ -1,7 +1,7 @@
 /// What a connection subscribes to, and when it is next told.
 struct Delivery {
     /// In ascending order of their numbers.
-    private(set) var subscriptions: ContiguousArray<Subscription> = []
+    private(set) var subscriptions = SubscriptionList()
     private(set) var nextNumber = 1
     /// The entries of the log that are at hand, while subscriptions still receive past actions.
     private(set) var past: PastEntries?

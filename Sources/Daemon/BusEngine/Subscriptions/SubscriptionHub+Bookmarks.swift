@@ -63,7 +63,7 @@ extension SubscriptionHub {
         for place in 0..<group.liveCount {
             Unmanaged.passUnretained(group.subscribers[place])._withUnsafeGuaranteedRef { subscription in
                 // A connection's only subscription needs no ordering.
-                if atOnce, subscription.connection.delivery.subscriptions.count == 1 {
+                if atOnce, !subscription.connection.delivery.subscriptions.areSeveral {
                     writeBookmark(to: subscription)
                 } else {
                     publication.ordered.append(subscription)

@@ -47,7 +47,7 @@ extension SubscriptionHub {
             Unmanaged.passUnretained(group.subscribers[0])._withUnsafeGuaranteedRef { subscription in
                 Unmanaged.passUnretained(subscription.connection)._withUnsafeGuaranteedRef { connection in
                     // Where there are other subscriptions their order has to be kept.
-                    guard connection.delivery.subscriptions.count == 1, isReading(subscription, connection)
+                    guard !connection.delivery.subscriptions.areSeveral, isReading(subscription, connection)
                     else {
                         return
                     }
@@ -115,7 +115,7 @@ extension SubscriptionHub {
     /// Notifies one subscription, or queues it for later, where its connection has others.
     func deliver(_ content: GroupContent, _ cause: ByteWriter?, toOneOf subscription: Subscription) {
         Unmanaged.passUnretained(subscription.connection)._withUnsafeGuaranteedRef { connection in
-            if connection.delivery.subscriptions.count > 1 {
+            if connection.delivery.subscriptions.areSeveral {
                 // A subscription that lags behind anyway need not be ordered.
                 guard subscription.group.key.actions || canTake(content, subscription, connection) else {
                     return

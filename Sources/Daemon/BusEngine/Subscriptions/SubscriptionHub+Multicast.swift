@@ -59,7 +59,7 @@ extension SubscriptionHub {
     @inline(__always)
     private func canShare(_ connection: Connection) -> Bool {
         // Runs are held whole: a slow reader would hold many for little. It gets bytes of its own.
-        connection.delivery.subscriptions.count == 1 && connection.lagging == 0 && !connection.isClosing
+        !connection.delivery.subscriptions.areSeveral && connection.lagging == 0 && !connection.isClosing
             && connection.output.outbox.count <= DaemonLimits.sharedWhileWaiting && hasRoom(connection)
     }
 
