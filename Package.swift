@@ -219,8 +219,7 @@ let package = Package(
             name: "TestSupport",
             dependencies: [
                 "BusCluster", "BusDefinitions", "BusEngine", "BusHistory", "BusJSON", "BusLogic",
-                "BusMachine",
-                "BusProtocol", "BusSource", "BusYAML", "TestFiles",
+                "BusMachine", "BusSource", "BusYAML", "TestFiles",
             ]),
         // Tests that run on a bus of one machine, and on a shared bus.
         .target(name: "TestModes", dependencies: ["TestSupport"]),
@@ -264,13 +263,12 @@ let package = Package(
         .testTarget(name: "BusJSONTests", dependencies: ["BusJSON", "TestSupport"]),
         .testTarget(
             name: "BusYAMLTests",
-            dependencies: ["BusJSON", "BusProtocol", "BusSource", "BusYAML", "TestSupport"]),
+            dependencies: ["BusJSON", "BusProtocol", "BusSource", "BusYAML"]),
         .testTarget(name: "BusCELTests", dependencies: ["BusCEL", "TestSupport"]),
         .testTarget(
             name: "BusLogicTests",
             dependencies: [
-                "BusCEL", "BusDefinitions", "BusJSON", "BusLogic", "BusProtocol", "BusSource", "BusState",
-                "BusYAML",
+                "BusDefinitions", "BusJSON", "BusLogic", "BusProtocol", "BusSource", "BusState", "BusYAML",
                 "TestFiles", "TestSupport",
             ]),
         .testTarget(
@@ -280,16 +278,11 @@ let package = Package(
             ]),
         .testTarget(
             name: "TypeTestingTests",
-            dependencies: [
-                "BusDefinitions", "BusLogic", "BusProtocol", "BusSource", "BusYAML", "TestFiles",
-                "TypeTesting",
-            ],
+            dependencies: ["BusDefinitions", "BusSource", "TestFiles", "TypeTesting"],
             exclude: ["Interplay", "Table/mistakes.txt"]),
         .testTarget(
             name: "SimulationTests",
-            dependencies: [
-                "BusEngine", "BusHistory", "BusJSON", "BusLogic", "BusMachine", "TestModes", "TestSupport",
-            ]),
+            dependencies: ["BusEngine", "BusJSON", "BusLogic", "BusMachine", "TestModes", "TestSupport"]),
         // The whole bus once more, slowly, from the contract, beside the bus.
         .testTarget(
             name: "ModelTests",
@@ -298,16 +291,16 @@ let package = Package(
         .testTarget(
             name: "ClusterTests",
             dependencies: [
-                "BusCluster", "BusCommands", "BusJSON", "BusLogic", "BusMachine", "BusProtocol", "TestFiles",
-                "TestSupport",
+                "BusCluster", "BusCommands", "BusJSON", "BusLogic", "BusMachine", "BusProtocol", "BusState",
+                "TestFiles", "TestSupport",
             ],
             exclude: ["Recorded"]),
         // The guarantees, as somebody outside reads them.
         .testTarget(
             name: "ContractTests",
             dependencies: [
-                "BusEngine", "BusHistory", "BusJSON", "BusLogic", "BusMachine", "TestFiles", "TestModes",
-                "TestSupport",
+                "BusEngine", "BusHistory", "BusJSON", "BusLogic", "BusMachine", "BusProtocol", "TestFiles",
+                "TestModes", "TestSupport",
             ],
             exclude: ["Requests/table.jsonl"]),
         // What the bus works out from the stores there are.
@@ -320,21 +313,19 @@ let package = Package(
         // Who may do what, by rules that change.
         .testTarget(
             name: "AccessTests",
-            dependencies: [
-                "BusEngine", "BusJSON", "BusLogic", "BusMachine", "BusProtocol", "TestModes", "TestSupport",
-            ]),
+            dependencies: ["BusEngine", "BusJSON", "BusLogic", "BusMachine", "TestModes", "TestSupport"]),
         // What hostile clients may try, against the engine.
         .testTarget(
             name: "HostileClientTests",
             dependencies: [
-                "BusEngine", "BusJSON", "BusLogic", "BusMachine", "BusProtocol", "TestModes", "TestSupport",
+                "BusCluster", "BusEngine", "BusJSON", "BusLogic", "BusMachine", "BusProtocol", "TestModes",
+                "TestSupport",
             ]),
         // The examples of the protocol page, run.
         .testTarget(
             name: "TranscriptTests",
             dependencies: [
-                "BusEngine", "BusJSON", "BusLogic", "BusMachine", "BusProtocol", "TestFiles", "TestModes",
-                "TestServer", "TestSupport",
+                "BusEngine", "BusJSON", "BusProtocol", "TestFiles", "TestModes", "TestServer", "TestSupport",
             ]),
         // A disk in memory under SQLite, which fails and loses its power when told to.
         .target(name: "TestStorage", dependencies: ["CSQLite", "CSyncGate"]),
@@ -377,16 +368,15 @@ let package = Package(
         .testTarget(
             name: "FluxBusTests",
             dependencies: [
-                "BusJSON", "BusMachine", "BusTime", "BusTypes", "CLinux", "Flux", "FluxBus",
-                "TestCertificates",
-                "TestFiles", "TestInterface", "TestServer", "TestSupport",
+                "BusJSON", "BusTime", "CLinux", "FluxBus", "TestCertificates", "TestFiles", "TestInterface",
+                "TestServer", "TestSupport",
             ]),
         .testTarget(name: "FluxBusTestingTests", dependencies: ["FluxBus", "FluxBusTesting", "TestFiles"]),
         .testTarget(
             name: "FluxBusDaemonTests",
             dependencies: [
-                "BusDefinitions", "BusEngine", "BusJSON", "BusLogic", "BusMachine", "BusProtocol",
-                "BusServer", "BusSource", "BusState", "BusTypes", "Flux", "FluxBusDaemon", "TestFiles",
+                "BusDefinitions", "BusEngine", "BusHistory", "BusJSON", "BusLogic", "BusMachine",
+                "BusProtocol", "BusServer", "BusSource", "BusState", "Flux", "FluxBusDaemon", "TestFiles",
                 "TestModes", "TestSupport",
             ]),
         .testTarget(
@@ -398,18 +388,15 @@ let package = Package(
         .testTarget(
             name: "FluxBusCommandTests",
             dependencies: [
-                "BusEngine", "BusJSON", "BusLogic", "BusMachine", "BusSource", "BusSystem", "BusYAML",
-                "CSQLite", "FluxBus", "FluxBusCommand", "TestFiles", "TestModes", "TestServer", "TestSupport",
-                "fluxbus", "fluxbus-bench", "fluxbusd",
+                "BusEngine", "BusJSON", "BusLog", "BusLogic", "BusProtocol", "BusSource", "BusSystem",
+                "BusYAML", "CSQLite", "FluxBus", "FluxBusCommand", "TestFiles", "TestModes", "TestServer",
+                "TestSupport", "fluxbus", "fluxbus-bench", "fluxbusd",
             ],
             exclude: ["Recorded"]),
         // Metrics, read by parsers of others; the numbers of a real bus.
         .testTarget(
             name: "BusMetricsTests",
-            dependencies: [
-                "BusEngine", "BusJSON", "BusMachine", "BusMetrics", "TestFiles", "TestServer", "TestModes",
-                "TestSupport",
-            ]),
+            dependencies: ["BusJSON", "BusMetrics", "TestFiles", "TestModes", "TestServer", "TestSupport"]),
         // What is printed for a type, compiled by the compilers of its languages and run against a bus. The example's objects
         // are the client library, linked.
         .testTarget(
@@ -439,8 +426,8 @@ let package = Package(
         .testTarget(
             name: "FluxBusEffectsTests",
             dependencies: [
-                "BusEffects", "BusJSON", "BusSource", "FluxBus", "FluxBusEffects", "TestCertificates",
-                "TestFiles", "TestServer", "fluxbus-effects", "fluxbusd",
+                "BusJSON", "FluxBus", "TestCertificates", "TestFiles", "TestServer", "fluxbus-effects",
+                "fluxbusd",
             ]),
         // The commands that the README, the articles, the manual pages and the help texts print, run; and where links lead.
         .testTarget(
@@ -479,12 +466,9 @@ let package = Package(
         .testTarget(
             name: "BusServerTests",
             dependencies: [
-                "BusEngine", "BusJSON", "BusLog", "BusMachine", "BusMap", "BusServer", "BusSystem", "BusTLS",
-                "CLinux", "CMap", "CSQLite",
-                "EtcdLog", "TestCertificates", "TestFiles", "TestServer", "TestStorage", "fluxbus",
-                "fluxbus-bench",
-                "fluxbusd",
-                logging,
+                "BusEngine", "BusHistory", "BusJSON", "BusLog", "BusMachine", "BusMap", "BusServer",
+                "BusSystem", "BusTLS", "CLinux", "CMap", "CSQLite", "EtcdLog", "TestCertificates",
+                "TestFiles", "TestServer", "TestStorage", "fluxbus", "fluxbus-bench", "fluxbusd", logging,
             ]),
     ],
     swiftLanguageModes: [.v6]

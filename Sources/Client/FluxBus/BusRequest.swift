@@ -80,7 +80,7 @@ public enum BusMessage: Sendable {
     }
 
     /// The error that a `goodbye` event announces.
-    static func goodbye(_ event: JSONObject) -> BusError {
+    package static func goodbye(_ event: JSONObject) -> BusError {
         let reason = event["code"]?.string ?? "closed"
         let message = event["message"]?.string ?? "The bus ended the connection (\(reason))."
         return BusError(.closed, message, details: ["reason": .string(reason)])

@@ -115,11 +115,6 @@ public final class RequestReader {
         parts.deallocate()
     }
 
-    /// Whether options of a dispatch have to be looked at: anything but what the simplest one has.
-    @inlinable public var hasMembersBeyondPlainDispatch: Bool {
-        present.hasMembers(outside: Self.plainDispatch)
-    }
-
     /// Whether options have to be looked at beyond a key.
     @inlinable public var hasMembersBeyondKeyedDispatch: Bool {
         present.hasMembers(outside: MemberSet(bits: Self.plainDispatch.bits | Member.key.bit))

@@ -72,10 +72,16 @@ extension LocatedObject {
         members.filter { member in !valid.contains { UTF8Order.equal($0, member.key) } }
     }
 
-    /// Refuses a member that is not in `valid`; `owner` is what the object describes: "an action".
+    /// What is wrong with the members that are not in `valid`; `owner` is what the object describes: "an action".
+    package func unknownKeys(besides valid: [String], of owner: String) -> [SourceError] {
+        strangers(besides: valid).map {
+            SourceError(FileWords.unknownKey($0.key, in: owner, among: valid), at: $0.place)
+        }
+    }
+
+    /// Refuses a member that is not in `valid`.
     package func refuseMembers(besides valid: [String], of owner: String) throws(SourceError) {
-        guard let member = strangers(besides: valid).first else { return }
-        throw SourceError(FileWords.unknownKey(member.key, in: owner, among: valid), at: member.place)
+        if let error = unknownKeys(besides: valid, of: owner).first { throw error }
     }
 
     /// The member `key`, which must be there.

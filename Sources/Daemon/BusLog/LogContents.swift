@@ -254,21 +254,13 @@ final class LogContents {
 
     /// The snapshots, newest first, that can be read before damage is met.
     func snapshots() throws(LogFailure) -> [SnapshotInfo] {
-        defer { list.reset() }
-        var found: [SnapshotInfo] = []
-        do {
-            while try list.next() {
-                // A row with impossible numbers is damaged, and no snapshot.
-                guard (0..<5).allSatisfy({ 0...Self.most ~= list.integer($0) }) else { continue }
-                found.append(
-                    SnapshotInfo(
-                        revision: list.integer(0), time: list.integer(1), parts: list.integer(2),
-                        bytes: list.integer(3), start: list.integer(4), digest: list.text(5)))
-            }
-        } catch {
-            if error.kind != .damaged || found.isEmpty { throw error }
+        try list.rowsBeforeDamage {
+            // A row with impossible numbers is damaged, and no snapshot.
+            guard (0..<5).allSatisfy({ 0...Self.most ~= list.integer($0) }) else { return nil }
+            return SnapshotInfo(
+                revision: list.integer(0), time: list.integer(1), parts: list.integer(2),
+                bytes: list.integer(3), start: list.integer(4), digest: list.text(5))
         }
-        return found
     }
 
     /// Calls `body` with each part in order, then compares the digest: the parts are valid only if this returns.
@@ -277,22 +269,13 @@ final class LogContents {
     ///   runs in a read transaction.
     /// - Throws: `damaged` if it is not what was written; `lost` if it was trimmed meanwhile.
     func forEachPart(of snapshot: SnapshotInfo, _ body: (UnsafeRawBufferPointer) -> Void) throws(LogFailure) {
-        var digest = SnapshotDigest(revision: snapshot.revision)
-        for number in 0..<max(0, snapshot.parts) {
-            part.bind(1, snapshot.revision)
-            part.bind(2, number)
-            defer { part.reset() }
-            guard try part.next() else {
-                part.reset()
-                if try !snapshots().contains(snapshot) { throw tooOld() }
-                throw damaged("part \(number) of the snapshot of revision \(snapshot.revision) is missing")
-            }
-            let records = part.bytes(0)
-            digest.add(records)
-            body(records)
-        }
-        guard digest.text(time: snapshot.time, start: snapshot.start) == snapshot.digest,
-            digest.bytes == snapshot.bytes
+        let digest = try part.forEachPart(
+            snapshot.parts, of: snapshot.revision,
+            missing: { number throws(LogFailure) in
+                guard try snapshots().contains(snapshot) else { return tooOld() }
+                return damaged("part \(number) of the snapshot of revision \(snapshot.revision) is missing")
+            }, body)
+        guard digest.text([snapshot.time, snapshot.start]) == snapshot.digest, digest.bytes == snapshot.bytes
         else { throw damaged("the snapshot of revision \(snapshot.revision) is not what was written") }
     }
 

@@ -37,9 +37,7 @@ extension LogFile {
     }
 
     private static func freeAside(of path: String) -> String {
-        var number = 1
-        while access(aside(of: path, number), F_OK) == 0 { number += 1 }
-        return aside(of: path, number)
+        aside(of: path, allAside(of: path).count + 1)
     }
 
     /// Moves a log aside, with its write-ahead log, whether or not it is whole. Returns where it lies.

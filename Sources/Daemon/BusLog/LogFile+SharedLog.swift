@@ -103,7 +103,7 @@ extension LogFile {
         cancelReplica()
         try usable()
         copy.pending = PendingReplica(
-            place: place, digest: ReplicaDigest(place: place), isThere: copy.replicas.contains(place))
+            place: place, digest: PartsDigest(of: place), isThere: copy.replicas.contains(place))
     }
 
     /// Writes the next part: at most a MiB. It is not synced: it counts only later.
@@ -137,7 +137,9 @@ extension LogFile {
             return try sync()
         }
         try usable()
-        try writeDurably { () throws(LogFailure) in try copy.end(replica.digest.info) }
+        try writeDurably { () throws(LogFailure) in
+            try copy.end(ReplicaInfo(replica.place, replica.digest))
+        }
         copy.pending = nil
         copy.synced(through: copy.reached)
     }

@@ -3,7 +3,7 @@ struct PendingSnapshot {
     let revision: Int
     let time: Int
     let start: Int
-    var digest: SnapshotDigest
+    var digest: PartsDigest
     /// Whether there is one of this revision already, with the same contents.
     let isThere: Bool
 }
@@ -25,7 +25,7 @@ extension LogFile {
         let isThere =
             try database.integer("SELECT count(*) FROM snapshots WHERE revision = \(revision)") > 0
         pending = PendingSnapshot(
-            revision: revision, time: time, start: written, digest: SnapshotDigest(revision: revision),
+            revision: revision, time: time, start: written, digest: PartsDigest(of: revision),
             isThere: isThere)
     }
 
@@ -61,7 +61,7 @@ extension LogFile {
         let digest = snapshot.digest
         let info = SnapshotInfo(
             revision: snapshot.revision, time: snapshot.time, parts: digest.parts, bytes: digest.bytes,
-            start: snapshot.start, digest: digest.text(time: snapshot.time, start: snapshot.start))
+            start: snapshot.start, digest: digest.text([snapshot.time, snapshot.start]))
         try database.execute(info.insertion)
         wroteUnsynced()
         if number == 0, snapshot.revision > lastRevision {
@@ -80,30 +80,6 @@ extension LogFile {
         try setFull(false)
         try database.execute("DELETE FROM snapshot_parts WHERE revision = \(snapshot.revision)")
         wroteUnsynced()
-    }
-}
-
-/// The digest of a snapshot, part by part.
-struct SnapshotDigest {
-    private var digest = LogDigest()
-    private(set) var parts = 0
-    private(set) var bytes = 0
-
-    init(revision: Int) { digest.add(revision) }
-
-    mutating func add(_ part: UnsafeRawBufferPointer) {
-        digest.add(part)
-        parts += 1
-        bytes += part.count
-    }
-
-    /// The digest of all parts so far and of the numbers beside them.
-    func text(time: Int, start: Int) -> String {
-        var whole = digest
-        whole.add(time)
-        whole.add(start)
-        whole.add(parts)
-        return whole.text
     }
 }
 

@@ -45,28 +45,9 @@ struct ReplicaInfo: Equatable {
     static let partInsertion = "INSERT OR REPLACE INTO replicas(place, part, bytes) VALUES(?1, ?2, ?3)"
 }
 
-/// A replica part by part, as it is written or read.
-struct ReplicaDigest {
-    private let place: Int
-    private var digest = LogDigest()
-    private(set) var parts = 0
-    private var bytes = 0
-
-    init(place: Int) {
-        self.place = place
-        digest.add(place)
-    }
-
-    mutating func add(_ part: UnsafeRawBufferPointer) {
-        digest.add(part)
-        parts += 1
-        bytes += part.count
-    }
-
-    /// What is recorded of all parts so far.
-    var info: ReplicaInfo {
-        var whole = digest
-        whole.add(parts)
-        return ReplicaInfo(place: place, parts: parts, bytes: bytes, digest: whole.text)
+extension ReplicaInfo {
+    /// What is recorded of all parts.
+    init(_ place: Int, _ digest: PartsDigest) {
+        self.init(place: place, parts: digest.parts, bytes: digest.bytes, digest: digest.text())
     }
 }

@@ -106,7 +106,7 @@ final class SharedCopy {
 /// A replica that is being written.
 struct PendingReplica {
     let place: Int
-    var digest: ReplicaDigest
+    var digest: PartsDigest
     /// Whether there is one of this place already, which is the same.
     let isThere: Bool
 }

@@ -28,21 +28,12 @@ final class SharedCopyContents {
 
     /// The replicas, newest first, that can be read before damage is met.
     func replicas() throws(LogFailure) -> [ReplicaInfo] {
-        defer { ends.reset() }
-        var found: [ReplicaInfo] = []
-        do {
-            while try ends.next() {
-                // A row with impossible numbers is damaged, and no replica.
-                guard (0..<3).allSatisfy({ 0...Self.most ~= ends.integer($0) }) else { continue }
-                found.append(
-                    ReplicaInfo(
-                        place: ends.integer(0), parts: ends.integer(1), bytes: ends.integer(2),
-                        digest: ends.text(3)))
-            }
-        } catch {
-            if error.kind != .damaged || found.isEmpty { throw error }
+        try ends.rowsBeforeDamage {
+            // A row with impossible numbers is damaged, and no replica.
+            guard (0..<3).allSatisfy({ 0...Self.most ~= ends.integer($0) }) else { return nil }
+            return ReplicaInfo(
+                place: ends.integer(0), parts: ends.integer(1), bytes: ends.integer(2), digest: ends.text(3))
         }
-        return found
     }
 
     /// Calls `body` with each part in order, then compares the digest: the parts are valid only if this returns.
@@ -53,21 +44,13 @@ final class SharedCopyContents {
     func forEachPart(
         of replica: ReplicaInfo, _ body: (UnsafeRawBufferPointer) throws(LogFailure) -> Void
     ) throws(LogFailure) {
-        var digest = ReplicaDigest(place: replica.place)
-        for number in 0..<replica.parts {
-            part.bind(1, replica.place)
-            part.bind(2, number)
-            defer { part.reset() }
-            guard try part.next() else {
-                part.reset()
-                if try !replicas().contains(replica) { throw gone(replica.place) }
-                throw database.damaged("part \(number) of the replica of place \(replica.place) is missing")
-            }
-            let bytes = part.bytes(0)
-            digest.add(bytes)
-            try body(bytes)
-        }
-        guard digest.info == replica else {
+        let digest = try part.forEachPart(
+            replica.parts, of: replica.place,
+            missing: { number throws(LogFailure) in
+                guard try replicas().contains(replica) else { return gone(replica.place) }
+                return database.damaged("part \(number) of the replica of place \(replica.place) is missing")
+            }, body)
+        guard ReplicaInfo(replica.place, digest) == replica else {
             throw database.damaged("the replica of place \(replica.place) is not what was written")
         }
     }

@@ -8,25 +8,19 @@ import Glibc
 package enum FileReading {
     /// The bytes of a file. Nothing else is read: a pipe, a device or a socket would make us wait, perhaps for ever.
     package static func bytes(of path: String) throws(SourceError) -> [UInt8] {
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
-        // A socket can't be opened at all.
-        if descriptor < 0, errno == ENXIO { throw noFile(path) }
-        guard descriptor >= 0 else { throw failure("The file can't be opened", path) }
-        defer { close(descriptor) }
-        var status = stat()
-        guard fstat(descriptor, &status) == 0 else { throw failure("The file can't be read", path) }
-        guard status.st_mode & S_IFMT == S_IFREG else { throw noFile(path) }
-        var bytes: [UInt8] = []
-        var chunk = [UInt8](repeating: 0, count: 1 << 16)
-        while true {
-            let count = read(descriptor, &chunk, chunk.count)
-            if count < 0 && errno == EINTR { continue }
-            guard count >= 0 else { throw failure("The file can't be read", path) }
-            if count == 0 { return bytes }
-            bytes.append(contentsOf: chunk[..<count])
-            guard bytes.count <= LocatedValue.sizeLimit else {
-                throw SourceError(LocatedValue.tooLarge, at: Place(file: path, line: 0, column: 0))
-            }
+        do throws(WholeFile.Refusal) {
+            return try WholeFile.read(path, limit: LocatedValue.sizeLimit)
+        } catch {
+            let message =
+                switch error {
+                case .failed(let error):
+                    "The file can't be \(error.call == "open" ? "opened" : "read"): \(error.reason)."
+                case .notRegular:
+                    "This is not a regular file; put one there, or move it out of the directory."
+                case .tooLarge: LocatedValue.tooLarge
+                case .refused(let reason): reason
+                }
+            throw SourceError(message, at: Place(file: path, line: 0, column: 0))
         }
     }
 
@@ -53,12 +47,6 @@ package enum FileReading {
         try names(in: directory).filter { name in
             !name.hasPrefix(".") && [".yaml", ".yml", ".json"].contains(where: name.hasSuffix)
         }.map { directory.hasSuffix("/") ? directory + $0 : "\(directory)/\($0)" }
-    }
-
-    private static func noFile(_ path: String) -> SourceError {
-        SourceError(
-            "This is not a regular file; put one there, or move it out of the directory.",
-            at: Place(file: path, line: 0, column: 0))
     }
 
     private static func failure(_ what: String, _ path: String) -> SourceError {

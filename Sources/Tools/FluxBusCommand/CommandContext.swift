@@ -40,8 +40,9 @@ package struct CommandContext {
         CommandContext(
             environment: processEnvironment(), input: STDIN_FILENO,
             output: Channel(descriptor: STDOUT_FILENO),
-            messages: Channel(descriptor: STDERR_FILENO), userName: AccountTable.name,
-            userNumber: { AccountTable.lookUp($0).uid })
+            messages: Channel(descriptor: STDERR_FILENO),
+            userName: { uid_t(exactly: $0).flatMap(Accounts.user)?.name },
+            userNumber: { Accounts.user(named: $0).map { Int($0.number) } })
     }
 
     package static func systemTime() -> Int { SystemClock.milliseconds }

@@ -8,12 +8,10 @@ struct GoCode {
     private var out = CodeText(indentedBy: "\t")
 
     static func text(of type: TypeDescription) -> String {
-        var code = GoCode(type)
+        var code = GoCode(type: type)
         code.writeFile()
         return code.out.text
     }
-
-    private init(_ type: TypeDescription) { self.type = type }
 
     private mutating func writeFile() {
         let actions = parts.names.claim(type.actions.map(\.name), Self.exported)

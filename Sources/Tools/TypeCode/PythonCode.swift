@@ -9,12 +9,10 @@ struct PythonCode {
     private var out = CodeText(indentedBy: "    ")
 
     static func text(of type: TypeDescription) -> String {
-        var code = PythonCode(type)
+        var code = PythonCode(type: type)
         code.writeFile()
         return code.out.text
     }
-
-    private init(_ type: TypeDescription) { self.type = type }
 
     private mutating func writeFile() {
         let stem = Identifier.pascal(type.name)

@@ -8,12 +8,10 @@ struct RustCode {
     private var out = CodeText(indentedBy: "    ")
 
     static func text(of type: TypeDescription) -> String {
-        var code = RustCode(type)
+        var code = RustCode(type: type)
         code.writeFile()
         return code.out.text
     }
-
-    private init(_ type: TypeDescription) { self.type = type }
 
     private mutating func writeFile() {
         let state = parts.names.claim(Identifier.pascal(type.name))

@@ -18,11 +18,7 @@ package struct HookLoader {
         guard let root = errors.collect({ () throws(SourceError) in try source.object("a hook") }) else {
             return nil
         }
-        for stranger in root.strangers(besides: Self.keys) {
-            errors.append(
-                SourceError(
-                    FileWords.unknownKey(stranger.key, in: "a hook", among: Self.keys), at: stranger.place))
-        }
+        errors += root.unknownKeys(besides: Self.keys, of: "a hook")
         let name = errors.collect { () throws(SourceError) in
             try root.required("hook", of: "A hook").name("hook", of: "A hook", atMost: HookLimits.name)
         }

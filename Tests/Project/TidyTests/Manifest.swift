@@ -3,6 +3,8 @@ import TestFiles
 /// The targets of `Package.swift`, each with those of ours that it depends on.
 struct Manifest {
     let dependencies: [String: Set<String>]
+    /// The targets that become programs.
+    let programs: Set<String>
 
     init() throws {
         let lines = try Repository.text("Package.swift").split(separator: "\n").map {
@@ -13,6 +15,7 @@ struct Manifest {
             of: /\.(target|testTarget|executableTarget|systemLibrary)\(\s*name: "([^"]+)"/)
         let names = Set(starts.map { String($0.output.2) })
         let ends = starts.dropFirst().map(\.range.lowerBound) + [text.endIndex]
+        programs = Set(starts.filter { $0.output.1 == "executableTarget" }.map { String($0.output.2) })
         var dependencies: [String: Set<String>] = [:]
         for (start, end) in zip(starts, ends) {
             let words = text[start.range.upperBound..<end].matches(of: /"([^"]+)"/).map {

@@ -56,6 +56,22 @@ import Testing
         #expect(name == "a name that is \n")
     }
 
+    @Test func onlyFilesWithinTheLimitAreReadWhole() throws {
+        func refusal(_ path: String) -> String {
+            do throws(WholeFile.Refusal) {
+                return "\(try WholeFile.read(path, limit: 5) { $0.st_mode & 0o007 == 0 ? nil : "open" })"
+            } catch { return "\(error)" }
+        }
+        #expect(refusal(try directory.write("short", "12345", mode: 0o600)) == "[49, 50, 51, 52, 53]")
+        #expect(refusal(try directory.write("long", "123456", mode: 0o600)) == "tooLarge")
+        #expect(refusal(try directory.write("open", "1", mode: 0o644)) == "refused(\"open\")")
+        #expect(refusal("\(directory.path)/none") == "failed(open: No such file or directory)")
+        // Nobody writes into it.
+        let pipe = "\(directory.path)/pipe"
+        try #require(mkfifo(pipe, 0o600) == 0)
+        for path in [pipe, directory.path, "/dev/null"] { #expect(refusal(path) == "notRegular") }
+    }
+
     @Test func directoryIsPrivateAndGoesWithItsFiles() throws {
         var inner: PrivateDirectory? = try PrivateDirectory(in: directory.path, prefix: "inner")
         let path = try #require(inner?.path)

@@ -1,3 +1,4 @@
+import BusSystem
 import FluxBusWeb
 import Testing
 

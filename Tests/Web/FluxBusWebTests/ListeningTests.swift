@@ -1,3 +1,4 @@
+import BusSystem
 import CLinux
 import FluxBus
 import FluxBusWeb

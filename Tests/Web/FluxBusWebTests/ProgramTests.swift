@@ -60,6 +60,9 @@ struct ProgramTests {
             defer { close(taken) }
             let secret = try directory.write("open", "0123456789abcdef", mode: 0o644)
             let short = try directory.write("short", "0123")
+            // Nobody writes into it, so whoever waits for its end waits for ever.
+            let pipe = "\(directory.path)/pipe"
+            try #require(mkfifo(pipe, 0o600) == 0)
             let address = ["--address", "unix:/nonexistent/bus.sock"]
             let cases: [(Int32, [String], String)] = [
                 (75, ["--listen", "127.0.0.1:\(Sockets.port(of: taken))"], "is in use"),
@@ -72,6 +75,11 @@ struct ProgramTests {
                 (78, ["--listen", "systemd:web"], "systemd passed no socket"),
                 (78, ["--metrics-token-file", secret], "chmod"),
                 (78, ["--metrics-token-file", short], "guessed"),
+                (78, ["--metrics-token-file", pipe], "\(pipe) is not a regular file; give another one."),
+                (
+                    78, ["--listen", "127.0.0.1:0", "--tls-certificate", pipe, "--tls-key", "/no"],
+                    "\(pipe) is not a regular file; give another one."
+                ),
                 (78, ["--address", "x:"], "is not an address of a bus"),
                 (64, ["--tls-key", "x"], "go together"), (64, ["--idle-exit", "0"], "minutes"),
                 (64, ["--host", "http://x"], "a name alone"),
@@ -89,7 +97,7 @@ struct ProgramTests {
             #expect(nowhere.status == 78 && nowhere.errors.contains("STATE_DIRECTORY"))
             #expect(
                 try FileManager.default.contentsOfDirectory(atPath: directory.path).sorted() == [
-                    "open", "short",
+                    "open", "pipe", "short",
                 ])
         }
     }

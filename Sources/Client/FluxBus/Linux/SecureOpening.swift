@@ -1,7 +1,6 @@
 #if canImport(Glibc)
     internal import BusSystem
     internal import BusTLS
-    import Glibc
 
     /// TLS on this side of a connection: its files, and what its failures mean to a person.
     struct SecureOpening {
@@ -44,21 +43,18 @@
         private static func read<Value>(
             _ path: String, _ make: ([UInt8]) throws(TLSFailure) -> Value
         ) throws(TLSFailure) -> Value {
-            let descriptor = open(path, O_RDONLY | O_CLOEXEC)
-            guard descriptor >= 0 else {
-                throw TLSFailure(.unusable, "\(path) can't be read (\(systemReason(errno)))")
-            }
-            defer { close(descriptor) }
-            var bytes: [UInt8] = []
-            var piece = [UInt8](repeating: 0, count: 65_536)
-            while bytes.count < longestFile {
-                let count = systemRead(descriptor, &piece, piece.count)
-                if count < 0, errno == EINTR { continue }
-                guard count >= 0 else {
-                    throw TLSFailure(.unusable, "\(path) can't be read (\(systemReason(errno)))")
-                }
-                if count == 0 { break }
-                bytes += piece[..<count]
+            let bytes: [UInt8]
+            do throws(WholeFile.Refusal) {
+                bytes = try WholeFile.read(path, limit: longestFile)
+            } catch {
+                let trouble =
+                    switch error {
+                    case .failed(let error): "can't be read (\(error.reason))"
+                    case .notRegular: "is not a regular file"
+                    case .tooLarge: "is larger than \(longestFile >> 20) MiB"
+                    case .refused(let reason): reason
+                    }
+                throw TLSFailure(.unusable, "\(path) \(trouble)")
             }
             do throws(TLSFailure) {
                 return try make(bytes)
@@ -106,9 +102,4 @@
             }
         }
     }
-
-    /// `read` of the C library, which a method of that name hides.
-    private func systemRead(
-        _ descriptor: Int32, _ buffer: UnsafeMutableRawPointer, _ count: Int
-    ) -> Int { read(descriptor, buffer, count) }
 #endif

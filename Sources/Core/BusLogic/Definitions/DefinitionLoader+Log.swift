@@ -14,10 +14,7 @@ extension DefinitionLoader {
             throw source.failure("log must be an object; write log: { keep: \(text) }.")
         }
         let log = try source.object("log")
-        for member in log.strangers(besides: Self.logMembers) {
-            mistakes.add(
-                FileWords.unknownKey(member.key, in: "log", among: Self.logMembers), at: member.place)
-        }
+        log.unknownKeys(besides: Self.logMembers, of: "log").forEach(mistakes.add)
         let limits = ["for", "commits"].compactMap { log.member($0) }
         let keep = limits.isEmpty ? try log.required("keep", of: "log") : log["keep"]
         if let keep {

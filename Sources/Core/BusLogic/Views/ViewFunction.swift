@@ -17,9 +17,6 @@ package enum ViewFunction: String, CaseIterable, Sendable {
         }
     }
 
-    /// Whether what its expression gives are numbers.
-    package var takesNumbers: Bool { kinds == .number }
-
     /// How it is written, for messages.
     var example: String {
         switch self {

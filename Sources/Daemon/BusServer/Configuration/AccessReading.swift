@@ -1,5 +1,6 @@
 import BusLogic
 import BusSource
+import BusSystem
 import BusYAML
 
 /// Reads the access rules, which stand in the configuration or in a file that it names.
@@ -41,8 +42,8 @@ enum AccessReading {
     ) -> Bool {
         role.isPossible { member, name in
             switch member {
-            case "user": UserTable.hasUser(name)
-            case "group": UserTable.hasGroup(name)
+            case "user": Accounts.user(named: name) != nil
+            case "group": Accounts.group(named: name) != nil
             case "token": tokens.names.contains(name)
             default: true
             }

@@ -1,5 +1,6 @@
 import BusProtocol
 import BusSource
+import BusSystem
 import CLinux
 
 /// Addresses that members of a bus connect to, as the configuration writes them. Only their form is checked: who is there
@@ -73,8 +74,7 @@ enum ClusterAddress {
         }
         let host = text[..<colon]
         if host.hasPrefix("[") {
-            guard host.hasSuffix("]"), case .version6 = InternetHost(String(host)) else { return false }
-            return true
+            return host.hasSuffix("]") && InternetAddress(host: String(host), port: port)?.isVersion6 == true
         }
         return (1...longestHost).contains(host.utf8.count) && host.utf8.allSatisfy(isHostByte)
     }
@@ -90,10 +90,6 @@ enum ClusterAddress {
 
     private static func isEveryAddress(_ text: Substring) -> Bool {
         guard let colon = text.lastIndex(of: ":") else { return false }
-        switch InternetHost(String(text[..<colon])) {
-        case .version4(let address, _): return address == 0
-        case .version6(let bytes, _): return bytes.allSatisfy { $0 == 0 }
-        case nil: return false
-        }
+        return InternetAddress(host: String(text[..<colon]), port: 0)?.isWildcard ?? false
     }
 }

@@ -22,7 +22,7 @@ struct ClusterReading {
                 try cluster.value.object("cluster")
             })
         else { return nil }
-        refuseMembers(of: object)
+        errors.refuseMembers(of: object, besides: Self.members, of: "cluster")
         let bus = bus(object, at: cluster.place)
         let etcd = etcd(object, at: cluster.place)
         let name = memberName(object, at: cluster.place)
@@ -30,30 +30,19 @@ struct ClusterReading {
             bus: bus ?? Located("", at: cluster.place), etcd: etcd, member: name ?? "", at: cluster.place)
         readFiles(object, into: &settings)
         readUser(object, into: &settings)
-        if let value = member(object, "advertise") {
+        if let value = object.given("advertise") {
             settings.advertise = errors.collect { () throws(SourceError) in
                 try ClusterAddress.advertised(try value.string("cluster.advertise"), at: value.place)
             }
         }
-        if let value = member(object, "lease"), let lease = lease(value) { settings.lease = lease }
+        if let value = object.given("lease"), let lease = lease(value) { settings.lease = lease }
         return errors.isEmpty ? settings : nil
     }
 
     // MARK: - Members
 
-    private mutating func refuseMembers(of object: LocatedObject) {
-        for member in object.members where !Self.members.contains(member.key) {
-            errors.add(FileWords.unknownKey(member.key, in: "cluster", among: Self.members), at: member.place)
-        }
-    }
-
-    /// A member with a value: one without counts as absent.
-    private func member(_ object: LocatedObject, _ key: String) -> LocatedValue? {
-        object[key].flatMap { $0.isNull ? nil : $0 }
-    }
-
     private mutating func bus(_ object: LocatedObject, at place: Place) -> Located<String>? {
-        guard let value = member(object, "bus") else {
+        guard let value = object.given("bus") else {
             errors.add(
                 "cluster: needs bus:, the name of the bus, the same on all its machines, such as home.",
                 at: place)
@@ -67,7 +56,7 @@ struct ClusterReading {
     }
 
     private mutating func etcd(_ object: LocatedObject, at place: Place) -> [Located<String>] {
-        guard let value = member(object, "etcd") else {
+        guard let value = object.given("etcd") else {
             errors.add(
                 "cluster: needs etcd:, the list of its servers' addresses, such as [https://10.0.0.1:2379].",
                 at: place)
@@ -94,7 +83,7 @@ struct ClusterReading {
     }
 
     private mutating func memberName(_ object: LocatedObject, at place: Place) -> String? {
-        guard let value = member(object, "member") else {
+        guard let value = object.given("member") else {
             let host = HostName.read()
             if let name = HostName.member(of: host) { return name }
             errors.add(
@@ -149,7 +138,7 @@ struct ClusterReading {
     }
 
     private mutating func readUser(_ object: LocatedObject, into settings: inout ClusterSettings) {
-        if let value = member(object, "user") {
+        if let value = object.given("user") {
             settings.user = errors.collect { () throws(SourceError) in
                 let user = try value.string("cluster.user")
                 if user.isEmpty {
@@ -169,7 +158,7 @@ struct ClusterReading {
     private mutating func pair(
         _ object: LocatedObject, _ first: String, _ second: String, lonelyFirst: String, lonelySecond: String
     ) {
-        switch (member(object, first), member(object, second)) {
+        switch (object.given(first), object.given(second)) {
         case (let value?, nil): errors.add(lonelyFirst, at: value.place)
         case (nil, let value?): errors.add(lonelySecond, at: value.place)
         default: break
@@ -177,11 +166,6 @@ struct ClusterReading {
     }
 
     private mutating func path(_ object: LocatedObject, _ key: String) -> Located<String>? {
-        guard let value = member(object, key) else { return nil }
-        let name = "cluster.\(key)"
-        return errors.collect { [file] () throws(SourceError) in
-            let path = try PathText.check(try value.string(name), name, at: value.place)
-            return Located(PathText.resolve(path, beside: file), at: value.place)
-        }
+        errors.path(object.given(key), "cluster.\(key)", beside: file)
     }
 }

@@ -23,7 +23,7 @@ struct ConfigurationReader {
                 try root.object("the configuration")
             })
         else { return configuration }
-        refuseMembers(of: object, besides: Self.members, of: "the configuration")
+        errors.refuseMembers(of: object, besides: Self.members, of: "the configuration")
 
         configuration.listen = elements(object, "listen").compactMap { listenAddress($0) }
         configuration.tokens = path(object, "tokens")
@@ -33,9 +33,9 @@ struct ConfigurationReader {
                 Located(try element.string("a store"), at: element.place)
             }
         }
-        configuration.access = member(object, "access")
-        if let limits = member(object, "limits") { read(limits, into: &configuration.limits) }
-        if let log = member(object, "log") {
+        configuration.access = object.given("access")
+        if let limits = object.given("limits") { read(limits, into: &configuration.limits) }
+        if let log = object.given("log") {
             var reading = LogReading(file: file)
             configuration.log = reading.settings(log)
             errors.addSorted(reading.errors)
@@ -50,28 +50,13 @@ struct ConfigurationReader {
 
     // MARK: - Members
 
-    private mutating func refuseMembers(of object: LocatedObject, besides valid: [String], of owner: String) {
-        for member in object.members where !valid.contains(member.key) {
-            errors.add(FileWords.unknownKey(member.key, in: owner, among: valid), at: member.place)
-        }
-    }
-
-    /// A member with a value: one without counts as absent.
-    private func member(_ object: LocatedObject, _ key: String) -> LocatedValue? {
-        object[key].flatMap { $0.isNull ? nil : $0 }
-    }
-
     private mutating func elements(_ object: LocatedObject, _ key: String) -> [LocatedValue] {
-        guard let value = member(object, key) else { return [] }
+        guard let value = object.given(key) else { return [] }
         return errors.collect { () throws(SourceError) in try value.array(key) } ?? []
     }
 
     private mutating func path(_ object: LocatedObject, _ key: String) -> Located<String>? {
-        guard let value = member(object, key) else { return nil }
-        return errors.collect { [file] () throws(SourceError) in
-            let path = try PathText.check(try value.string(key), key, at: value.place)
-            return Located(PathText.resolve(path, beside: file), at: value.place)
-        }
+        errors.path(object.given(key), key, beside: file)
     }
 
     // MARK: - Listening
@@ -90,7 +75,7 @@ struct ConfigurationReader {
         else { return nil }
         let kinds = Self.companions.map(\.key)
         let known = kinds + Self.companions.flatMap(\.value)
-        refuseMembers(of: object, besides: known, of: "an element of listen")
+        errors.refuseMembers(of: object, besides: known, of: "an element of listen")
         let named = object.members.filter { kinds.contains($0.key) }
         guard named.count == 1, let kind = named.first else {
             // A misspelt one was reported already.
@@ -135,9 +120,9 @@ struct ConfigurationReader {
         }
         let clients = path(object, "clients")
         var requires = false
-        if let value = member(object, "require") {
+        if let value = object.given("require") {
             requires = errors.collect { () throws(SourceError) in try value.bool("require") } ?? false
-            if requires, member(object, "clients") == nil {
+            if requires, object.given("clients") == nil {
                 errors.add(
                     "require asks every client for a certificate; name the file of who issues them under clients:.",
                     at: value.place)
@@ -157,7 +142,7 @@ struct ConfigurationReader {
         guard let object = errors.collect({ () throws(SourceError) in try value.object("limits") }) else {
             return
         }
-        refuseMembers(of: object, besides: LimitReading.names, of: "limits")
+        errors.refuseMembers(of: object, besides: LimitReading.names, of: "limits")
         for member in object.members where LimitReading.names.contains(member.key) {
             if member.key == "user", !member.value.isNull {
                 readUserLimits(member.value, into: &limits)
@@ -174,13 +159,18 @@ struct ConfigurationReader {
         else {
             return
         }
-        refuseMembers(of: object, besides: LimitReading.userNames, of: "limits.user")
+        errors.refuseMembers(of: object, besides: LimitReading.userNames, of: "limits.user")
         for member in object.members {
             _ = errors.collect { () throws(SourceError) in
                 try LimitReading.setForUser(member.key, to: member.value, in: &limits)
             }
         }
     }
+}
+
+extension LocatedObject {
+    /// A member with a value: one without counts as absent.
+    func given(_ key: String) -> LocatedValue? { self[key].flatMap { $0.isNull ? nil : $0 } }
 }
 
 /// Paths as written in the configuration.
@@ -216,6 +206,20 @@ struct ConfigurationErrors {
             add(reason, at: declared?.place ?? log)
         }
         if refusal.more > 0 { add("There are \(refusal.more) more errors of this kind.", at: log) }
+    }
+
+    /// Adds an error for each member that is not in `valid`; `owner` is what the object describes.
+    mutating func refuseMembers(of object: LocatedObject, besides valid: [String], of owner: String) {
+        errors += object.unknownKeys(besides: valid, of: owner)
+    }
+
+    /// The path that a member called `name` in messages holds, relative ones beside `file`; nil for none and for a wrong one.
+    mutating func path(_ value: LocatedValue?, _ name: String, beside file: String) -> Located<String>? {
+        guard let value else { return nil }
+        return collect { () throws(SourceError) in
+            let path = try PathText.check(try value.string(name), name, at: value.place)
+            return Located(PathText.resolve(path, beside: file), at: value.place)
+        }
     }
 
     var isEmpty: Bool { errors.isEmpty }

@@ -1,6 +1,5 @@
 import BusSource
 import BusSystem
-import CLinux
 import Glibc
 
 /// Reads small files that people write, as a whole. Errors are reported at the place that named the file.
@@ -25,33 +24,18 @@ enum FileBytes {
     static func read(
         _ path: Located<String>, what: String, accept: (stat) -> String? = { _ in nil }
     ) throws(SourceError) -> [UInt8] {
-        func failure(_ message: String) -> SourceError {
+        do throws(WholeFile.Refusal) {
+            return try WholeFile.read(path.value, limit: limit, accept: accept)
+        } catch {
             let name = path.place.file == path.value ? what : "\(what) \(path.value)"
-            return SourceError("\(name) \(message)", at: path.place)
+            let message =
+                switch error {
+                case .failed(let error): "can't be read: \(error.reason)."
+                case .notRegular: "is not a file."
+                case .tooLarge: "is larger than \(limit >> 20) MiB."
+                case .refused(let reason): reason
+                }
+            throw SourceError("\(name) \(message)", at: path.place)
         }
-        let descriptor = open(path.value, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
-        guard descriptor >= 0 else { throw failure("can't be read: \(SystemError("open").reason).") }
-        defer { SystemCall.close(descriptor) }
-        var status = stat()
-        guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
-            throw failure("is not a file.")
-        }
-        if let refusal = accept(status) { throw failure(refusal) }
-        guard status.st_size <= limit else { throw failure("is larger than \(limit >> 20) MiB.") }
-        var bytes = [UInt8](repeating: 0, count: limit + 1)
-        var count = 0
-        while count < bytes.count {
-            let read = bytes.withUnsafeMutableBytes {
-                Glibc.read(descriptor, $0.baseAddress! + count, $0.count - count)
-            }
-            if read == 0 { break }
-            if read < 0 {
-                if errno == EINTR { continue }
-                throw failure("can't be read: \(SystemError("read").reason).")
-            }
-            count += read
-        }
-        guard count <= limit else { throw failure("is larger than \(limit >> 20) MiB.") }
-        return Array(bytes[..<count])
     }
 }

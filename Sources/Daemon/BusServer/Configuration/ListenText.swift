@@ -1,6 +1,7 @@
 import BusCluster
 import BusProtocol
 import BusSource
+import BusSystem
 import Glibc
 
 /// Addresses to listen on, as flags and variables write them: `unix:/path`, `tcp:host:port`, `systemd:name`.
@@ -33,23 +34,23 @@ enum ListenText {
     static func tcp(_ text: String, at place: Place) throws(SourceError) -> ListenAddress {
         let (name, port) = try nameAndPort(text, at: place)
         // One that is another machine's, or every address, is refused with the configuration as a whole.
-        guard let host = InternetHost(name) else {
+        guard let address = InternetAddress(host: name, port: port) else {
             throw SourceError(
                 "Beyond this machine TCP needs encryption, and addresses in numbers; listen on 127.0.0.1 or [::1] instead of "
                     + "\(name.isEmpty ? "every address" : name), or write tls: with a certificate.", at: place
             )
         }
-        return ListenAddress(.tcp(host: host, port: port), at: place)
+        return ListenAddress(.tcp(address), at: place)
     }
 
     static func tls(_ text: String, _ files: TLSFiles, at place: Place) throws(SourceError) -> ListenAddress {
         let (name, port) = try nameAndPort(text, at: place)
-        guard let host = InternetHost(name) else {
+        guard let address = InternetAddress(host: name, port: port) else {
             throw SourceError(
                 "\(name.isEmpty ? "Nothing" : name) is not an address of this machine; write it in numbers, such as "
                     + "127.0.0.1, or 0.0.0.0 for all.", at: place)
         }
-        return ListenAddress(.tls(host: host, port: port, files), at: place)
+        return ListenAddress(.tls(address, files), at: place)
     }
 
     private static func nameAndPort(

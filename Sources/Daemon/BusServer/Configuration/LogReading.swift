@@ -18,32 +18,28 @@ struct LogReading {
         guard let object = errors.collect({ () throws(SourceError) in try value.object("log") }) else {
             return nil
         }
-        refuseMembers(of: object, besides: Self.members, of: "log")
-        guard let path = object["path"], !path.isNull else {
+        errors.refuseMembers(of: object, besides: Self.members, of: "log")
+        guard let path = object.given("path") else {
             errors.add(
                 "log: needs path:, the file to keep the log in, such as /var/lib/fluxbus/bus.sqlite.",
                 at: value.place)
             return nil
         }
-        let located = errors.collect { [file] () throws(SourceError) in
-            let text = try PathText.check(try path.string("log.path"), "log.path", at: path.place)
-            return Located(PathText.resolve(text, beside: file), at: path.place)
-        }
-        guard let located else { return nil }
+        guard let located = errors.path(path, "log.path", beside: file) else { return nil }
         var settings = LogSettings(path: located)
-        if let sync = object["sync"], !sync.isNull {
+        if let sync = object.given("sync") {
             _ = errors.collect { () throws(SourceError) in
                 settings.sync = try Self.mode(try sync.string("log.sync"), at: sync.place)
             }
         }
-        if let retain = object["retain"], !retain.isNull { read(retain, into: &settings.retain) }
+        if let retain = object.given("retain") { read(retain, into: &settings.retain) }
         return settings
     }
 
     private mutating func read(_ value: LocatedValue, into retention: inout Retention) {
         guard let object = errors.collect({ () throws(SourceError) in try value.object("log.retain") })
         else { return }
-        refuseMembers(of: object, besides: Self.bounds, of: "log.retain")
+        errors.refuseMembers(of: object, besides: Self.bounds, of: "log.retain")
         for member in object.members where Self.bounds.contains(member.key) && !member.value.isNull {
             _ = errors.collect { () throws(SourceError) in
                 let name = "log.retain.\(member.key)"
@@ -63,12 +59,6 @@ struct LogReading {
                 default: retention.age = number
                 }
             }
-        }
-    }
-
-    private mutating func refuseMembers(of object: LocatedObject, besides valid: [String], of owner: String) {
-        for member in object.members where !valid.contains(member.key) {
-            errors.add(FileWords.unknownKey(member.key, in: owner, among: valid), at: member.place)
         }
     }
 

@@ -121,7 +121,7 @@ package struct ServerConfiguration: Sendable {
         }
         for (index, address) in listen.enumerated() {
             guard let first = listen[..<index].first(where: { $0.text == address.text }) else { continue }
-            if case .tcp(_, port: 0) = first.kind { continue }
+            if case .tcp(let address) = first.kind, address.port == 0 { continue }
             errors.add(
                 FileWords.duplicate("address", address.text), at: address.place)
         }

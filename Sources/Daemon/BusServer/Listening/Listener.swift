@@ -1,6 +1,7 @@
 import BusEngine
 import BusMachine
 import BusSource
+import BusSystem
 import BusTLS
 import CLinux
 import Glibc
@@ -41,19 +42,17 @@ final class Listener {
             let opening = UnixListening(path: path, mode: mode, group: group, place: address.place)
             if let descriptor = left.take("unix:\(path)") { return [try opening.reopen(descriptor)] }
             return [try opening.open()]
-        case .tcp(let host, let port):
-            let text = "\(host.text):\(port)"
-            if let descriptor = left.take("tcp:\(text)") {
-                return [Listener(descriptor, address: "tcp:\(text)")]
+        case .tcp(let internet):
+            if let descriptor = left.take(address.text) {
+                return [Listener(descriptor, address: address.text)]
             }
-            return [try TCPListening.open("tcp", host, port: port, at: address.place)]
-        case .tls(let host, let port, _):
-            let text = "\(host.text):\(port)"
+            return [try TCPListening.open("tcp", internet, at: address.place)]
+        case .tls(let internet, _):
             let listener =
-                if let descriptor = left.take("tcp:\(text)") {
-                    Listener(descriptor, address: "tls:\(text)")
+                if let descriptor = left.take("tcp:\(internet.text)") {
+                    Listener(descriptor, address: address.text)
                 } else {
-                    try TCPListening.open("tls", host, port: port, at: address.place)
+                    try TCPListening.open("tls", internet, at: address.place)
                 }
             listener.configured = address.text
             listener.context = contexts[address.text]
@@ -83,7 +82,7 @@ final class Listener {
     /// - Parameter asksForUnit: Whether to look up the process's unit, too. That reads a file of `/proc`.
     func identify(_ connection: Int32, _ address: sockaddr_storage, asksForUnit: Bool) -> Peer? {
         if isTCP {
-            guard let text = TCPListening.text(of: address) else { return nil }
+            guard let text = InternetAddress(address)?.text else { return nil }
             _ = linux_set_nodelay(connection)
             return .tcp(address: text)
         }
@@ -124,9 +123,9 @@ package struct ListenAddress: Sendable, Equatable {
         /// `mode` holds the permission bits; `group` is the name of a group, or nil for the daemon's own.
         case unix(path: String, mode: UInt32, group: String?)
         /// Port 0 lets the system choose one.
-        case tcp(host: InternetHost, port: UInt16)
+        case tcp(InternetAddress)
         /// The same with TLS.
-        case tls(host: InternetHost, port: UInt16, TLSFiles)
+        case tls(InternetAddress, TLSFiles)
         /// Sockets that systemd passes, by their FileDescriptorName.
         case systemd(name: String)
     }
@@ -144,8 +143,8 @@ package struct ListenAddress: Sendable, Equatable {
     package var text: String {
         switch kind {
         case .unix(let path, _, _): "unix:\(path)"
-        case .tcp(let host, let port): "tcp:\(host.text):\(port)"
-        case .tls(let host, let port, _): "tls:\(host.text):\(port)"
+        case .tcp(let address): "tcp:\(address.text)"
+        case .tls(let address, _): "tls:\(address.text)"
         case .systemd(let name): "systemd:\(name)"
         }
     }
@@ -153,13 +152,13 @@ package struct ListenAddress: Sendable, Equatable {
     package var isTCP: Bool { if case .tcp = kind { true } else { false } }
 
     /// What TLS needs there; nil where there is none.
-    package var tls: TLSFiles? { if case .tls(_, _, let files) = kind { files } else { nil } }
+    package var tls: TLSFiles? { if case .tls(_, let files) = kind { files } else { nil } }
 
     /// Whether clients on other machines may reach it.
     package var isBeyondThisMachine: Bool {
         switch kind {
         case .unix, .systemd: false
-        case .tcp(let host, _), .tls(let host, _, _): !host.isLoopback
+        case .tcp(let address), .tls(let address, _): !address.isLoopback
         }
     }
 }

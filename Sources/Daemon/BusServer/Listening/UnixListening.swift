@@ -26,7 +26,7 @@ struct UnixListening {
     }
 
     private var reasonOfGroup: String? {
-        guard let group, Self.groupID(named: group) == nil else { return nil }
+        guard let group, Accounts.group(named: group) == nil else { return nil }
         return "there is no group \(group); create it, or name another."
     }
 
@@ -116,16 +116,7 @@ struct UnixListening {
     private func lookUpGroup() throws(StartFailure) -> gid_t? {
         guard let group else { return nil }
         if let reasonOfGroup { throw failure(.configuration, reasonOfGroup) }
-        return Self.groupID(named: group)
-    }
-
-    private static func groupID(named name: String) -> gid_t? {
-        var entry = Glibc.group()
-        var found: UnsafeMutablePointer<Glibc.group>?
-        // Large enough for a group of thousands of members.
-        var buffer = [CChar](repeating: 0, count: 1 << 20)
-        guard getgrnam_r(name, &entry, &buffer, buffer.count, &found) == 0, let found else { return nil }
-        return found.pointee.gr_gid
+        return Accounts.group(named: group)
     }
 
     /// Looking for a live socket and replacing it must not be two steps for another daemon that starts here.

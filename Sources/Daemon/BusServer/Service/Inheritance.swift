@@ -1,6 +1,7 @@
 import BusEngine
 import BusMachine
 import BusSource
+import BusSystem
 import CLinux
 import Glibc
 import Systemd
@@ -169,7 +170,7 @@ enum SocketAddressText {
         }
         guard result == 0 else { return nil }
         guard Int32(address.ss_family) == AF_UNIX else {
-            return TCPListening.text(of: address).map { "tcp:\($0)" }
+            return InternetAddress(address).map { "tcp:\($0.text)" }
         }
         return withUnsafeBytes(of: &address) { bytes in
             let path = bytes[MemoryLayout<sa_family_t>.size..<min(Int(length), bytes.count)].prefix {

@@ -42,7 +42,6 @@ final class EtcdReading {
         self.deliveryTime = deliveryTime
     }
 
-    var isRunning: Bool { isReading }
     private var isPaused: Bool { watch?.isPaused ?? false }
 
     func begin(behind place: Int, of cluster: String?, reading: Int) {

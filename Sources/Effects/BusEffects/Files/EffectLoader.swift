@@ -20,12 +20,7 @@ package struct EffectLoader {
         guard let root = errors.collect({ () throws(SourceError) in try source.object("an effect") }) else {
             return nil
         }
-        for stranger in root.strangers(besides: Self.keys) {
-            errors.append(
-                SourceError(
-                    FileWords.unknownKey(stranger.key, in: "an effect", among: Self.keys), at: stranger.place)
-            )
-        }
+        errors += root.unknownKeys(besides: Self.keys, of: "an effect")
         let name = errors.collect { () throws(SourceError) in
             try root.required("effect", of: "An effect").name(
                 "effect", of: "An effect", atMost: EffectLimits.name)

@@ -3,6 +3,7 @@ import BusDefinitions
 import BusJSON
 import BusLogic
 import BusProtocol
+import BusSystem
 
 /// `fluxbus access`: what the access rules of a configuration say.
 package struct AccessCommand: ParsableCommand {
@@ -145,7 +146,8 @@ package struct AccessCheckCommand: BusCommand {
             switch parts[0] {
             case "user":
                 credentials.user = parts[1]
-                (credentials.uid, credentials.groups) = AccountTable.lookUp(parts[1])
+                let user = Accounts.user(named: parts[1])
+                (credentials.uid, credentials.groups) = (user.map { Int($0.number) }, user?.groups ?? [])
             case "uid":
                 guard let uid = Int(parts[1]) else { throw wrong(text) }
                 credentials.uid = uid

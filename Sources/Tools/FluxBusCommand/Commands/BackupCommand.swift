@@ -46,13 +46,9 @@ package struct BackupCommand: BusCommand {
                 .internal, "The copy is not what the bus holds; make another one. \(error.message)")
         }
         try copy.finish()
-        let console = session.console
-        guard console.form == .text else {
-            try console.line(["file": .string(file), "revision": .int(revision), "bytes": .int(size)])
-            return .success
-        }
-        try console.line(
-            "copied \(Quantity.bytes(Double(size))), up to revision \(revision), to \(ScreenText.safe(file))")
+        try session.console.answer(
+            "copied \(Quantity.bytes(Double(size))), up to revision \(revision), to \(ScreenText.safe(file))",
+            ["file": .string(file), "revision": .int(revision), "bytes": .int(size)])
         return .success
     }
 

@@ -79,11 +79,7 @@ package struct ClusterLeaveCommand: BusCommand {
 
     package func perform(in session: CommandSession) throws -> CommandStatus {
         let reply = try session.ask(BusRequest("cluster", ["leave": true]))
-        guard session.console.form == .text else {
-            try session.console.line(.object(reply))
-            return .success
-        }
-        try session.console.line("left the bus; the daemon stops")
+        try session.console.answer("left the bus; the daemon stops", .object(reply))
         return .success
     }
 }

@@ -57,12 +57,9 @@ package struct DropCommand: BusCommand {
             ])
         try condition.add(to: &request)
         let reply = try session.ask(request)
-        guard session.console.form == .text else {
-            try session.console.line(.object(reply))
-            return .success
-        }
         let what = reply["matched"]?.int.map { DispatchCommand.count($0, "store") } ?? target
-        try session.console.line("dropped \(what), revision \(reply["revision"]?.encoded ?? "?")")
+        try session.console.answer(
+            "dropped \(what), revision \(reply["revision"]?.encoded ?? "?")", .object(reply))
         return .success
     }
 }

@@ -159,14 +159,11 @@ extension EffectEventsCommand {
         let effect = chosen.effect
         let failures = try EffectFailures(of: effect, on: session.connect(), in: session)
         let count = try failures.dispatch(Self.action, chosen.events)
-        guard session.console.form == .text else {
-            try session.console.line(["effect": .string(effect), "events": .int(count)])
-            return .success
-        }
-        try session.console.line(
+        try session.console.answer(
             count == 0
                 ? "\(effect) has set nothing aside"
-                : "\(effect) \(Self.done) \(count) \(count == 1 ? "event" : "events")")
+                : "\(effect) \(Self.done) \(count) \(count == 1 ? "event" : "events")",
+            ["effect": .string(effect), "events": .int(count)])
         return .success
     }
 }
@@ -258,11 +255,7 @@ extension CommandSession {
                         "payload": .object(payload),
                     ]))
         }
-        if console.form == .text {
-            try console.line("\(effect) \(done)")
-        } else {
-            try console.line(.object(reply))
-        }
+        try console.answer("\(effect) \(done)", .object(reply))
         return .success
     }
 }

@@ -171,15 +171,13 @@ private final class EffectTrial {
             case .success(let task): task.text
             case .failure(let refusal): "nothing: \(refusal.reason)"
             }
-        guard session.console.form == .text else {
-            return try session.console.line([
-                "event": .string("\(event.id)"), "time": event.object["time"] ?? .null,
-                "store": .string(event.store),
+        let time = event.object["time"] ?? .null
+        let what = [event.store, event.action].filter { !$0.isEmpty }.joined(separator: "  ")
+        try session.console.answer(
+            "\(event.id)  \(DispatchTimeArgument.text(of: time))  \(what)  →  \(text)",
+            [
+                "event": .string("\(event.id)"), "time": time, "store": .string(event.store),
                 "action": .string(event.action), "do": .string(text),
             ])
-        }
-        let time = DispatchTimeArgument.text(of: event.object["time"] ?? .null)
-        let what = [event.store, event.action].filter { !$0.isEmpty }.joined(separator: "  ")
-        try session.console.line("\(event.id)  \(time)  \(what)  →  \(text)")
     }
 }

@@ -43,13 +43,9 @@ package struct RevertCommand: BusCommand {
         var request = BusRequest("revert", ["store": .string(store), "revision": .int(revision)])
         try condition.add(to: &request)
         let reply = try session.ask(request, on: connection)
-        guard session.console.form == .text else {
-            try session.console.line(.object(reply))
-            return .success
-        }
-        try session.console.line(
-            "\(store) is as it was at revision \(revision); this is revision \(reply["revision"]?.encoded ?? "?")"
-        )
+        try session.console.answer(
+            "\(store) is as it was at revision \(revision); this is revision \(reply["revision"]?.encoded ?? "?")",
+            .object(reply))
         return .success
     }
 }

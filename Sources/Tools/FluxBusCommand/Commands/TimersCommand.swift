@@ -77,12 +77,8 @@ package struct CancelCommand: BusCommand {
                     target.contains("/") ? "store" : "type": .string(target), "timer": .string(timer),
                     "key": key.map(JSON.string),
                 ]))
-        guard session.console.form == .text else {
-            try session.console.line(.object(reply))
-            return .success
-        }
-        try session.console.line(
-            "cancelled \(timer) of \(target), revision \(reply["revision"]?.encoded ?? "?")")
+        try session.console.answer(
+            "cancelled \(timer) of \(target), revision \(reply["revision"]?.encoded ?? "?")", .object(reply))
         return .success
     }
 }

@@ -124,11 +124,7 @@ package struct KickCommand: BusCommand {
         let request = BusRequest(
             "kick", ["client": .int(client), "reason": reason.map(JSON.string)])
         let reply = try session.ask(request)
-        if session.console.form == .text {
-            try session.console.line("client \(client) is disconnected")
-        } else {
-            try session.console.line(.object(reply))
-        }
+        try session.console.answer("client \(client) is disconnected", .object(reply))
         return .success
     }
 }

@@ -59,7 +59,7 @@ final class CommitFollower {
         while !log.isComplete {
             while let line = connection.receiveLineIfReady() {
                 guard case .event(let name, let event) = try BusMessage(parsing: line) else { continue }
-                if name == "goodbye" { throw Self.ending(event) }
+                if name == "goodbye" { throw BusMessage.goodbye(event) }
                 guard let revision = event["revision"]?.int, revision > shown else { continue }
                 try showNews(reader, at: revision)
                 if log.isComplete { return }
@@ -80,12 +80,5 @@ final class CommitFollower {
             return !log.isComplete
         }
         shown = max(shown, revision ?? start)
-    }
-
-    private static func ending(_ event: JSONObject) -> BusError {
-        let reason = event["code"]?.string ?? "closed"
-        return BusError(
-            .closed, event["message"]?.string ?? "The bus ended the connection (\(reason)).",
-            details: ["reason": .string(reason)])
     }
 }

@@ -57,6 +57,14 @@ package struct Console {
         try output.write(text + "}\n")
     }
 
+    /// Prints a sentence for people, or the same for programs.
+    package func answer(_ sentence: @autoclosure () -> String, _ value: @autoclosure () -> JSON) throws {
+        switch form {
+        case .text: try line(sentence())
+        case .lines: try line(value())
+        }
+    }
+
     package func flush() throws { try output.flush() }
 
     /// A remark beside the result, on standard error; nothing with `--quiet`. Results written before it stay before.

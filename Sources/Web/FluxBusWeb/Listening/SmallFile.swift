@@ -1,7 +1,6 @@
 import BusHooks
 import BusSystem
 import BusTLS
-import Glibc
 
 /// A file that is read as a whole: a certificate, a key, a token.
 enum SmallFile {
@@ -9,29 +8,21 @@ enum SmallFile {
 
     /// - Parameter isSecret: Refuses a file that everybody can read.
     static func read(_ path: String, isSecret: Bool = false) throws(WebFailure) -> [UInt8] {
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else {
-            throw WebFailure(.configuration, "\(path) can't be read (\(systemReason())).")
-        }
-        defer { close(descriptor) }
-        var status = stat()
-        if isSecret, fstat(descriptor, &status) == 0, status.st_mode & 0o007 != 0 {
-            throw WebFailure(
-                .configuration,
-                "Everybody can read \(path), which is a secret; run chmod o= on it.")
-        }
-        var bytes: [UInt8] = []
-        var piece = [UInt8](repeating: 0, count: 16 << 10)
-        while bytes.count <= longest {
-            let count = Glibc.read(descriptor, &piece, piece.count)
-            if count < 0, errno == EINTR { continue }
-            guard count >= 0 else {
-                throw WebFailure(.configuration, "\(path) can't be read (\(systemReason())).")
+        do throws(WholeFile.Refusal) {
+            return try WholeFile.read(path, limit: longest) { status in
+                isSecret && status.st_mode & 0o007 != 0
+                    ? "Everybody can read \(path), which is a secret; run chmod o= on it." : nil
             }
-            if count == 0 { return bytes }
-            bytes += piece[..<count]
+        } catch {
+            let message =
+                switch error {
+                case .failed(let error): "\(path) can't be read (\(error.reason))."
+                case .notRegular: "\(path) is not a regular file; give another one."
+                case .tooLarge: "\(path) is too long for such a file; give another one."
+                case .refused(let reason): reason
+                }
+            throw WebFailure(.configuration, message)
         }
-        throw WebFailure(.configuration, "\(path) is too long for such a file; give another one.")
     }
 
     /// Shorter secrets can be guessed.

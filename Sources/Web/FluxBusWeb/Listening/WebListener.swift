@@ -79,17 +79,12 @@ package final class WebListener: @unchecked Sendable {
 
     /// A socket that listens, whoever reaches it.
     package static func openUnchecked(_ address: InternetAddress) throws(WebFailure) -> Int32 {
-        let descriptor = linux_stream_socket(address.isVersion6 ? AF_INET6 : AF_INET, 1)
-        guard descriptor >= 0 else {
-            throw WebFailure(.system, "No socket can be opened (\(systemReason())).")
-        }
-        _ = linux_set_reuse_address(descriptor)
-        if address.isVersion6 { _ = linux_set_only_version6(descriptor) }
-        guard address.withAddress({ bind(descriptor, $0, $1) }) == 0, listen(descriptor, SOMAXCONN) == 0
-        else {
-            let code = errno
-            Glibc.close(descriptor)
-            switch code {
+        do throws(SystemError) {
+            return try address.listen()
+        } catch {
+            switch error.code {
+            case _ where error.call == "socket":
+                throw WebFailure(.system, "No socket can be opened (\(error.reason)).")
             case EADDRINUSE:
                 throw WebFailure(
                     .inUse, "\(address.text) is in use; choose another port with --listen, or :0 for any.")
@@ -98,11 +93,9 @@ package final class WebListener: @unchecked Sendable {
                     .configuration,
                     "This machine has no address \(address.host); listen on one that it has.")
             default:
-                throw WebFailure(
-                    .system, "\(address.text) can't be listened on (\(systemReason(code))).")
+                throw WebFailure(.system, "\(address.text) can't be listened on (\(error.reason)).")
             }
         }
-        return descriptor
     }
 
     /// Only the own user may connect: a proxy in front runs as it, or the folder says who else may.

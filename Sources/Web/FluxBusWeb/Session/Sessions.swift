@@ -153,20 +153,17 @@ package struct SessionCookie {
 
 /// How many wrong guesses there may be within a time. Pure; times are seconds.
 package struct AttemptLimit {
-    private let most: Int
-    private let window: Int
+    private static let most = 10
+    private static let window = 60
     private var wrong: [Int] = []
 
-    package init(_ most: Int = 10, within window: Int = 60) {
-        self.most = most
-        self.window = window
-    }
+    package init() {}
 
     /// Seconds until another guess is looked at; nil: now.
     package mutating func wait(now: Int) -> Int? {
-        wrong.removeAll { $0 <= now - window || $0 > now }
-        guard wrong.count >= most, let oldest = wrong.first else { return nil }
-        return max(1, oldest + window - now)
+        wrong.removeAll { $0 <= now - Self.window || $0 > now }
+        guard wrong.count >= Self.most, let oldest = wrong.first else { return nil }
+        return max(1, oldest + Self.window - now)
     }
 
     package mutating func addWrong(now: Int) { wrong.append(now) }

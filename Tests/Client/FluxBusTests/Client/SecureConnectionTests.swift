@@ -1,6 +1,7 @@
 import FluxBus
-import Glibc
+import Foundation
 import TestCertificates
+import TestFiles
 import TestServer
 import Testing
 
@@ -143,6 +144,22 @@ import Testing
         #expect(absent?.code == .invalidOptions)
         let nothing = await error { _ = try await Bus.connect(address(of: bus), options: options()) }
         #expect(nothing?.code == .unauthorized)
+    }
+
+    /// Of one that is cut, what is left may still be certificates: others are missing, and nobody says so.
+    @Test func noFileIsReadInPart() async throws {
+        let directory = TemporaryDirectory()
+        let path = try directory.write(
+            "ca.pem",
+            try String(contentsOfFile: authority.certificate, encoding: .utf8)
+                + String(repeating: "\n", count: 4 << 20))
+        var options = options(ca: path)
+        options.token = Self.token
+        let failure = await error { _ = try await Bus.connect(address(of: bus), options: options) }
+        #expect(failure?.code == .invalidOptions)
+        #expect(
+            failure?.message
+                == "The certificate can't be used: \(path) is larger than 4 MiB; give another one.")
     }
 
     @Test func aPlainBusIsNoneWithTLS() async throws {
