@@ -39,6 +39,9 @@ package enum OrderedLogEvent: Equatable, Sendable {
     case attached(cluster: String)
     /// The log can't be reached, or refuses everything. Connecting goes on. Before the first `attached`, and then alternately.
     case detached(OrderedLogFailure)
+    /// The log is read from the member at this address from now on; nil: from the log itself, `because` of this where that is
+    /// a loss.
+    case reads(from: String?, because: String?)
 
     /// Whether it is of the reading: after the next `read` it says nothing any more.
     package var isOfReading: Bool {

@@ -45,6 +45,8 @@ enum Meta {
         if try text("clean", in: database) == "1" { return false }
         if let failed = try text("failed", in: database), !failed.isEmpty { return true }
         if mode == SyncMode.always.rawValue { return false }
+        // Where the system does not tell its boot, the machine may have lost its power.
+        if bootID.isEmpty { return true }
         return try text("boot", in: database) != bootID
     }
 

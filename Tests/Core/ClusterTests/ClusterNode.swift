@@ -19,6 +19,8 @@ final class ClusterNode {
     private var barrier: (place: Int, rollbacks: Int)?
     /// Its replica is another than its copy has, which stays as it is until it has all that the log has.
     private var isTentative = false
+    /// The member that it reads through.
+    weak var relay: ClusterNode?
     /// What clients are told.
     var told: [MemberOutput] = []
 
@@ -44,7 +46,9 @@ final class ClusterNode {
 
     func start() throws {
         let replica = try disk.replica(through: .max, build: build, omitting: omitted)!
-        log = SimulatedLog(shared, seed: generator.next())
+        let log = SimulatedLog(shared, seed: generator.next())
+        log.relay = { [weak relay] in relay?.log }
+        self.log = log
         member = ClusterMember(
             name: name, replica: replica, cluster: disk.lastPlace == 0 ? nil : cluster,
             incarnation: disk.incarnation, proof: disk.proof, now: now, omitting: omitted)

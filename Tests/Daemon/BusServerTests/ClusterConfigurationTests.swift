@@ -167,6 +167,13 @@ struct ClusterConfigurationTests {
         ("advertise: unix:bus.sock", 65, "write an absolute path"),
         ("advertise: 'unix:'", 65, "the path is empty"),
         ("advertise: 'unix:/\(String(repeating: "x", count: 107))'", 65, "The path has 108 bytes"),
+        ("from: 7", 60, "cluster.from must be"),
+        ("from: [kitchen]", 61, "kitchen is not an address"),
+        ("from: [tls:e:1, tls:e:1]", 70, "duplicate address `tls:e:1`"),
+        (
+            "advertise: tls:e:1, from: tls:e:1", 80,
+            "tls:e:1 is where others reach this member; name another one"
+        ),
         ("lease: 10", 61, "cluster.lease must be a length of time such as 10s or 1m, not an integer"),
         ("lease: 10x", 61, "such as 10s or 1m"),
         ("lease: 1s", 61, "cluster.lease must be within 2s and 10m."),

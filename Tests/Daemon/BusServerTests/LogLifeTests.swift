@@ -51,6 +51,20 @@ struct LogLifeTests {
         #expect(try bus.stop(third) == 0)
     }
 
+    /// What the daemon had not synced may be lost with the machine's power: then the bus begins a new history, which clients
+    /// notice. While the machine runs, nothing is lost.
+    @Test(arguments: [nil, "another", ""])
+    func anotherBootMayHaveLostWhatWasNotSynced(boot: String?) throws {
+        let first = try bus.start(["--sync", "never"])
+        let epoch = try bus.client().epoch()
+        first.signal(SIGKILL)
+        _ = try first.wait()
+        if let boot { try bus.change("UPDATE meta SET value = '\(boot)' WHERE name = 'boot'") }
+        let second = try bus.start(["--sync", "never"])
+        #expect(try (bus.client().epoch() == epoch) == (boot == nil))
+        #expect(try bus.stop(second) == 0)
+    }
+
     /// The index follows the commits, and a start catches up with what was not indexed, while the bus answers.
     @Test func theLogIsIndexed() throws {
         // What fills a block is indexed some time after it came, or at the next start.

@@ -116,6 +116,19 @@ package final class TestEtcd: Sendable {
         return process
     }
 
+    /// What its servers have taken of the processors, in seconds.
+    package var processorTime: Double {
+        processes.withLock { Array($0.values) }.reduce(0) { sum, process in
+            let text = (try? String(contentsOfFile: "/proc/\(process)/stat", encoding: .utf8)) ?? ""
+            // Behind the name, which may have spaces: user and system time are the 12th and 13th.
+            let fields = text.split(separator: ")").last?.split(separator: " ") ?? []
+            guard fields.count > 12, let user = Double(fields[11]), let system = Double(fields[12]) else {
+                return sum
+            }
+            return sum + (user + system) / Double(sysconf(Int32(_SC_CLK_TCK)))
+        }
+    }
+
     /// How far it has come.
     package var revision: Int {
         get throws {

@@ -19,6 +19,8 @@ package final class SimulatedLog: OrderedLog {
     private var isClosed = false
     private var isAttached = false
     private var rollbacksSeen: Int
+    /// The end of the member through which it reads as long as that one is there.
+    package var relay: () -> SimulatedLog? = { nil }
     /// Until when the log is out of reach.
     package var cutUntil = 0
 
@@ -163,6 +165,14 @@ package final class SimulatedLog: OrderedLog {
         }
     }
 
+    /// How far another one has read, where this one reads through it.
+    private var relayed: Int? {
+        guard let other = relay(), other !== self, other.isCurrent, other.expectedCluster == shared.cluster,
+            !mishap(6)
+        else { return nil }
+        return other.cursor
+    }
+
     private func stepReading() {
         guard var place = cursor else { return }
         if place < shared.trimmedThrough {
@@ -179,7 +189,8 @@ package final class SimulatedLog: OrderedLog {
         }
         var count = shared.isFaulty ? [0, 1, 1, 2, 8].randomElement(using: &generator)! : 100
         var index = shared.firstEntry(after: place)
-        while count > 0, index < shared.entries.endIndex {
+        let end = relayed ?? .max
+        while count > 0, index < shared.entries.endIndex, shared.entries[index].place <= end {
             inbox.append(.entry(shared.entries[index]))
             place = shared.entries[index].place
             index += 1

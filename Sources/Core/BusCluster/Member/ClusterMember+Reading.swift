@@ -61,7 +61,7 @@ extension ClusterMember {
             where phase == .waiting && member.name == name && member.incarnation <= lastIncarnation {
                 if membership == .none { outputs.append(.end(name, incarnation: member.incarnation)) }
             }
-        case .membersFailed, .trimFailed, .passed: break
+        case .membersFailed, .trimFailed, .passed, .reads: break
         case .trimmed(let through): untrimmed.behind = max(untrimmed.behind, through)
         case .attached(let name):
             let isNew = !isAttached

@@ -80,7 +80,7 @@ extension Engine {
 
     // MARK: - Questions about the bus
 
-    /// Asks for the members, for a snapshot, or to leave.
+    /// Asks for the members, for a snapshot, for the log, or to leave.
     func askCluster(_ connection: Connection) throws(RequestError) {
         guard shared.condition != nil else {
             throw RequestError(
@@ -90,17 +90,22 @@ extension Engine {
         }
         let leaves = try request.flag(.leave, default: false)
         let offset = try request.integer(.offset)
-        if leaves || offset != nil {
+        let since = try request.integer(.since)
+        if leaves || offset != nil || since != nil {
             if let grants = connection.access.grants {
                 guard grants.mayManage else { throw Commands.forbidden("manage", "the bus") }
             } else {
                 try admission.requireOperator(
                     connection.access.principal!,
-                    to: leaves ? "make a member leave" : "take a snapshot of the bus")
+                    to: leaves
+                        ? "make a member leave"
+                        : since == nil ? "take a snapshot of the bus" : "read the log of the bus")
             }
         }
         let subject: ClusterQuery.Subject =
-            leaves ? .leave : offset.map { .replica(offset: $0) } ?? .members
+            leaves
+            ? .leave
+            : offset.map { .replica(offset: $0) } ?? since.map { .log(since: $0) } ?? .members
         outputs.add(
             .cluster(queries.askCluster(subject, id: Array(request.id), connection)))
     }

@@ -202,6 +202,8 @@ package struct ClusterQuery: Sendable {
         case leave
         /// A part of a snapshot of the replica, from this byte on.
         case replica(offset: Int)
+        /// What stands in the shared log behind a place, once there is something.
+        case log(since: Int)
     }
 
     package let connection: ConnectionID

@@ -3,6 +3,7 @@ import BusEngine
 import BusJSON
 import BusMachine
 import BusProtocol
+import BusSystem
 import EtcdLog
 
 /// Questions about the bus: its members, and this one's replica.
@@ -14,7 +15,19 @@ extension ClusterCoordinator {
             engine?.answer(query, with: .success([]))
             leave()
         case .replica(let offset): engine?.answer(query, with: part(from: offset))
+        case .log(let place):
+            followers.add(query, behind: place, now: MonotonicClock.milliseconds)
+            answerFollowers()
         }
+    }
+
+    /// Passes on what has come of the shared log.
+    func answerFollowers() {
+        guard followers.count > 0 else { return }
+        for (query, answer) in followers.answers(now: MonotonicClock.milliseconds) {
+            engine?.answer(query, with: answer)
+        }
+        if let due = followers.due { nextTick = min(nextTick, due) }
     }
 
     // MARK: - Members
@@ -30,6 +43,7 @@ extension ClusterCoordinator {
         cluster["rules"] = .int(ClusterLimits.rules)
         cluster["version"] = .string(Version.text)
         cluster["digest"] = .string(member.replica.link.output.text)
+        cluster["from"] = readsFrom.map(JSON.string)
         cluster["members"] = .array(member.members.map { Self.json($0, at: machine.revision) })
         let writer = ByteWriter()
         writer.append(",\"cluster\":", jsonObject: cluster)

@@ -23,6 +23,16 @@ extension ClusterCoordinator {
         noteTrouble(suspension?.status ?? detachment)
     }
 
+    /// The log is read through another member from now on, or from etcd itself.
+    func noteReading(from address: String?, because reason: String?) {
+        readsFrom = address
+        if let address {
+            logger.info("reads the shared log from \(address)", metadata: LogKind.readsFrom.metadata)
+        } else if let reason {
+            logger.warning("reads the shared log from etcd: \(reason)", metadata: LogKind.readsFrom.metadata)
+        }
+    }
+
     // MARK: - Suspension
 
     /// The member's copy can't be written. It shows the states it has, takes no entries from the shared log, and refuses what

@@ -5,6 +5,7 @@ import BusLog
 import BusMachine
 import BusProtocol
 import BusSystem
+import EtcdLog
 import Logging
 
 /// Coordinates the engine of a member, its end of the shared log, and its local copy: it carries out what the member
@@ -45,6 +46,9 @@ final class ClusterCoordinator {
     private var bytesSince = 0
     private var entriesSince = 0
     var snapshotServed: (bytes: [UInt8], place: Int)?
+    /// Through which member the log is read; nil: from the log itself.
+    var readsFrom: String?
+    var followers: LogFollowers
 
     /// Called when the member can't go on, with the reason and the exit code.
     var giveUp: (StartFailure) -> Void = { _ in }
@@ -59,9 +63,10 @@ final class ClusterCoordinator {
     static let ownTicket = 0
 
     init(
-        _ member: ClusterMember, _ log: any OrderedLog, _ file: CopyFile, _ settings: ClusterSettings,
+        _ member: ClusterMember, _ log: EtcdLog, _ file: CopyFile, _ settings: ClusterSettings,
         _ bell: EventFD, _ logger: Logger
     ) {
+        followers = LogFollowers(log.feed)
         self.bell = bell
         self.member = member
         self.log = log
@@ -85,6 +90,7 @@ final class ClusterCoordinator {
 
     /// What the log has told is carried out, as much as a turn may take: clients are served between two entries, too.
     func hear() {
+        answerFollowers()
         if isSuspended { return }
         if unheard.isEmpty { unheard = log.take().reversed() }
         let end = MonotonicClock.nanoseconds + LoopLimits.turnNanoseconds
@@ -92,6 +98,7 @@ final class ClusterCoordinator {
             switch event {
             case .members(let members): listed = .success(members)
             case .membersFailed(let failure): listed = .failure(failure)
+            case .reads(let address, let reason): noteReading(from: address, because: reason)
             default: break
             }
             member.receive([event], now: WallClock.now)

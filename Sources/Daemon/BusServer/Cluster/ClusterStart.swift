@@ -73,7 +73,13 @@ struct ClusterStart {
         let password = settings.password(&errors)
         try errors.throwIfAny()
         do throws(OrderedLogFailure) {
-            return try EtcdLog(settings.etcdSettings(password: password ?? "")) { [bell] in bell.ring() }
+            var etcd = settings.etcdSettings(password: password ?? "")
+            etcd.relays = settings.from.map { [settings] address in
+                Relay(address: address.value) { () throws(OrderedLogFailure) in
+                    try RelayConnection(to: address.value, settings)
+                }
+            }
+            return try EtcdLog(etcd) { [bell] in bell.ring() }
         } catch {
             throw StartFailure(.configuration, error.message)
         }

@@ -43,11 +43,7 @@ struct ReplicaSource {
     }
 
     private func fetch(from address: String) throws -> Replica {
-        let connection = try BusConnection(
-            to: try BusAddress(parsing: address),
-            tls: TLSOptions(
-                ca: settings.ca?.value, certificate: settings.certificate?.value, key: settings.key?.value),
-            until: Deadline(after: Self.patience))
+        let connection = try settings.connect(to: address, within: Self.patience)
         // What it gives is taken for compared with the log, which may have been restored since: so it has to reach the log first.
         _ = try connection.request(BusRequest("sync"), until: Deadline(after: Self.patience))
         var bytes: [UInt8] = []
@@ -70,6 +66,16 @@ struct ReplicaSource {
         } catch {
             throw ClusterRefusalText(error.message)
         }
+    }
+}
+
+extension ClusterSettings {
+    /// Connects to another member, as this one.
+    func connect(to address: String, within patience: Duration) throws(BusError) -> BusConnection {
+        try BusConnection(
+            to: try BusAddress(parsing: address),
+            tls: TLSOptions(ca: ca?.value, certificate: certificate?.value, key: key?.value),
+            until: Deadline(after: patience))
     }
 }
 

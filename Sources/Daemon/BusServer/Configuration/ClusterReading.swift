@@ -10,7 +10,8 @@ struct ClusterReading {
     init(file: String) { self.file = file }
 
     static let members = [
-        "bus", "etcd", "ca", "certificate", "key", "user", "password-file", "member", "advertise", "lease",
+        "bus", "etcd", "ca", "certificate", "key", "user", "password-file", "member", "advertise", "from",
+        "lease",
     ]
 
     /// Shorter ones end where a machine is merely busy; longer ones keep the sessions of a dead one for no use. In milliseconds.
@@ -35,6 +36,7 @@ struct ClusterReading {
                 try ClusterAddress.advertised(try value.string("cluster.advertise"), at: value.place)
             }
         }
+        settings.from = from(object, advertise: settings.advertise)
         if let value = object.given("lease"), let lease = lease(value) { settings.lease = lease }
         return errors.isEmpty ? settings : nil
     }
@@ -68,11 +70,34 @@ struct ClusterReading {
             errors.add(
                 "cluster.etcd is empty; name its servers, such as https://10.0.0.1:2379.", at: value.place)
         }
+        return addresses(elements, "etcd", ClusterAddress.etcd)
+    }
+
+    /// Members to read the log through: one, or a list.
+    private mutating func from(_ object: LocatedObject, advertise: String?) -> [Located<String>] {
+        guard let value = object.given("from") else { return [] }
+        let isOne = (try? value.string("cluster.from")) != nil
+        let found = errors.collect { () throws(SourceError) in
+            isOne ? [value] : try value.array("cluster.from")
+        }
+        let addresses = addresses(found ?? [], "from", ClusterAddress.advertised)
+        for own in addresses where own.value == advertise {
+            errors.add(
+                "\(own.value) is where others reach this member; name another one under from:, or remove it.",
+                at: own.place)
+        }
+        return addresses
+    }
+
+    private mutating func addresses(
+        _ elements: [LocatedValue], _ key: String,
+        _ check: (String, Place) throws(SourceError) -> String
+    ) -> [Located<String>] {
         var found: [Located<String>] = []
         for element in elements {
             _ = errors.collect { () throws(SourceError) in
-                let text = try element.string("an address of cluster.etcd")
-                let address = try ClusterAddress.etcd(text, at: element.place)
+                let text = try element.string("an address of cluster.\(key)")
+                let address = try check(text, element.place)
                 if found.contains(where: { $0.value == address }) {
                     throw element.failure(FileWords.duplicate("address", "\(address)"))
                 }

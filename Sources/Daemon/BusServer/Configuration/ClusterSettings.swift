@@ -20,6 +20,8 @@ package struct ClusterSettings: Sendable {
     package var member: String
     /// Where other members get snapshots from this one: `unix:/path`, `tcp:HOST:PORT` or `tls:HOST:PORT`.
     package var advertise: String?
+    /// Members through which this one reads the shared log, likewise; the first that delivers.
+    package var from: [Located<String>] = []
     /// How long a silent member keeps its sessions. Whole seconds.
     package var lease = Duration.seconds(10)
     /// Where `cluster` stands.
@@ -38,7 +40,8 @@ package struct ClusterSettings: Sendable {
             "bus": bus.value, "etcd": etcd.map(\.value).joined(separator: " "), "ca": ca?.value ?? "",
             "certificate": certificate?.value ?? "", "key": key?.value ?? "", "user": user ?? "",
             "password-file": "\(passwordFile?.value ?? "") \(password)", "member": member,
-            "advertise": advertise ?? "", "lease": "\(lease)",
+            "advertise": advertise ?? "", "from": from.map(\.value).joined(separator: " "),
+            "lease": "\(lease)",
         ]
     }
 

@@ -196,6 +196,7 @@ package enum LogKind: String, Sendable, CaseIterable {
     case newEpoch = "4c5161f48baa4d1db439ed7ccfd8f8c7"
     case attached = "0ebc41b7987543cf83b6818a8b3ab2d5"
     case detached = "5cb01fb631a54e01825df3800fe66998"
+    case readsFrom = "9b7c2c1e6d0f4b0b9a3b7d54c1e8f2a6"
     case suspended = "d234630402aa407c8aff0ff6332ed27d"
     case joined = "6d183247f51f42deb2913351d8f8aae7"
     case memberEnded = "7262db030bfd40f3ba66f2da2261d544"

@@ -16,6 +16,8 @@ package final class EtcdLog: OrderedLog {
     private let mailbox: EtcdMailbox
     private let transfers: Transfers
     private let thread: WorkerThread
+    /// What members get that read the log through this one.
+    package let feed: RelayFeed
     private var isClosed = false
 
     /// - Parameter bell: Called from the thread when there is something to take, and from within `take` when there is more.
@@ -27,7 +29,10 @@ package final class EtcdLog: OrderedLog {
         if let absence = Transfers.absence { throw OrderedLogFailure(.unusable, "\(absence).") }
         mailbox = EtcdMailbox(bell: bell)
         transfers = Transfers(keeping: EtcdLimits.keptConnections)
-        thread = WorkerThread { [mailbox, transfers] in EtcdWorker(settings, mailbox, transfers).work() }
+        feed = RelayFeed(bell: bell)
+        thread = WorkerThread { [mailbox, transfers, feed] in
+            EtcdWorker(settings, mailbox, transfers, feed).work()
+        }
     }
 
     deinit { close() }

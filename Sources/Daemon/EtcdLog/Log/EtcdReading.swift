@@ -2,12 +2,15 @@ import BusCluster
 import BusHTTP
 import BusSystem
 
-/// The reading of the log: one watch, begun again where it stood whenever it breaks, and watched itself.
+/// The reading of the log: one watch, begun again where it stood whenever it breaks, and watched itself. Where the log is to be
+/// read through another member, that one takes the watch's place as long as it delivers.
 final class EtcdReading {
     private let link: EtcdLink
     private let keys: EtcdKeys
     private let mailbox: EtcdMailbox
     private let deliveryTime: Int
+    private let relayed: RelayedReading
+    private let feed: RelayFeed
 
     /// Of the owner's `read`; 0: none yet.
     private var reading = 0
@@ -35,14 +38,20 @@ final class EtcdReading {
     /// Something is to be written, to see whether the watch delivers it.
     var onDoubt: (() -> Void)?
 
-    init(_ link: EtcdLink, _ keys: EtcdKeys, _ mailbox: EtcdMailbox, deliveryTime: Int) {
+    init(
+        _ link: EtcdLink, _ keys: EtcdKeys, _ mailbox: EtcdMailbox, _ relayed: RelayedReading,
+        _ feed: RelayFeed, deliveryTime: Int
+    ) {
         self.link = link
         self.keys = keys
         self.mailbox = mailbox
+        self.relayed = relayed
+        self.feed = feed
         self.deliveryTime = deliveryTime
     }
 
-    private var isPaused: Bool { watch?.isPaused ?? false }
+    private var isPaused: Bool { watch?.isPaused ?? relayed.isPaused }
+    private var isFed: Bool { watch != nil || relayed.delivers }
 
     func begin(behind place: Int, of cluster: String?, reading: Int) {
         linkIsLost()
@@ -68,6 +77,14 @@ final class EtcdReading {
     }
 
     func linkIsLost() {
+        endWatch()
+        if relayed.delivers { mailbox.put(.reads(from: nil, because: nil)) }
+        relayed.end()
+        // The log may be restored while nobody looks: what was read of the one before is passed on to nobody.
+        feed.end()
+    }
+
+    private func endWatch() {
         if let watch { link.transfers.cancel(watch) }
         watch = nil
         reader = nil
@@ -83,6 +100,7 @@ final class EtcdReading {
         ending = nil
         isDone = false
         reader = WatchReader(keys, endpoint: link.endpoint, behind: place)
+        if let cluster { feed.begin(behind: place, of: cluster) }
         watch = link.stream(
             .watch(prefix: keys.prefix, from: WatchReader.start(behind: place)),
             receive: { [weak self] bytes in self?.receive(bytes) ?? .enough },
@@ -106,27 +124,37 @@ final class EtcdReading {
                     if isDone { return .enough }
                 }
                 place = reader.place
+                feed.reach(place)
             } catch {
                 ending = error
                 return .enough
             }
         }
-        if let awaited, awaited.place <= place { self.awaited = nil }
+        noteReached()
         return .taken
     }
+
+    private func noteReached() { if let awaited, awaited.place <= place { self.awaited = nil } }
 
     private func tell(_ fact: WatchReader.Fact) {
         switch fact {
         case .created, .progress: break
         case .entry(let entry):
-            mailbox.put(.entry(entry), of: reading)
-            onEntry?(entry)
-        case .barrier(let value): onBarrier?(value)
+            tell(entry)
+            feed.add(entry)
+        case .barrier(let value, let place):
+            onBarrier?(value)
+            feed.add(barrier: value, at: place)
         case .trimmedAway(let through):
             isReading = false
             isDone = true
             mailbox.put(.trimmedAway(through: through), of: reading)
         }
+    }
+
+    private func tell(_ entry: OrderedEntry) {
+        mailbox.put(.entry(entry), of: reading)
+        onEntry?(entry)
     }
 
     func tellBarrier(_ event: OrderedLogEvent) { mailbox.put(event, of: reading) }
@@ -135,6 +163,47 @@ final class EtcdReading {
         watch = nil
         reader = nil
         if isReading { link.fail(ending ?? fault) }
+    }
+
+    // MARK: - Relays
+
+    private func relay(_ now: Int) {
+        guard isReading, isFed, let cluster else { return }
+        while let event = relayed.step(now, behind: place, of: cluster, hasRoom: !mailbox.isFull) {
+            switch event {
+            case .part(let part): take(part, now)
+            case .lost(let failure): relayIsLost(failure)
+            }
+        }
+    }
+
+    /// What the watch has told meanwhile is left out. Its barriers may be heard twice, which does no harm.
+    private func take(_ part: RelayedPart, _ now: Int) {
+        guard let entries = OrderedEntry.decode(all: part.entries), entries.last?.place ?? 0 <= part.place
+        else {
+            let failure = OrderedLogFailure(
+                .unexpected, "\(relayed.address) passes on what is no part of a log; see what runs there.")
+            if watch == nil { relayIsLost(failure) } else { relayed.fail(failure) }
+            return
+        }
+        if watch != nil {
+            endWatch()
+            feed.end()
+            mailbox.put(.reads(from: relayed.address, because: nil))
+        }
+        for entry in entries where entry.place > place { tell(entry) }
+        // One that brings nothing may be blind.
+        if part.place > place { lastSign = now }
+        place = max(place, part.place)
+        for barrier in part.barriers { onBarrier?(Array(barrier.utf8)) }
+        noteReached()
+    }
+
+    /// The search says whether the log is still the one that was read; then the watch goes on.
+    private func relayIsLost(_ failure: OrderedLogFailure) {
+        mailbox.put(.reads(from: nil, because: failure.message))
+        relayed.fail(failure)
+        link.searchAgain()
     }
 
     // MARK: - Watching the watch
@@ -148,19 +217,27 @@ final class EtcdReading {
     /// The store has come this far, by a word that did not come through the watch. One that is still behind what it was at
     /// the beat before may be blind, or others use the same etcd: a write of our own finds out.
     func beat(_ revision: Int) {
-        guard isReading, watch != nil, !isPaused else { return }
+        guard isReading, isFed, !isPaused else { return }
         if let lastBeat, lastBeat > place { onDoubt?() }
         lastBeat = revision
     }
 
-    var deadline: Int? {
-        guard watch != nil, !isPaused, let awaited else { return nil }
+    var deadline: Int? { [watchDeadline, isFed ? relayed.deadline : nil].compactMap { $0 }.min() }
+
+    private var watchDeadline: Int? {
+        guard isFed, !isPaused, let awaited else { return nil }
         return max(awaited.since, lastSign) + deliveryTime
     }
 
     func tick(_ now: Int) {
         if let watch, watch.isPaused, !mailbox.isFull { link.transfers.goOn(watch) }
-        guard let deadline, deadline <= now else { return }
+        relay(now)
+        guard let watchDeadline, watchDeadline <= now else { return }
+        if relayed.delivers {
+            return relayIsLost(
+                OrderedLogFailure(
+                    .timedOut, "\(relayed.address) does not pass on what is in the log: see how it does."))
+        }
         link.fail(
             EtcdFault(
                 .server, mayHappen: false, .timedOut,

@@ -17,11 +17,15 @@ final class EtcdWorker {
     /// How long the end waits for a membership that is to end, in milliseconds.
     private static let timeToLeave = 1000
 
-    init(_ settings: EtcdSettings, _ mailbox: EtcdMailbox, _ transfers: Transfers) {
+    init(
+        _ settings: EtcdSettings, _ mailbox: EtcdMailbox, _ transfers: Transfers, _ feed: RelayFeed
+    ) {
         let keys = EtcdKeys(bus: settings.bus)
         self.mailbox = mailbox
         link = EtcdLink(settings, keys, mailbox, transfers)
-        reading = EtcdReading(link, keys, mailbox, deliveryTime: settings.times.delivery.milliseconds)
+        reading = EtcdReading(
+            link, keys, mailbox, RelayedReading(settings.relays) { transfers.wake() }, feed,
+            deliveryTime: settings.times.delivery.milliseconds)
         membership = EtcdMembership(link, keys, mailbox, settings)
         calls = EtcdCalls(link, keys, mailbox, membership, reading)
         connect()

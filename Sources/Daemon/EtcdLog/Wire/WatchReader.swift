@@ -10,8 +10,8 @@ package struct WatchReader {
         /// The server watches.
         case created
         case entry(OrderedEntry)
-        /// Somebody's barrier, by what was written.
-        case barrier([UInt8])
+        /// Somebody's barrier, by what was written, and where.
+        case barrier([UInt8], place: Int)
         /// Everything up to this place was told.
         case progress(Int)
         /// What was asked for is gone, up to this place at least.
@@ -89,7 +89,7 @@ package struct WatchReader {
         var first: OrderedEntry.Content?
         for change in coming.changes {
             switch change {
-            case .barrier(let value): facts.append(.barrier(value))
+            case .barrier(let value): facts.append(.barrier(value, place: place))
             case .ended(let member): ended.append(member)
             // We write one at a time; what an operator's hand adds is left out, by all alike.
             case .entry(let content): first = first ?? content

@@ -36,7 +36,8 @@ package struct ClusterCommand: BusCommand {
         let standing = ClusterStanding(cluster, now: now)
         let epoch = cluster["epoch"]?.string ?? "?"
         let revision = cluster["revision"]?.encoded ?? "?"
-        let head = ScreenText.safe("\(standing.headline), epoch \(epoch), revision \(revision)")
+        let relay = cluster["from"]?.string.map { ", reading through \($0)" } ?? ""
+        let head = ScreenText.safe("\(standing.headline)\(relay), epoch \(epoch), revision \(revision)")
         try console.line(console.style.paint(head, standing.trouble == nil ? .plain : .failure))
         var table = Table("MEMBER", "WHICH", "BEHIND", "STORED", "CLOCK", "AGREES", "VERSION", "ADDRESS")
         for member in cluster["members"]?.array ?? [] {

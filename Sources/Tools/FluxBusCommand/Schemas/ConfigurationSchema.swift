@@ -139,6 +139,12 @@ enum ConfigurationSchema {
             "password-file": path("The file of the user's password, mode 0600."),
             "member": path("This machine's name among the members."),
             "advertise": path("Where the others get a snapshot: unix:/path, tcp:HOST:PORT or tls:HOST:PORT."),
+            "from": [
+                "description": "Members through which this one reads the shared log, the first that delivers.",
+                "anyOf": [
+                    ["type": "string"], ["type": "array", "items": ["type": "string"]], ["type": "null"],
+                ],
+            ],
             "lease": Part.value(
                 "How long a silent member keeps its sessions: 2s to 10m.", "string", "number", "null"),
         ], required: ["bus", "etcd"])

@@ -26,11 +26,13 @@ final class SteadyLoad: Sendable {
     private let dispatching = DispatchGroup()
     private let comparing = DispatchGroup()
 
-    init(_ cluster: TestCluster, clients: Int) throws {
+    /// - Parameter names: The members that the clients are at; nil: all.
+    init(_ cluster: TestCluster, members names: [String]? = nil, clients: Int) throws {
+        let members = names?.map { cluster[$0] } ?? cluster.members
         let setup = try cluster.members[0].client()
         for store in Self.stores { _ = try setup.ask(#"{"op":"create","store":"\#(store)"}"#) }
         let all = try (0..<clients).map { number in
-            let member = cluster.members[number % cluster.members.count]
+            let member = members[number % members.count]
             return SteadyClient(
                 number, try number % 2 == 0 ? member.client() : member.client(token: number))
         }

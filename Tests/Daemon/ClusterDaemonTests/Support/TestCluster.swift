@@ -17,17 +17,25 @@ final class TestCluster: Sendable {
     static let tokens = 64
 
     /// Starts the servers and the members, and returns once the bus serves on each of them.
+    ///
+    /// - Parameter relayed: Who reads the shared log through whom, one that stands before it.
     init(
         _ names: [String], servers: Int = 3, lease: String = "2s", bus: String = "home",
-        keepsDescriptors: Bool = false
+        keepsDescriptors: Bool = false, relayed: [String: String] = [:],
+        starts: (String) -> Bool = { _ in true }
     ) throws {
         let etcd = try TestEtcd(servers: servers)
         self.etcd = etcd
-        members = try names.map {
-            try TestMember($0, etcd, bus: bus, lease: lease, keepsDescriptors: keepsDescriptors)
+        var made: [String: TestMember] = [:]
+        members = try names.map { name in
+            let member = try TestMember(
+                name, etcd, bus: bus, lease: lease, keepsDescriptors: keepsDescriptors,
+                from: relayed[name].flatMap { made[$0]?.address })
+            made[name] = member
+            return member
         }
-        for member in members { try member.start() }
-        for member in members { try member.waitUntilAttached() }
+        for member in members where starts(member.name) { try member.start() }
+        for member in members where starts(member.name) { try member.waitUntilAttached() }
     }
 
     subscript(name: String) -> TestMember { members.first { $0.name == name }! }
@@ -65,7 +73,7 @@ final class TestMember: Sendable {
 
     init(
         _ name: String, _ etcd: TestEtcd, bus: String, lease: String = "2s", arguments: [String] = [],
-        keepsDescriptors: Bool = false
+        keepsDescriptors: Bool = false, from relay: String? = nil
     ) throws {
         self.name = name
         relays = try etcd.endpoints.map { try Relay(to: $0) }
@@ -89,6 +97,7 @@ final class TestMember: Sendable {
               member: \(name)
               advertise: "unix:\(directory.path)/s"
               lease: \(lease)
+              from: \(relay.map { "\"\($0)\"" } ?? "")
             """)
         daemon = SupervisedProgram(
             [RunningProgram.path(of: "fluxbusd"), "--config", "\(directory.path)/fluxbusd.yaml"] + arguments,
@@ -134,6 +143,14 @@ final class TestMember: Sendable {
             let reply = try? client.ask(#"{"op":"ping"}"#)
         else { return nil }
         return (try? JSON(parsing: reply))?["cluster"]
+    }
+
+    /// Through which member it reads the shared log; nil: it reads from etcd, or nobody answers.
+    var relay: String? {
+        guard let client = try? LineClient(address, isResetAnEnd: true, patience: 3),
+            let reply = try? client.ask(#"{"op":"cluster"}"#)
+        else { return nil }
+        return (try? JSON(parsing: reply))?["cluster"]?["from"]?.string
     }
 
     var isAttached: Bool { condition?["attached"] == true }
