@@ -140,9 +140,11 @@ enum ConfigurationSchema {
             "member": path("This machine's name among the members."),
             "advertise": path("Where the others get a snapshot: unix:/path, tcp:HOST:PORT or tls:HOST:PORT."),
             "from": [
-                "description": "Members through which this one reads the shared log, the first that delivers.",
+                "description":
+                    "Members through which this one reads the shared log: the first that delivers.",
                 "anyOf": [
-                    ["type": "string"], ["type": "array", "items": ["type": "string"]], ["type": "null"],
+                    ["type": "string"], ["type": "array", "items": ["type": "string"]],
+                    ["type": "null"],
                 ],
             ],
             "lease": Part.value(
