@@ -1,7 +1,7 @@
 import Glibc
 
-/// Reads files as a whole. Nothing but regular files is read: a pipe, a device or a socket would make us wait, perhaps for
-/// ever.
+/// Reads files as a whole. Devices and sockets are not read, and pipes only for who wants to: they would make us wait, perhaps
+/// for ever.
 package enum WholeFile {
     /// Why a file is not read.
     package enum Refusal: Error {
@@ -16,18 +16,20 @@ package enum WholeFile {
 
     /// - Parameters:
     ///   - limit: The most bytes that it may have.
+    ///   - pipes: Whether a pipe is read, too, and waited for: for people who write `<(command)`.
     ///   - accept: Says why not to read a file of this status.
     package static func read(
-        _ path: String, limit: Int, accept: (stat) -> String? = { _ in nil }
+        _ path: String, limit: Int, pipes: Bool = false, accept: (stat) -> String? = { _ in nil }
     ) throws(Refusal) -> [UInt8] {
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC | (pipes ? 0 : O_NONBLOCK))
         // A socket can't be opened at all.
         if descriptor < 0, errno == ENXIO { throw .notRegular }
         guard descriptor >= 0 else { throw .failed(SystemError("open")) }
         defer { close(descriptor) }
         var status = stat()
         guard fstat(descriptor, &status) == 0 else { throw .failed(SystemError("fstat")) }
-        guard status.st_mode & S_IFMT == S_IFREG else { throw .notRegular }
+        let kind = status.st_mode & S_IFMT
+        guard kind == S_IFREG || pipes && kind == S_IFIFO else { throw .notRegular }
         if let reason = accept(status) { throw .refused(reason) }
         // What the kernel writes itself, such as files of /proc, has no size.
         var bytes: [UInt8] = []

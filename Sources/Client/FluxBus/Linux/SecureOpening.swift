@@ -45,12 +45,12 @@
         ) throws(TLSFailure) -> Value {
             let bytes: [UInt8]
             do throws(WholeFile.Refusal) {
-                bytes = try WholeFile.read(path, limit: longestFile)
+                bytes = try WholeFile.read(path, limit: longestFile, pipes: true)
             } catch {
                 let trouble =
                     switch error {
                     case .failed(let error): "can't be read (\(error.reason))"
-                    case .notRegular: "is not a regular file"
+                    case .notRegular: "is not a file"
                     case .tooLarge: "is larger than \(longestFile >> 20) MiB"
                     case .refused(let reason): reason
                     }

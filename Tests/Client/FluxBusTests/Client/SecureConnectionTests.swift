@@ -162,6 +162,20 @@ import Testing
                 == "The certificate can't be used: \(path) is larger than 4 MiB; give another one.")
     }
 
+    /// As a shell writes `<(command)`.
+    @Test func aFileMayBeAPipe() async throws {
+        var ends: [Int32] = [0, 0]
+        try #require(pipe(&ends) == 0)
+        defer { close(ends[0]) }
+        let text = Array(try String(contentsOfFile: authority.certificate, encoding: .utf8).utf8)
+        #expect(write(ends[1], text, text.count) == text.count)
+        close(ends[1])
+        var options = options(ca: "/dev/fd/\(ends[0])")
+        options.token = Self.token
+        let client = try await Bus.connect(address(of: bus), options: options)
+        await client.close()
+    }
+
     @Test func aPlainBusIsNoneWithTLS() async throws {
         var setup = LiveBus.Setup()
         setup.tokens = "phone \(Self.token)"
