@@ -91,16 +91,12 @@ extension Engine {
         let leaves = try request.flag(.leave, default: false)
         let offset = try request.integer(.offset)
         let since = try request.integer(.since)
-        if leaves || offset != nil || since != nil {
-            if let grants = connection.access.grants {
-                guard grants.mayManage else { throw Commands.forbidden("manage", "the bus") }
-            } else {
-                try admission.requireOperator(
-                    connection.access.principal!,
-                    to: leaves
-                        ? "make a member leave"
-                        : since == nil ? "take a snapshot of the bus" : "read the log of the bus")
-            }
+        if leaves {
+            try requireManager(connection, to: "make a member leave")
+        } else if offset != nil {
+            try requireManager(connection, to: "take a snapshot of the bus")
+        } else if since != nil {
+            try requireManager(connection, to: Self.readLog)
         }
         let subject: ClusterQuery.Subject =
             leaves
@@ -110,12 +106,26 @@ extension Engine {
             .cluster(queries.askCluster(subject, id: Array(request.id), connection)))
     }
 
+    private static let readLog = "read the log of the bus"
+
+    private func requireManager(_ connection: Connection, to act: String) throws(RequestError) {
+        guard let grants = connection.access.grants else {
+            return try admission.requireOperator(connection.access.principal!, to: act)
+        }
+        guard grants.mayManage else { throw Commands.forbidden("manage", "the bus") }
+    }
+
     /// The members of the answer, each with a comma before it, or why there is none.
     package func answer(_ query: ClusterQuery, with answer: Result<[UInt8], ClusterRefusal>) {
-        guard let (connection, pending) = queries.take(query.number, of: query.connection) else { return }
+        guard let (connection, pending) = queries.take(query.number, of: query.connection),
+            !connection.isClosing
+        else { return }
         respond(pending.id, connection) { id throws(RequestError) in
+            // It may have waited, and lost the right meanwhile.
+            if case .log = query.subject { try requireManager(connection, to: Self.readLog) }
             switch answer {
             case .success(let members):
+                try shares.requireOutput(members.count, for: connection)
                 replies.answer(connection, id: id) { writer in
                     members.withUnsafeBytes { writer.append($0) }
                 }

@@ -113,6 +113,7 @@ final class ClusterCoordinator {
     /// Does what is due.
     func tickIfDue(now: Int) {
         guard now >= nextTick else { return }
+        defer { answerFollowers() }
         if let suspension { return stay(suspension, now: now) }
         member.tick(now: WallClock.now)
         carryOut()

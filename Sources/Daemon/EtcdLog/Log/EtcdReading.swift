@@ -140,8 +140,9 @@ final class EtcdReading {
         switch fact {
         case .created, .progress: break
         case .entry(let entry):
-            tell(entry)
+            // First: the owner, whom the next line wakes, looks for it there.
             feed.add(entry)
+            tell(entry)
         case .barrier(let value, let place):
             onBarrier?(value)
             feed.add(barrier: value, at: place)
@@ -172,7 +173,7 @@ final class EtcdReading {
         while let event = relayed.step(now, behind: place, of: cluster, hasRoom: !mailbox.isFull) {
             switch event {
             case .part(let part): take(part, now)
-            case .lost(let failure): relayIsLost(failure)
+            case .lost(let failure): leaveRelay(because: failure)
             }
         }
     }
@@ -199,10 +200,14 @@ final class EtcdReading {
         noteReached()
     }
 
-    /// The search says whether the log is still the one that was read; then the watch goes on.
     private func relayIsLost(_ failure: OrderedLogFailure) {
-        mailbox.put(.reads(from: nil, because: failure.message))
         relayed.fail(failure)
+        leaveRelay(because: failure)
+    }
+
+    /// The search says whether the log is still the one that was read; then the watch goes on.
+    private func leaveRelay(because failure: OrderedLogFailure) {
+        mailbox.put(.reads(from: nil, because: failure.message))
         link.searchAgain()
     }
 
@@ -231,7 +236,9 @@ final class EtcdReading {
 
     func tick(_ now: Int) {
         if let watch, watch.isPaused, !mailbox.isFull { link.transfers.goOn(watch) }
+        let wasPaused = relayed.isPaused
         relay(now)
+        if wasPaused, !relayed.isPaused { lastSign = now }
         guard let watchDeadline, watchDeadline <= now else { return }
         if relayed.delivers {
             return relayIsLost(

@@ -50,7 +50,10 @@ final class EtcdWorker {
             for call in mailbox.takeCalls() { make(call) }
             link.transfers.run()
             let now = MonotonicClock.milliseconds
-            if let endsAt, !membership.isLeaving || now >= endsAt { return link.transfers.cancelAll() }
+            if let endsAt, !membership.isLeaving || now >= endsAt {
+                reading.linkIsLost()
+                return link.transfers.cancelAll()
+            }
             link.tick(now)
             reading.tick(now)
             membership.tick(now)

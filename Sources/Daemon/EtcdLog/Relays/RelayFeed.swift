@@ -103,9 +103,12 @@ package final class RelayFeed: Sendable {
             let item = item()
             contents.items.append((place, item))
             contents.bytes += item.size
-            while contents.bytes > Self.kept, let first = contents.items.popFirst() {
+            while contents.bytes > Self.kept, let first = contents.items.first {
                 contents.bytes -= first.item.size
                 contents.base = first.place
+                // A slice keeps its first elements, until it gets room of its own.
+                contents.items[contents.items.startIndex].item = .barrier("")
+                contents.items.removeFirst()
             }
             return true
         }

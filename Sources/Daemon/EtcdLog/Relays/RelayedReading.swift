@@ -61,8 +61,10 @@ final class RelayedReading {
                         .unexpected,
                         "\(address) reads another log, or has begun to read it anew: it is asked again."))
             }
+            // One that brings nothing may be blind: it takes nobody's place. One that is left at once is asked less and less.
+            guard delivers || part.place > behind else { break }
+            if delivers { failures = 0 }
             reading = part.reading
-            failures = 0
             return .part(part)
         case .failure(let failure)?: return fail(failure)
         case nil: break
@@ -79,8 +81,9 @@ final class RelayedReading {
     func fail(_ failure: OrderedLogFailure) -> Event? {
         let delivered = delivers
         end()
-        nextAttempt =
-            MonotonicClock.milliseconds + min(Self.waits.first << min(failures, 16), Self.waits.last)
+        // Two that name each other must not go on in step.
+        let wait = min(Self.waits.first << min(failures, 16), Self.waits.last)
+        nextAttempt = MonotonicClock.milliseconds + wait + .random(in: 0...wait / 2)
         failures += 1
         current = (current + 1) % relays.count
         return delivered ? .lost(failure) : nil
