@@ -75,13 +75,14 @@ import Testing
         var members = [
             "bus": "home", "etcd": "['https://e:1']", "ca": one.certificate, "certificate": one.certificate,
             "key": one.key, "user": "me", "password-file": "p", "member": "m", "advertise": "'tls:e:1'",
-            "lease": "10s",
+            "from": "'tls:e:3'", "lease": "10s",
         ]
         func text() -> String { "{ \(members.map { "\($0.key): \($0.value)" }.joined(separator: ", ")) }" }
         let before = text()
         let others = [
             "bus": "hall", "etcd": "['https://e:2']", "ca": two.certificate, "certificate": two.certificate,
-            "user": "you", "password-file": "q", "member": "n", "advertise": "'tls:e:2'", "lease": "11s",
+            "user": "you", "password-file": "q", "member": "n", "advertise": "'tls:e:2'",
+            "from": "'tls:e:4'", "lease": "11s",
         ]
         if member == "certificate" || member == "key" {
             (members["certificate"], members["key"]) = (two.certificate, two.key)

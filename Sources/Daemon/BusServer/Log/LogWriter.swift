@@ -2,6 +2,7 @@ import BusEngine
 import BusHistory
 import BusLog
 import BusSystem
+import Dispatch
 import Glibc
 
 /// Writes batches to the log: small ones on the bus queue, which passes its place on if that takes long (`StandIn`), all others
@@ -25,7 +26,7 @@ final class LogWriter: @unchecked Sendable {
     private var waiting: SealedBatch?
     private var isWriting = false
     private var isEnding = false
-    private var hasEnded = false
+    private let hasEnded = DispatchSemaphore(value: 0)
     /// After how many milliseconds there is work although nothing comes; nil: there is none. Changed under both locks.
     private var beat: Int?
 
@@ -56,7 +57,24 @@ final class LogWriter: @unchecked Sendable {
         // Without it everything works, and is held up now and then.
         checkpoints = (try? file.makeCheckpointer()).map { CheckpointThread($0) }
         syncer = mode == .interval ? Worker(named: "fluxbus-sync") : nil
-        SystemThread.startNecessary(named: "fluxbus-log") { [self] in work() }
+        let start = Start(self)
+        SystemThread.startNecessary(named: "fluxbus-log") { [hasEnded] in
+            // It lets go of the file before anybody hears of its end: the next owner opens it then.
+            start.take()?.work()
+            hasEnded.signal()
+        }
+    }
+
+    /// What the thread begins with; nobody else touches it. `@unchecked Sendable`: therefore.
+    private final class Start: @unchecked Sendable {
+        private var writer: LogWriter?
+
+        init(_ writer: LogWriter) { self.writer = writer }
+
+        func take() -> LogWriter? {
+            defer { writer = nil }
+            return writer
+        }
     }
 
     // MARK: - From the bus queue
@@ -132,8 +150,9 @@ final class LogWriter: @unchecked Sendable {
         lock.locked {
             isEnding = true
             lock.signal()
-            while !hasEnded { lock.wait() }
         }
+        hasEnded.wait()
+        hasEnded.signal()
         checkpoints?.end()
         syncer?.drain()
         try withFile { (file) throws(LogFailure) in try file.close() }
@@ -171,10 +190,6 @@ final class LogWriter: @unchecked Sendable {
                 nextBeat = .max
                 takeBeat()
             }
-        }
-        lock.locked {
-            hasEnded = true
-            lock.signal()
         }
     }
 

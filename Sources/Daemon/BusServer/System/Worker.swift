@@ -43,13 +43,20 @@ final class Worker: Sendable {
         func drain() { lock.locked { while isBusy || !waiting.isEmpty { lock.wait() } } }
 
         func work() {
-            while let body = takeNext() {
-                body()
+            while runNext() {
                 lock.locked {
                     isBusy = false
                     lock.signal()
                 }
             }
+        }
+
+        /// False at the end. What was done is let go before anybody hears that it is done: it may hold the log, which the next
+        /// owner opens then.
+        private func runNext() -> Bool {
+            guard let body = takeNext() else { return false }
+            body()
+            return true
         }
 
         private func takeNext() -> (@Sendable () -> Void)? {
