@@ -61,7 +61,7 @@ import Testing
         let cluster = try #require(sample.components(separatedBy: "\n# cluster:\n").dropFirst().first)
             .components(separatedBy: "\n\n")[0]
         let members = cluster.matches(of: /(?m)^#   ([a-z-]+): \S/).map { String($0.1) }
-        #expect(members.count == 10)
+        #expect(members.count == 11)
         for member in members { #expect(page.contains("\(member):"), "cluster.\(member)") }
     }
 
