@@ -22,8 +22,7 @@ package struct EtcdSettings: Sendable {
     /// Off: a member falls silent once it has joined, as one whose machine hangs. For tests.
     package var keepsAlive = true
     package var times = EtcdTimes()
-    /// Members through which the log is read as long as one of them delivers it; etcd tells it to each reader anew, at a hundred
-    /// times the cost.
+    /// Members to read the log through, in the order in which they are tried. While none of them delivers, it is read from etcd.
     package var relays: [Relay] = []
 
     package init(endpoints: [String], bus: String) {

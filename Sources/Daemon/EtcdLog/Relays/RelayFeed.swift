@@ -86,7 +86,7 @@ package final class RelayFeed: Sendable {
         if add(at: place, { .barrier(text) }) { bell() }
     }
 
-    /// Everything up to a place is told.
+    /// All entries up to a place have been added.
     package func reach(_ place: Int) { contents.withLock { $0.place = max($0.place, place) } }
 
     @discardableResult
@@ -106,7 +106,7 @@ package final class RelayFeed: Sendable {
             while contents.bytes > Self.kept, let first = contents.items.first {
                 contents.bytes -= first.item.size
                 contents.base = first.place
-                // A slice keeps its first elements, until it gets room of its own.
+                // Freed here: a slice holds on to removed elements until its storage is copied.
                 contents.items[contents.items.startIndex].item = .barrier("")
                 contents.items.removeFirst()
             }

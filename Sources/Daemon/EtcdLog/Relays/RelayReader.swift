@@ -23,8 +23,8 @@ package struct Relay: Sendable {
     }
 }
 
-/// Asks a relay, part by part, on a thread of its own, which ends with the first failure. One that is let go ends with the
-/// answer that it waits for, which nobody hears.
+/// Requests one part after another from a relay, on a thread of its own that ends at the first failure. After `end`, the thread
+/// finishes once the pending request does, and its answer is dropped.
 final class RelayReader: Sendable {
     private struct Contents {
         /// Where the next part begins that is wanted.

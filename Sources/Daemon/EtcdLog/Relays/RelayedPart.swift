@@ -5,13 +5,13 @@ import BusJSON
 package struct RelayedPart: Equatable, Sendable {
     /// The log that it is of.
     package let cluster: String
-    /// Changes when the member that passes it on has begun to read anew: the parts of two readings don't go together.
+    /// Identifies the relay's current reading of the log. Parts of different readings must not be combined.
     package let reading: Int
     /// The entries behind the place that was asked for, encoded.
     package let entries: [UInt8]
     /// What barriers hold that stand at these places.
     package let barriers: [String]
-    /// Up to here everything is told.
+    /// The part, with those before it, has all entries up to this place.
     package let place: Int
 
     package init(cluster: String, reading: Int, entries: [UInt8], barriers: [String], place: Int) {

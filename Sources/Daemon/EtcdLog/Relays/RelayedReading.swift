@@ -59,7 +59,7 @@ final class RelayedReading {
                 return fail(
                     OrderedLogFailure(
                         .unexpected,
-                        "\(address) reads another log, or has begun to read it anew: it is asked again."))
+                        "\(address) reads another log, or has started over; it will be asked again."))
             }
             // One that brings nothing may be blind: it takes nobody's place. One that is left at once is asked less and less.
             guard delivers || part.place > behind else { break }
