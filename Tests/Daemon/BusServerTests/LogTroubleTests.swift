@@ -226,21 +226,23 @@ import Testing
         #expect(try bus.stop(next) == 0)
     }
 
-    /// What was only in the tail is not lost with the write-ahead log; and is, and told, with the tail.
-    @Test(arguments: [(["-wal"], 100), (["-wal", "-shm"], 100), (["-tail"], 0), (["-tail", "-lock"], 0)])
-    func whatIsInTheTailIsThereAfterAKill(_ missing: [String], _ count: Int) throws {
+    /// What was only in the tail is not lost with the write-ahead log; and is, and told, with the tail. On a machine that stands still
+    /// for a minute the daemon has moved some of it, or all, into the database before it is killed.
+    @Test(arguments: [["-wal"], ["-wal", "-shm"], ["-tail"], ["-tail", "-lock"]])
+    func whatIsInTheTailIsThereAfterAKill(_ missing: [String]) throws {
         let daemon = try bus.start()
         let client = try bus.client()
         let epoch = try client.epoch()
         #expect(try increment(100, client).acknowledged == 100)
         daemon.signal(SIGKILL)
         _ = try daemon.wait()
+        let isLost = missing.contains("-tail")
+        let kept = isLost ? try bus.settled("increment") : 100
         for suffix in missing { try FileManager.default.removeItem(atPath: bus.log + suffix) }
         let next = try bus.start()
         let other = try bus.client()
-        #expect(try other.epoch() == epoch || count == 0)
-        #expect(try other.epoch() != epoch || count == 100)
-        #expect(try self.count(other) == count)
+        #expect(try (other.epoch() != epoch) == isLost)
+        #expect(try count(other) == kept)
         #expect(try bus.verify().status == 0)
         #expect(try bus.stop(next) == 0)
     }
