@@ -92,6 +92,19 @@ import Testing
         #expect(second?.epoch == nil && replica.machine.epoch == first?.epoch)
     }
 
+    /// Each shows its clock less often, so that together they cost the log no more; but in time for its lead to count.
+    @Test(arguments: [(3, 10_000), (10, 10_000), (30, 30_000), (250, 40_000)])
+    func manyMembersShowTheirClocksLessOften(members: Int, interval: Int) throws {
+        let (member, _) = try present()
+        let others = (1..<members).map { OrderedLogEvent.entry(joined("m\($0)", at: 2 + $0)) }
+        member.receive(others, now: Self.begin)
+        member.tick(now: Self.begin + interval - 1)
+        #expect(proposed(member.takeOutputs()) == [])
+        member.tick(now: Self.begin + interval)
+        #expect(proposed(member.takeOutputs()).count == 1)
+        #expect(interval < ClusterLimits.clockLead)
+    }
+
     /// Nothing is trimmed that a member which is present has not stored.
     @Test func trimmingWaitsForTheSlowest() throws {
         let (member, _) = try present()

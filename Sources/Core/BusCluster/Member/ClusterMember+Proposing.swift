@@ -26,7 +26,8 @@ extension ClusterMember {
         // What others would read in it they could not compare with anything.
         if gatheringSince != nil { return isBeginningDue }
         if !queue.isEmpty || shownProof != nil || isEvidenceWanted { return true }
-        if !omitted.contains(.heartbeat), now - lastProposal >= ClusterLimits.heartbeat { return true }
+        let interval = ClusterLimits.heartbeat(of: replica.members.count)
+        if !omitted.contains(.heartbeat), now - lastProposal >= interval { return true }
         // The first member points out what is due, each further one if those before it do not.
         let due = replica.nextDue
         guard due <= now else { return false }
