@@ -94,7 +94,7 @@ extension Engine {
         if leaves {
             try requireManager(connection, to: "make a member leave")
         } else if offset != nil {
-            try requireManager(connection, to: "take a snapshot of the bus")
+            try requireManager(connection, to: Self.takeSnapshot)
         } else if since != nil {
             try requireManager(connection, to: Self.readLog)
         }
@@ -106,6 +106,7 @@ extension Engine {
             .cluster(queries.askCluster(subject, id: Array(request.id), connection)))
     }
 
+    private static let takeSnapshot = "take a snapshot of the bus"
     private static let readLog = "read the log of the bus"
 
     private func requireManager(_ connection: Connection, to act: String) throws(RequestError) {
@@ -122,7 +123,11 @@ extension Engine {
         else { return }
         respond(pending.id, connection) { id throws(RequestError) in
             // It may have waited, and lost the right meanwhile.
-            if case .log = query.subject { try requireManager(connection, to: Self.readLog) }
+            switch query.subject {
+            case .log: try requireManager(connection, to: Self.readLog)
+            case .replica: try requireManager(connection, to: Self.takeSnapshot)
+            case .members, .leave: break
+            }
             switch answer {
             case .success(let members):
                 try shares.requireOutput(members.count, for: connection)

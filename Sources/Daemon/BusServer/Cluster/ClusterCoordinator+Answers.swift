@@ -14,11 +14,24 @@ extension ClusterCoordinator {
         case .leave:
             engine?.answer(query, with: .success([]))
             leave()
-        case .replica(let offset): engine?.answer(query, with: part(from: offset))
+        case .replica(let offset):
+            guard let snapshots, member.isFollowing, member.replica.hasBegun else {
+                let refusal = ClusterRefusal("This member has no replica itself; ask another one.")
+                engine?.answer(query, with: .failure(refusal))
+                return
+            }
+            guard let answer = joiners.ask(query, from: offset, snapshots) else { return }
+            engine?.answer(query, with: answer)
         case .log(let place):
             followers.add(query, behind: place, now: MonotonicClock.milliseconds)
             answerFollowers()
         }
+    }
+
+    /// Passes on a snapshot that has been made.
+    func answerJoiners() {
+        guard let snapshots, joiners.isWaiting else { return }
+        for (query, answer) in joiners.answers(from: snapshots) { engine?.answer(query, with: answer) }
     }
 
     /// Passes on what has come of the shared log.
@@ -65,34 +78,5 @@ extension ClusterCoordinator {
             if !report.about.address.isEmpty { member["address"] = .string(report.about.address) }
         }
         return .object(member)
-    }
-
-    // MARK: - The replica
-
-    /// Bytes of the replica in one reply: with what surrounds them they fit into a line of the least length.
-    private static let partSize = 24 << 10
-
-    /// A part of a snapshot. It is made when the first part is asked for, and kept for those who ask for further ones;
-    /// making it takes a moment in which nothing else is done.
-    private func part(from offset: Int) -> Result<[UInt8], ClusterRefusal> {
-        if offset == 0 {
-            guard member.isFollowing, member.replica.hasBegun else {
-                return .failure(ClusterRefusal("This member has no replica itself; ask another one."))
-            }
-            snapshotServed = (member.replica.snapshot(), member.replica.link.place)
-        }
-        guard let (bytes, place) = snapshotServed, 0..<bytes.count ~= offset else {
-            return .failure(ClusterRefusal("There is no such part; begin again with offset 0."))
-        }
-        let end = min(bytes.count, offset + Self.partSize)
-        let writer = ByteWriter()
-        writer.append(",\"place\":", decimal: place)
-        writer.append(",\"bytes\":", decimal: bytes.count)
-        writer.append(",\"data\":\"")
-        bytes.withUnsafeBytes { all in
-            Base64.append(UnsafeRawBufferPointer(rebasing: all[offset..<end]), to: writer)
-        }
-        writer.append(UInt8(ascii: "\""))
-        return .success(Array(writer.bytes))
     }
 }

@@ -45,7 +45,7 @@ final class ClusterCoordinator {
     var snapshots: ReplicaSnapshots?
     private var bytesSince = 0
     private var entriesSince = 0
-    var snapshotServed: (bytes: [UInt8], place: Int)?
+    var joiners = JoiningMembers()
     /// Through which member the log is read; nil: from the log itself.
     var readsFrom: String?
     var followers: LogFollowers
@@ -90,6 +90,7 @@ final class ClusterCoordinator {
 
     /// What the log has told is carried out, as much as a turn may take: clients are served between two entries, too.
     func hear() {
+        answerJoiners()
         answerFollowers()
         if isSuspended { return }
         if unheard.isEmpty { unheard = log.take().reversed() }

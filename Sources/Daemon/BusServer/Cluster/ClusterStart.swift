@@ -303,7 +303,8 @@ struct ClusterStart {
         let writer = copyFile.hand { [log] file in LogWriter(file, log.sync, mailbox) }
         let ending = Ending()
         let snapshots = ReplicaSnapshots(
-            writer, path: log.path.value, types: configuration.knownTypes, hashSeed: seed, ending, logger)
+            writer, path: log.path.value, types: configuration.knownTypes, hashSeed: seed, ending, bell,
+            logger)
         engine.beginLogging()
         coordinator.serve(with: engine, commits)
         coordinator.stored(through: replica.link.place)

@@ -1,11 +1,19 @@
 import BusCluster
 import BusLog
 import BusLogic
+import BusSystem
 import Logging
 import Synchronization
 
-/// Takes snapshots of the replica beside the bus, from the copy itself: so starts need not read the log from its beginning.
+/// Takes snapshots of the replica beside the bus, from the copy itself: for starts, which need not read the log from its beginning
+/// then, and for members that join.
 final class ReplicaSnapshots: Sendable {
+    /// One for members that join.
+    struct Made: Sendable {
+        let bytes: [UInt8]
+        let place: Int
+    }
+
     private let worker = Worker(named: "fluxbus-snap", niceness: 5)
     private let writer: LogWriter
     private let path: String
@@ -13,7 +21,9 @@ final class ReplicaSnapshots: Sendable {
     private let hashSeed: UInt64
     private let ending: Ending
     private let logger: Logger
+    private let bell: EventFD
     private let isTaking = Atomic(false)
+    private let made = Mutex<Result<Made, LogFailure>?>(nil)
 
     private static let partSize = 256 << 10
     private static let rowsAtOnce = 64
@@ -24,13 +34,14 @@ final class ReplicaSnapshots: Sendable {
 
     init(
         _ writer: LogWriter, path: String, types: [any StateType], hashSeed: UInt64, _ ending: Ending,
-        _ logger: Logger
+        _ bell: EventFD, _ logger: Logger
     ) {
         self.writer = writer
         self.path = path
         self.types = types
         self.hashSeed = hashSeed
         self.ending = ending
+        self.bell = bell
         self.logger = logger
     }
 
@@ -41,9 +52,7 @@ final class ReplicaSnapshots: Sendable {
             defer { isTaking.store(false, ordering: .relaxed) }
             if ending.hasBegun { return }
             do throws(LogFailure) {
-                let replica = try LocalCopy.replica(
-                    in: path, through: place, knowing: types, hashSeed: hashSeed, isWhole: false)
-                guard let replica else { return }
+                guard let replica = try replica(through: place) else { return }
                 try Self.write(replica.snapshot(), at: replica.link.place) { (body) throws(LogFailure) in
                     try writer.withFile(body)
                 }
@@ -55,6 +64,32 @@ final class ReplicaSnapshots: Sendable {
             }
         }
         return true
+    }
+
+    /// Makes one of all that is in the copy: `takeMade` has it when the bell has rung.
+    func make() {
+        worker.async { [self] in
+            if ending.hasBegun { return }
+            let result: Result<Made, LogFailure>
+            do throws(LogFailure) {
+                guard let replica = try replica(through: .max) else {
+                    throw LogFailure(
+                        .damaged, path: path, "\(path) has no snapshot of the bus; ask another member.")
+                }
+                result = .success(Made(bytes: replica.snapshot(), place: replica.link.place))
+            } catch {
+                result = .failure(error)
+            }
+            made.withLock { $0 = result }
+            bell.ring()
+        }
+    }
+
+    /// What was made, or why there is none. Nil: nothing since it was asked for last.
+    func takeMade() -> Result<Made, LogFailure>? { made.withLock { $0.take() } }
+
+    private func replica(through place: Int) throws(LogFailure) -> Replica? {
+        try LocalCopy.replica(in: path, through: place, knowing: types, hashSeed: hashSeed, isWhole: false)
     }
 
     /// Writes a snapshot, part by part: batches are written between them.

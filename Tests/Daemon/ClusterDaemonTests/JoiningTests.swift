@@ -1,0 +1,92 @@
+import BusJSON
+import TestEtcd
+import TestServer
+import Testing
+
+/// A member joins when the shared log no longer has what lies before: another one gives it all that it has.
+@Suite(.serialized, .enabled(if: TestEtcd.isInstalled, "\(TestEtcd.isMissing)"))
+struct JoiningTests {
+    private static let stores = 20_000
+
+    /// A bus of one member, with so many stores that making a snapshot takes a while; the other one has not started yet.
+    private func largeBus() throws -> TestCluster {
+        let cluster = try TestCluster(["a", "b"], servers: 1) { $0 == "a" }
+        let client = try cluster["a"].client()
+        let atOnce = 500
+        for first in stride(from: 0, to: Self.stores, by: atOnce) {
+            let steps = (first..<first + atOnce).map { #"{"op":"create","store":"counter/s\#($0)"}"# }
+            let reply = try client.ask(
+                #"{"op":"dispatch","actions":[\#(steps.joined(separator: ","))]}"#)
+            #expect(reply.contains(#""ok":true"#), "\(reply)")
+        }
+        return cluster
+    }
+
+    private func ask(_ client: LineClient, from offset: Int) throws -> JSON {
+        try JSON(parsing: try client.ask(#"{"op":"cluster","offset":\#(offset)}"#))
+    }
+
+    private func length(of part: JSON) throws -> Int {
+        let text = try #require(part["data"]?.string)
+        return try #require(Base64.decode(text)).count
+    }
+
+    /// Reads the parts behind the first one, whose reply is `part`; gives where the snapshot stands.
+    private func readToTheEnd(_ client: LineClient, after part: JSON) throws -> Int {
+        let (place, bytes) = (try #require(part["place"]?.int), try #require(part["bytes"]?.int))
+        var offset = try length(of: part)
+        while offset < bytes {
+            let next = try ask(client, from: offset)
+            #expect(next["place"]?.int == place && next["bytes"]?.int == bytes)
+            offset += try length(of: next)
+        }
+        #expect(offset == bytes)
+        return place
+    }
+
+    /// Others are served while a snapshot is made. All who wait for it get the same one, and nothing of it stays.
+    @Test func snapshotIsMadeBesideTheBus() throws {
+        let member = try largeBus()["a"]
+        let (first, second, other) = (try member.client(), try member.client(), try member.client())
+        var overtook = 0
+        for _ in 0..<5 {
+            for client in [first, second] { try client.send(#"{"op":"cluster","offset":0}"#) }
+            #expect(try other.ask(#"{"op":"ping"}"#).contains(#""ok":true"#))
+            let early = first.linesThatCame()?.last
+            if early == nil { overtook += 1 }
+            let reply = if let early { early } else { try #require(try first.line()) }
+            let one = try JSON(parsing: reply)
+            let two = try JSON(parsing: try #require(try second.line()))
+            #expect(one["place"] == two["place"])
+            let places = (try readToTheEnd(first, after: one), try readToTheEnd(second, after: two))
+            #expect(places.0 == places.1)
+            let gone = try ask(first, from: 1)
+            #expect(gone["error"]?["code"] == "unavailable", "\(gone)")
+        }
+        // A machine may stand still between the two requests, but not each time.
+        #expect(overtook > 0)
+    }
+
+    @Test func memberBeginsWithTheSnapshot() throws {
+        let cluster = try largeBus()
+        let client = try cluster["a"].client()
+        let reply = try client.ask(#"{"op":"dispatch","store":"counter/s7","action":"increment"}"#)
+        #expect(reply.contains(#""ok":true"#), "\(reply)")
+        try cluster.etcd.control("compact \(try cluster.etcd.revision)")
+        try cluster["b"].start()
+        try cluster["b"].waitUntilAttached()
+        let state = try cluster["b"].client().ask(#"{"op":"get","store":"counter/s7","fresh":true}"#)
+        #expect(LineClient.integer("count", in: state) == 1)
+        // At one place both have computed the same.
+        try TestCluster.wait(until: "equal digests of both at one place") {
+            try sight(of: cluster["a"]) == sight(of: cluster["b"])
+        }
+        #expect(cluster["b"].daemon.exits == [])
+    }
+
+    /// Where a member stands, and the digest of what it has computed so far.
+    private func sight(of member: TestMember) throws -> [JSON?] {
+        let reply = try JSON(parsing: try member.client().ask(#"{"op":"cluster"}"#))
+        return [reply["cluster"]?["place"], reply["cluster"]?["digest"]]
+    }
+}
