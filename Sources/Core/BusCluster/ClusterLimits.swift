@@ -38,13 +38,13 @@ package enum ClusterLimits {
     /// How far one clock may be ahead of those of all other members that are present, in milliseconds; a lead beyond that
     /// does not count. One and a half times the longest interval at which a member shows its clock.
     package static let clockLead = 60_000
-    /// The interval at which each of ten members or fewer shows its clock, in milliseconds: by a proposal without entries if it
-    /// has none.
+    /// How often a member shows its clock while there are at most ten, in milliseconds: by a proposal without entries if it has
+    /// none. The time of an idle bus is not much older, however many there are.
     package static let heartbeat = 10_000
     package static let longestHeartbeat = 40_000
 
-    /// The interval at which each of so many members shows its clock, in milliseconds. Every member reads every heartbeat: of
-    /// ten to forty members there is one a second in all.
+    /// How often each of so many members shows its clock. Every member reads every heartbeat: with ten to forty members, there is
+    /// one a second in all, on average.
     static func heartbeat(of members: Int) -> Int { min(max(heartbeat, members * 1000), longestHeartbeat) }
     /// Timers that fire, and sessions that end, before the entries of one proposal: bounds its turn. The rest fires with
     /// the next one.

@@ -92,17 +92,48 @@ import Testing
         #expect(second?.epoch == nil && replica.machine.epoch == first?.epoch)
     }
 
-    /// Each shows its clock less often, so that together they cost the log no more; but in time for its lead to count.
+    /// Each shows its clock less often, so that idle members cost less; yet more often than a lead may be long.
     @Test(arguments: [(3, 10_000), (10, 10_000), (30, 30_000), (250, 40_000)])
     func manyMembersShowTheirClocksLessOften(members: Int, interval: Int) throws {
         let (member, _) = try present()
         let others = (1..<members).map { OrderedLogEvent.entry(joined("m\($0)", at: 2 + $0)) }
         member.receive(others, now: Self.begin)
-        member.tick(now: Self.begin + interval - 1)
+        let before = Self.begin + interval - 1
+        let clock = proposal(
+            of: "m1", joined: 3, 1, at: 2 + members, clock: before, member.replica.evidence)
+        member.receive([.entry(clock)], now: before)
+        member.tick(now: before)
         #expect(proposed(member.takeOutputs()) == [])
         member.tick(now: Self.begin + interval)
         #expect(proposed(member.takeOutputs()).count == 1)
         #expect(interval < ClusterLimits.clockLead)
+    }
+
+    /// However seldom each of them does, the time of the bus goes on.
+    @Test func theFirstMemberMovesTheTimeOn() throws {
+        let (member, _) = try present()
+        let others = (1..<250).map { OrderedLogEvent.entry(joined("m\($0)", at: 2 + $0)) }
+        member.receive(others, now: Self.begin)
+        member.tick(now: Self.begin + ClusterLimits.heartbeat - 1)
+        #expect(proposed(member.takeOutputs()) == [])
+        member.tick(now: Self.begin + ClusterLimits.heartbeat)
+        #expect(proposed(member.takeOutputs()).count == 1)
+    }
+
+    /// One that is idle proposes seldom; its reports say how far it has come.
+    @Test func reportsShowRevisions() throws {
+        let (member, _) = try present()
+        func revision() -> Int? { member.members.first { $0.name == "n" }?.revision }
+        member.receive([.entry(joined("n", at: 3))], now: Self.begin)
+        #expect(revision() == 0)
+        let report = MemberReport(stored: 3, revision: 70).encoded
+        let reported = OrderedEntry(place: 4, .reported(member: "n", incarnation: 3, report: report))
+        member.receive([.entry(reported)], now: Self.begin)
+        #expect(revision() == 70)
+        // What it proposes shows less.
+        let proposal = proposal(of: "n", joined: 3, 1, at: 5, member.replica.evidence)
+        member.receive([.entry(proposal)], now: Self.begin)
+        #expect(revision() == 70)
     }
 
     /// Nothing is trimmed that a member which is present has not stored.
@@ -124,6 +155,32 @@ import Testing
             place: 4 + count, .reported(member: "n", incarnation: 3, report: report))
         member.receive([.entry(reported)], now: Self.begin)
         #expect(trims().count == 1)
+    }
+
+    /// Nor what comes behind a snapshot that another member is being given: neither here nor, by the report, elsewhere.
+    @Test func trimmingWaitsForWhoJoins() throws {
+        let (member, _) = try present()
+        let count = ClusterSimulation.history.left + 2 * ClusterSimulation.history.trim
+        member.hold(behind: 2)
+        for number in 1...count {
+            let entry = joined("n\(number)", at: 2 + 2 * number)
+            member.receive([.entry(entry)], now: Self.begin)
+            let end = OrderedEntry(place: 3 + 2 * number, .ended(members: ["n\(number)"]))
+            member.receive([.entry(end)], now: Self.begin)
+        }
+        func outputs() -> (trims: Int, stored: Int?) {
+            var found: (trims: Int, stored: Int?) = (0, nil)
+            for output in member.takeOutputs() {
+                if case .trim = output { found.trims += 1 }
+                if case .report(let bytes) = output { found.stored = MemberReport(bytes)?.stored }
+            }
+            return found
+        }
+        member.stored(through: 3 + 2 * count, now: Self.begin)
+        #expect(outputs() == (0, nil))
+        member.hold(behind: nil)
+        member.tick(now: Self.begin)
+        #expect(outputs() == (1, 3 + 2 * count))
     }
 
     /// An earlier run that the log has brought back is ended; another machine with this name is not.

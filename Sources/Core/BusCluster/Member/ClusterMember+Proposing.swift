@@ -9,7 +9,7 @@ extension ClusterMember {
         noteEndBefore()
         if case .none = membership, barriers.ofReading == 0 {
             membership = .joining
-            reported = (stored, false)
+            reported = (report.stored, false)
             outputs.append(.join(report: report.encoded))
         }
         guard let incarnation else { return }
@@ -26,15 +26,22 @@ extension ClusterMember {
         // What others would read in it they could not compare with anything.
         if gatheringSince != nil { return isBeginningDue }
         if !queue.isEmpty || shownProof != nil || isEvidenceWanted { return true }
-        let interval = ClusterLimits.heartbeat(of: replica.members.count)
-        if !omitted.contains(.heartbeat), now - lastProposal >= interval { return true }
         // The first member points out what is due, each further one if those before it do not.
+        let before = replica.members.values.count { $0.incarnation < incarnation ?? 0 }
+        if isHeartbeatDue(before: before) { return true }
         let due = replica.nextDue
         guard due <= now else { return false }
-        let before = replica.members.values.count { $0.incarnation < incarnation ?? 0 }
         // Where this clock does not count, pointing it out again helps no more.
         let isInVain = lastProposal >= due && replica.machine.time < due
         return now - max(due, lastProposal) >= (before + (isInVain ? 1 : 0)) * ClusterLimits.dueDelay
+    }
+
+    /// Each shows its clock now and then, and the first one moves the time of the bus on if nobody else has.
+    private func isHeartbeatDue(before: Int) -> Bool {
+        if omitted.contains(.heartbeat) { return false }
+        if now - lastProposal >= ClusterLimits.heartbeat(of: replica.members.count) { return true }
+        let last = max(lastProposal, replica.machine.time)
+        return now - last >= ClusterLimits.heartbeat + before * ClusterLimits.dueDelay
     }
 
     /// Before there is a bus, nothing of it is lost.
@@ -134,13 +141,15 @@ extension ClusterMember {
 
     var report: MemberReport {
         MemberReport(
-            stored: stored, revision: replica.machine.revision, hasBegun: replica.hasBegun, about)
+            stored: min(stored, trimming.held ?? .max), revision: replica.machine.revision,
+            hasBegun: replica.hasBegun, about)
     }
 
     private func reportIfDue() {
         // Trimming goes by it, and a report costs as much as a proposal.
-        guard reported.isDue || stored - reported.stored >= replica.history.trim / 4 else { return }
-        reported = (stored, false)
+        let shown = report.stored
+        guard reported.isDue || shown - reported.stored >= replica.history.trim / 4 else { return }
+        reported = (shown, false)
         outputs.append(.report(report.encoded))
     }
 
@@ -149,15 +158,26 @@ extension ClusterMember {
         guard let incarnation, replica.members.values.allSatisfy({ $0.incarnation >= incarnation }) else {
             return
         }
+        let own = report.stored
         let slowest =
-            replica.members.keys.map { $0 == name ? stored : others.reports[$0]?.stored ?? 0 }.min() ?? 0
-        let isLarge = untrimmed.bytes > replica.history.log
+            replica.members.keys.map { $0 == name ? own : others.reports[$0]?.stored ?? 0 }.min() ?? 0
+        let isLarge = trimming.bytes > replica.history.log
         let end = isLarge ? stored : min(stored, slowest)
         // What comes back has to find what it had last.
-        guard isLarge || end - untrimmed.behind > replica.history.trim,
-            let link = replica.links.link(replica.history.left, before: end), link.place > untrimmed.behind
+        guard isLarge || end - trimming.behind > replica.history.trim,
+            let link = replica.links.link(replica.history.left, before: end), link.place > trimming.behind
         else { return }
-        untrimmed = (link.place, 0)
+        (trimming.behind, trimming.bytes) = (link.place, 0)
         outputs.append(.trim(through: link.place))
     }
+}
+
+/// How far the log was trimmed, and how far it may be.
+struct LogTrimming {
+    /// The place that was trimmed last.
+    var behind = 0
+    /// Of the proposals behind it.
+    var bytes = 0
+    /// Another member is being given the bus as it is at this place, and reads on from there. Nil: none is.
+    var held: Int?
 }

@@ -62,7 +62,7 @@ extension ClusterMember {
                 if membership == .none { outputs.append(.end(name, incarnation: member.incarnation)) }
             }
         case .membersFailed, .trimFailed, .passed, .reads: break
-        case .trimmed(let through): untrimmed.behind = max(untrimmed.behind, through)
+        case .trimmed(let through): trimming.behind = max(trimming.behind, through)
         case .attached(let name):
             let isNew = !isAttached
             (isAttached, detachedSince) = (true, nil)
@@ -225,7 +225,7 @@ extension ClusterMember {
         }
         switch entry.content {
         case .proposal(let name, let content):
-            untrimmed.bytes += content.count
+            trimming.bytes += content.count
             if applied.clockAhead > 0 {
                 outputs.append(.notice(.clockAhead(name.member, milliseconds: applied.clockAhead)))
             }

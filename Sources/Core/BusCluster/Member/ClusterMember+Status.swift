@@ -34,8 +34,10 @@ package struct MemberStatus: Equatable, Sendable {
     package let incarnation: Int
     /// What it last reported; nil before that was read.
     package let report: MemberReport?
-    /// The place that it had applied when it last proposed, and the revision there, as far as that is still known.
+    /// The place that it had applied when it last proposed.
     package let place: Int?
+    /// The highest revision that it has shown: there, as far as that is still known, or in its report. One that is idle proposes
+    /// seldom, and reports whenever its copy has grown.
     package let revision: Int?
     /// What its clock showed then, in milliseconds since 1970.
     package let clock: Int?
@@ -49,11 +51,11 @@ extension ClusterMember {
         replica.members.sorted { $0.key < $1.key }.map { name, member in
             let isSelf = name == self.name
             let place = isSelf ? replica.link.place : others.progress.shown[name]
+            let shown = [place.flatMap { others.progress.revision(at: $0) }, others.reports[name]?.revision]
             return MemberStatus(
                 name: name, incarnation: member.incarnation, report: isSelf ? report : others.reports[name],
                 place: place,
-                revision: isSelf
-                    ? replica.machine.revision : place.flatMap { others.progress.revision(at: $0) },
+                revision: isSelf ? replica.machine.revision : shown.compactMap { $0 }.max(),
                 clock: isSelf ? now : member.clock, agrees: !others.comparisons.differs(name))
         }
     }

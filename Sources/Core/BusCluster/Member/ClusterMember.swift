@@ -80,8 +80,7 @@ package final class ClusterMember {
 
     // Others.
     var others = OtherMembers()
-    /// The place that was trimmed last, and the bytes of proposals behind it.
-    var untrimmed = (behind: 0, bytes: 0)
+    var trimming = LogTrimming()
     /// The last place that the others were told to be stored here, and whether they have to be told of more at once.
     var reported = (stored: 0, isDue: false)
 
@@ -129,7 +128,7 @@ package final class ClusterMember {
     package var isCaughtUp: Bool { phase == .following && barriers.ofReading == 0 }
 
     /// Bytes of proposals behind the place that was trimmed last.
-    package var logBytes: Int { untrimmed.bytes }
+    package var logBytes: Int { trimming.bytes }
 
     /// Whether something waits that time decides.
     package var isWaiting: Bool {
@@ -193,6 +192,9 @@ package final class ClusterMember {
     }
 
     // MARK: - The local copy
+
+    /// The log is to keep what lies behind this place, unless it grows too large.
+    package func hold(behind place: Int?) { trimming.held = place }
 
     /// All that was applied up to a place is durable.
     package func stored(through place: Int, now: Int) {

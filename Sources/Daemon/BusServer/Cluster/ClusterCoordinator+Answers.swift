@@ -15,13 +15,16 @@ extension ClusterCoordinator {
             engine?.answer(query, with: .success([]))
             leave()
         case .replica(let offset):
-            guard let snapshots, member.isFollowing, member.replica.hasBegun else {
+            let now = MonotonicClock.milliseconds
+            if offset > 0 {
+                engine?.answer(query, with: joiners.part(from: offset, query, now: now))
+            } else if let snapshots, member.isFollowing, member.replica.hasBegun {
+                joiners.ask(query, through: member.stored, snapshots, now: now)
+                member.hold(behind: joiners.place)
+            } else {
                 let refusal = ClusterRefusal("This member has no replica itself; ask another one.")
                 engine?.answer(query, with: .failure(refusal))
-                return
             }
-            guard let answer = joiners.ask(query, from: offset, snapshots) else { return }
-            engine?.answer(query, with: answer)
         case .log(let place):
             followers.add(query, behind: place, now: MonotonicClock.milliseconds)
             answerFollowers()
@@ -30,8 +33,10 @@ extension ClusterCoordinator {
 
     /// Passes on a snapshot that has been made.
     func answerJoiners() {
-        guard let snapshots, joiners.isWaiting else { return }
-        for (query, answer) in joiners.answers(from: snapshots) { engine?.answer(query, with: answer) }
+        guard let snapshots else { return }
+        for (query, answer) in joiners.answers(from: snapshots, now: MonotonicClock.milliseconds) {
+            engine?.answer(query, with: answer)
+        }
     }
 
     /// Passes on what has come of the shared log.

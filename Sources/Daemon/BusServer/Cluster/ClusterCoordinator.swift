@@ -115,6 +115,8 @@ final class ClusterCoordinator {
     func tickIfDue(now: Int) {
         guard now >= nextTick else { return }
         defer { answerFollowers() }
+        joiners.expire(now: now)
+        member.hold(behind: joiners.place)
         if let suspension { return stay(suspension, now: now) }
         member.tick(now: WallClock.now)
         carryOut()

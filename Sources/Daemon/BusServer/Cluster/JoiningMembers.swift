@@ -1,56 +1,63 @@
 import BusEngine
 import BusJSON
 import BusProtocol
+import BusSystem
 
-/// Members that take this one's replica, each part by part. It is made when one asks for the first part, and let go once all who
-/// waited for it have had the last part: it is as large as the bus. It belongs to the bus queue.
+/// Members that fetch a snapshot of this one's replica, part by part. It is made when one asks for the first part, and is as large as
+/// the bus: each has it until its last part, and none after a time without a question. It belongs to the bus queue.
 struct JoiningMembers {
     typealias Answer = Result<[UInt8], ClusterRefusal>
 
     /// Those that have asked for the first part of the one that is being made.
     private var waiting: [ClusterQuery] = []
-    private var made: ReplicaSnapshots.Made?
-    /// How many are to have its last part.
-    private var takers = 0
+    private var taking: [ConnectionID: ReplicaSnapshots.Made] = [:]
+    /// Where the oldest stands that was asked for lately. The shared log has to keep what comes behind it: who has the snapshot goes
+    /// on from there. Nil: none was.
+    private(set) var place: Int?
+    /// When the last question came, or the last snapshot was made, in monotonic milliseconds.
+    private var asked = 0
 
     /// Bytes of the replica in one reply: with what surrounds them they fit into a line of the least length.
     private static let partSize = 24 << 10
+    /// After so many milliseconds without a question nobody is joining: who has the last part needs a while to begin.
+    private static let patience = 60_000
 
-    var isWaiting: Bool { !waiting.isEmpty }
-
-    /// Nil: the answer comes once the replica is made.
-    mutating func ask(_ query: ClusterQuery, from offset: Int, _ snapshots: ReplicaSnapshots) -> Answer? {
-        if offset != 0 { return part(from: offset) }
-        if waiting.isEmpty { snapshots.make() }
+    /// Begins to make one, or waits for the one that is being made.
+    ///
+    /// - Parameter place: Up to here the copy has everything.
+    mutating func ask(_ query: ClusterQuery, through place: Int, _ snapshots: ReplicaSnapshots, now: Int) {
+        asked = now
+        if waiting.isEmpty {
+            self.place = min(self.place ?? .max, place)
+            snapshots.make(through: place)
+        }
         waiting.append(query)
-        return nil
     }
 
     /// The answers that can be given now.
-    mutating func answers(from snapshots: ReplicaSnapshots) -> [(ClusterQuery, Answer)] {
-        guard let result = snapshots.takeMade() else { return [] }
+    mutating func answers(from snapshots: ReplicaSnapshots, now: Int) -> [(ClusterQuery, Answer)] {
+        guard !waiting.isEmpty, let result = snapshots.takeMade() else { return [] }
         let queries = waiting
-        waiting = []
-        switch result {
-        case .success(let snapshot):
-            (made, takers) = (snapshot, queries.count)
-            var answers: [(ClusterQuery, Answer)] = []
-            for query in queries { answers.append((query, part(from: 0))) }
-            return answers
-        case .failure(let failure):
-            return queries.map { ($0, .failure(ClusterRefusal(failure.message))) }
+        (waiting, asked) = ([], now)
+        var answers: [(ClusterQuery, Answer)] = []
+        for query in queries {
+            switch result {
+            case .success(let snapshot):
+                taking[query.connection] = snapshot
+                answers.append((query, part(from: 0, query, now: now)))
+            case .failure(let refusal): answers.append((query, .failure(refusal)))
+            }
         }
+        return answers
     }
 
-    private mutating func part(from offset: Int) -> Answer {
-        guard let snapshot = made, 0..<snapshot.bytes.count ~= offset else {
+    mutating func part(from offset: Int, _ query: ClusterQuery, now: Int) -> Answer {
+        guard let snapshot = taking[query.connection], 0..<snapshot.bytes.count ~= offset else {
             return .failure(ClusterRefusal("There is no such part; begin again with offset 0."))
         }
+        asked = now
         let end = min(snapshot.bytes.count, offset + Self.partSize)
-        if end == snapshot.bytes.count {
-            takers -= 1
-            if takers <= 0 { made = nil }
-        }
+        if end == snapshot.bytes.count { taking[query.connection] = nil }
         let writer = ByteWriter()
         writer.append(",\"place\":", decimal: snapshot.place)
         writer.append(",\"bytes\":", decimal: snapshot.bytes.count)
@@ -60,5 +67,11 @@ struct JoiningMembers {
         }
         writer.append(UInt8(ascii: "\""))
         return .success(Array(writer.bytes))
+    }
+
+    /// Forgets those of which nothing was heard for long.
+    mutating func expire(now: Int) {
+        guard place != nil, waiting.isEmpty, now - asked >= Self.patience else { return }
+        (taking, place) = ([:], nil)
     }
 }

@@ -1,14 +1,15 @@
 import BusCluster
+import BusEngine
 import BusLog
 import BusLogic
 import BusSystem
 import Logging
 import Synchronization
 
-/// Takes snapshots of the replica beside the bus, from the copy itself: for starts, which need not read the log from its beginning
-/// then, and for members that join.
+/// Takes snapshots of the replica beside the bus, from the copy itself: for starts, which then need not read the whole log, and for
+/// members that join.
 final class ReplicaSnapshots: Sendable {
-    /// One for members that join.
+    /// A snapshot for members that join.
     struct Made: Sendable {
         let bytes: [UInt8]
         let place: Int
@@ -23,7 +24,7 @@ final class ReplicaSnapshots: Sendable {
     private let logger: Logger
     private let bell: EventFD
     private let isTaking = Atomic(false)
-    private let made = Mutex<Result<Made, LogFailure>?>(nil)
+    private let made = Mutex<Result<Made, ClusterRefusal>?>(nil)
 
     private static let partSize = 256 << 10
     private static let rowsAtOnce = 64
@@ -66,19 +67,20 @@ final class ReplicaSnapshots: Sendable {
         return true
     }
 
-    /// Makes one of all that is in the copy: `takeMade` has it when the bell has rung.
-    func make() {
+    /// Makes one of what the copy has up to a place; once the bell rings, `takeMade` returns it.
+    func make(through place: Int) {
         worker.async { [self] in
             if ending.hasBegun { return }
-            let result: Result<Made, LogFailure>
+            var result: Result<Made, ClusterRefusal> = .failure(
+                ClusterRefusal("This member's copy of the bus can't be read; ask another member."))
             do throws(LogFailure) {
-                guard let replica = try replica(through: .max) else {
-                    throw LogFailure(
-                        .damaged, path: path, "\(path) has no snapshot of the bus; ask another member.")
+                if let replica = try replica(through: place) {
+                    result = .success(Made(bytes: replica.snapshot(), place: replica.link.place))
                 }
-                result = .success(Made(bytes: replica.snapshot(), place: replica.link.place))
             } catch {
-                result = .failure(error)
+                logger.error(
+                    "no snapshot for a member that joins: \(error.message)",
+                    metadata: LogKind.logTrouble.metadata)
             }
             made.withLock { $0 = result }
             bell.ring()
@@ -86,7 +88,7 @@ final class ReplicaSnapshots: Sendable {
     }
 
     /// What was made, or why there is none. Nil: nothing since it was asked for last.
-    func takeMade() -> Result<Made, LogFailure>? { made.withLock { $0.take() } }
+    func takeMade() -> Result<Made, ClusterRefusal>? { made.withLock { $0.take() } }
 
     private func replica(through place: Int) throws(LogFailure) -> Replica? {
         try LocalCopy.replica(in: path, through: place, knowing: types, hashSeed: hashSeed, isWhole: false)

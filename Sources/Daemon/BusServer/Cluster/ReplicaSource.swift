@@ -12,8 +12,10 @@ struct ReplicaSource {
     let types: [any StateType]
     let hashSeed: UInt64
 
-    /// How long one member has for each part, and for the first one, which it has to make.
+    /// How long one member has for each part.
     private static let patience = Duration.seconds(30)
+    /// How long it has for the first one, for which it makes all of them: some ten seconds for a million stores.
+    private static let patienceAtFirst = Duration.seconds(180)
 
     /// Gets the replica of one of the other members that are present. `tell` hears why those that were asked gave none.
     ///
@@ -51,7 +53,8 @@ struct ReplicaSource {
         var place: JSON?
         while bytes.count < size {
             let reply = try connection.request(
-                BusRequest("cluster", ["offset": .int(bytes.count)]), until: Deadline(after: Self.patience))
+                BusRequest("cluster", ["offset": .int(bytes.count)]),
+                until: Deadline(after: bytes.isEmpty ? Self.patienceAtFirst : Self.patience))
             guard let total = reply["bytes"]?.int, let text = reply["data"]?.string,
                 let part = Base64.decode(text), !part.isEmpty, place == nil || place == reply["place"]
             else { throw ClusterRefusalText("its parts do not fit together; ask again") }
