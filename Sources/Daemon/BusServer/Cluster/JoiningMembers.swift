@@ -19,7 +19,8 @@ struct JoiningMembers {
 
     /// Bytes of the replica in one reply: with what surrounds them they fit into a line of the least length.
     private static let partSize = 24 << 10
-    /// After so many milliseconds without a question nobody is joining: who has the last part needs a while to begin.
+    /// How long snapshots, and the log behind them, are kept after the last question, in milliseconds: a member that has fetched all
+    /// parts still has to restore them before it reads the log.
     private static let patience = 60_000
 
     /// Begins to make one, or waits for the one that is being made.
