@@ -23,8 +23,8 @@ package struct Relay: Sendable {
     }
 }
 
-/// Requests one part after another from a relay, on a thread of its own that ends at the first failure. After `end`, the thread
-/// finishes once the pending request does, and its answer is dropped.
+/// Asks a relay for one part after another, in the background, until a request fails or `end` is called. `end` does not wait: a
+/// request that is under way completes, and its answer is dropped.
 final class RelayReader: Sendable {
     private struct Contents {
         /// Where the next part begins that is wanted.
