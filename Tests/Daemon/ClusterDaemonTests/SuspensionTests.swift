@@ -104,8 +104,15 @@ struct SuspensionTests {
         for _ in 0..<10 { _ = try ok(try other.client(), "{\(Self.increment)}") }
         #expect(try count(cluster["c"]) == 11)
         #expect(try count(member, fresh: false) == before)
+        // Who has seen more elsewhere is not taken back: it waits.
+        let seen = try ok(try other.client(), #"{"op":"hello"}"#)
+        let roaming = try resumption(at: member, after: seen)
 
         try resume(member)
+        let subscribed = try JSON(parsing: try #require(try roaming.line()))
+        #expect(subscribed["revision"]?.int ?? 0 >= seen["revision"]?.int ?? .max, "\(subscribed)")
+        let first = try JSON(parsing: try #require(try roaming.line()))
+        #expect(first["from"] == seen["revision"] && first["reset"] == nil, "\(first)")
         #expect(try count(member) == 11)
         _ = try ok(client, #"{"op":"dispatch","store":"counter/passing","action":"increment"}"#)
         let last = try #require(try ok(client, "{\(Self.increment)}")["revision"]?.int)
@@ -201,12 +208,29 @@ struct SuspensionTests {
         _ = try cluster.settle()
     }
 
-    /// It gives way at once, and the next start goes on.
+    /// A client that asks a member for changes behind what it has seen at another one, and has to wait for them.
+    private func resumption(at member: TestMember, after seen: JSON) throws -> LineClient {
+        let client = try member.client()
+        let place = #""since":\#(seen["revision"] ?? 0),"epoch":"\#(try client.epoch())""#
+        try client.send(#"{"op":"subscribe","type":"counter",\#(place)}"#)
+        // What comes behind it waits, too.
+        try client.send(#"{"op":"ping"}"#)
+        try TestCluster.wait(until: "request that waits") {
+            let clients = try ok(try member.client(), #"{"op":"clients"}"#)["clients"]?.array ?? []
+            return clients.contains { $0["held"]?.int ?? 0 > 0 }
+        }
+        return client
+    }
+
+    /// It gives way at once, and the next start goes on. Who waits is told to come back.
     @Test func aSuspendedMemberCanBeStopped() throws {
-        let cluster = try TestCluster(["a", "b"], servers: 1)
+        let cluster = try TestCluster(["a", "b"], servers: 1, keepsDescriptors: true)
         let member = cluster["b"]
         try suspend(member, by: cluster["a"])
-        _ = member.daemon.stop()
+        let seen = try ok(try cluster["a"].client(), "{\(Self.increment)}")
+        let waiting = try resumption(at: member, after: seen)
+        _ = member.daemon.stopToRestart()
+        #expect(try waiting.line()?.contains("goodbye") == true)
         try member.start()
         try member.waitUntilAttached()
         _ = try cluster.settle()

@@ -55,8 +55,6 @@ extension Engine {
             answer(reply, id, connection)
         case .outcome(.refused(let error), _): replies.refuse(error, for: connection, id: id)
         case .failed(let failure):
-            // A subscription that can't go on from where its client was starts over.
-            if case .resumption(let line) = entry.kind { return passBarrier(line, connection) }
             if case .read = entry.kind { connection.passBarrier() }
             replies.refuse(
                 RequestError(.unavailable, failure.message)

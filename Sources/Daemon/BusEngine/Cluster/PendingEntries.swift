@@ -43,6 +43,13 @@ final class PendingEntries {
         if case .outcome(_, let spent) = outcome { expected = max(spent, expected &- expected &>> 2) }
     }
 
+    /// Whether a ticket is that of a subscription that goes on from what another member has told.
+    func isResumption(_ ticket: Int) -> Bool {
+        let kind = all[first...].first { $0.ticket == ticket }?.kind
+        if case .resumption = kind { return true }
+        return false
+    }
+
     /// The first request, if it is known what has come of it.
     var hasAnswer: Bool { !isEmpty && all[first].outcome != nil }
 

@@ -29,6 +29,8 @@ package final class SharedRequests {
     private var ends: [Int: EndedSession] = [:]
     /// Those that are to be asked for again.
     private var failedEnds: [EndedSession] = []
+    /// The tickets of subscriptions that go on from later than this member is, and whose barriers have failed.
+    private var failedResumptions: [Int] = []
     /// What the daemon itself has asked for, by ticket.
     private var own: [Int: String] = [:]
 
@@ -114,12 +116,13 @@ package final class SharedRequests {
         outputs.add(.entry(end.entry, ticket: ticket, user: end.user))
     }
 
-    /// Asks again for ends of sessions that have not come through. Not at once: while the shared log takes nothing, they
-    /// would fail again in the same turn, for ever.
-    package func submitFailedEnds() {
-        let failed = failedEnds
-        failedEnds = []
-        for end in failed { submitEnd(end) }
+    /// Asks again for what has to come through. Not at once: while the shared log takes nothing, it would fail again in the
+    /// same turn, for ever.
+    package func submitFailedAgain() {
+        let (ends, resumptions) = (failedEnds, failedResumptions)
+        (failedEnds, failedResumptions) = ([], [])
+        for end in ends { submitEnd(end) }
+        for ticket in resumptions where owners[ticket] != nil { outputs.add(.barrier(ticket: ticket)) }
     }
 
     // MARK: Hand-over
@@ -166,9 +169,15 @@ package final class SharedRequests {
 
     /// Something has come of a request, by the ticket that it had. Returns the connection that it was of.
     func resolve(_ ticket: Int, _ outcome: EntryResolution) -> Connection? {
-        if let id = owners.removeValue(forKey: ticket) {
-            guard let connection = connections.find(id) else { return nil }
-            connection.resolve(ticket, outcome)
+        if let id = owners[ticket] {
+            let connection = connections.find(id)
+            if case .failed = outcome, connection?.entries?.isResumption(ticket) == true {
+                // What its client has seen is in the log. From here it would go back.
+                failedResumptions.append(ticket)
+                return nil
+            }
+            owners[ticket] = nil
+            connection?.resolve(ticket, outcome)
             return connection
         } else if let end = ends.removeValue(forKey: ticket) {
             // Where it is not known whether it came through, once more does no harm.

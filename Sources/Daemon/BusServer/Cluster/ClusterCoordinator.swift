@@ -120,7 +120,7 @@ final class ClusterCoordinator {
         if let suspension { return stay(suspension, now: now) }
         member.tick(now: WallClock.now)
         carryOut()
-        engine?.shared.submitFailedEnds()
+        engine?.shared.submitFailedAgain()
         // A timer of the bus that is due is pointed out within a tenth of a second.
         let wait = min(1000, max(10, member.replica.nextDue - WallClock.now))
         nextTick = now + (member.isWaiting ? min(wait, 100) : wait)

@@ -59,7 +59,8 @@ extension EventLoop {
         let own = acceptors.compactMap(\.listener).filter { !$0.isPassed }
         var member: StateTransfer.Member?
         if let cluster {
-            member = cluster.pass()
+            // Nobody else would answer who still waits, or bring the end of a session to the log.
+            member = engine.shared.isAtRest ? cluster.pass() : nil
             guard member != nil else {
                 throw SystemdError(
                     .system, "The shared log does not answer, so another process can't go on as this member.")
