@@ -36,16 +36,16 @@ package enum ClusterLimits {
     // MARK: Time
 
     /// How far one clock may be ahead of those of all other members that are present, in milliseconds; a lead beyond that
-    /// does not count. One and a half times the longest interval at which a member shows its clock.
+    /// does not count. A fifth more than the longest interval at which a member shows its clock.
     package static let clockLead = 60_000
     /// How long each of up to ten members waits before it shows its clock again, in milliseconds: with a proposal without entries if
     /// it has none. The first member moves the time of the bus on this often, however many there are.
     package static let heartbeat = 10_000
     /// The longest such wait, however many members there are, in milliseconds.
-    package static let longestHeartbeat = 40_000
+    package static let longestHeartbeat = 50_000
 
     /// How long each of this many members waits before it shows its clock again, in milliseconds. All members read each heartbeat,
-    /// so from ten members to forty the interval grows with their number: they send about one heartbeat a second in all.
+    /// so from ten members to fifty the interval grows with their number: they send about one heartbeat a second in all.
     static func heartbeat(of members: Int) -> Int { min(max(heartbeat, members * 1000), longestHeartbeat) }
     /// Timers that fire, and sessions that end, before the entries of one proposal: bounds its turn. The rest fires with
     /// the next one.

@@ -6,8 +6,10 @@ import TestSupport
 final class ClusterNode {
     let name: String
     let build: ClusterBuild
-    /// Its clock is so far ahead, in milliseconds.
-    let clockLead: Int
+    /// Its clock is so far ahead, in milliseconds, while nobody sets it back.
+    private let clockLead: Int
+    /// By how much its clock was set back, in milliseconds.
+    var setBack = 0
     private(set) var member: ClusterMember?
     private(set) var log: SimulatedLog?
     private(set) var disk = ClusterDisk()
@@ -40,7 +42,7 @@ final class ClusterNode {
         generator = SeededGenerator(seed: seed)
     }
 
-    var now: Int { shared.now + clockLead }
+    var now: Int { shared.now + clockLead - setBack }
     var isUp: Bool { member != nil }
     var isStopped: Bool { !stops.isEmpty }
 

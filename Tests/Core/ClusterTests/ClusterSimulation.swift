@@ -111,6 +111,10 @@ final class ClusterSimulation {
         }
         for node in nodes where !node.isUp && generator.oneIn(30) { try node.start() }
         if generator.oneIn(150) {
+            node.setBack = [0, 400, 8000, 3_600_000].randomElement(using: &generator)!
+            figures.setBack += node.setBack > 0 ? 1 : 0
+        }
+        if generator.oneIn(150) {
             shared.endSomeLease()
             figures.leases += 1
         }
@@ -136,7 +140,10 @@ final class ClusterSimulation {
     /// Without faults everything comes to rest.
     private func settle() throws {
         shared.isFaulty = false
-        for node in nodes { node.log?.cutUntil = 0 }
+        for node in nodes {
+            node.log?.cutUntil = 0
+            node.setBack = 0
+        }
         for node in nodes where !node.isUp { try node.start() }
         let start = shared.now
         if setup.hasNewerRules {
@@ -176,6 +183,8 @@ struct ClusterFigures {
     var epochs = 0
     var losses = 0
     var clamped = 0
+    /// How often a clock was set back.
+    var setBack = 0
     /// Simulations in which the bus has begun anew.
     var beginnings = 0
 
@@ -200,6 +209,7 @@ struct ClusterFigures {
         sum.epochs += more.epochs
         sum.losses += more.losses
         sum.clamped += more.clamped
+        sum.setBack += more.setBack
         sum.beginnings += more.beginnings
     }
 }

@@ -36,6 +36,7 @@ import Testing
         #expect(reached.epochs > Int(Self.seeds) / 10)
         #expect(reached.trims > Int(Self.seeds) / 4)
         #expect(reached.clamped > Int(Self.seeds) / 10)
+        #expect(reached.setBack > Int(Self.seeds) / 10)
     }
 
     /// The log is restored from backups that are older than what members keep, or loses what none of them has read.

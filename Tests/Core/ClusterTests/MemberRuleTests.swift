@@ -18,9 +18,9 @@ import Testing
 
     private func proposal(
         of member: String, joined incarnation: Int, _ number: Int, at place: Int, clock: Int = begin,
-        _ evidence: Evidence
+        _ evidence: Evidence, _ entries: [ClusterEntry] = []
     ) -> OrderedEntry {
-        let content = ProposalContent(clock: clock, evidence: evidence, entries: [])
+        let content = ProposalContent(clock: clock, evidence: evidence, entries: entries)
         let name = ProposalName(member: member, incarnation: incarnation, number: number)
         return OrderedEntry(place: place, .proposal(name, content.encoded))
     }
@@ -93,7 +93,7 @@ import Testing
     }
 
     /// Each shows its clock less often, so that idle members cost less; yet more often than a lead may be long.
-    @Test(arguments: [(3, 10_000), (10, 10_000), (30, 30_000), (250, 40_000)])
+    @Test(arguments: [(3, 10_000), (10, 10_000), (30, 30_000), (250, 50_000)])
     func manyMembersShowTheirClocksLessOften(members: Int, interval: Int) throws {
         let (member, _) = try present()
         let others = (1..<members).map { OrderedLogEvent.entry(joined("m\($0)", at: 2 + $0)) }
@@ -134,6 +134,65 @@ import Testing
         let proposal = proposal(of: "n", joined: 3, 1, at: 5, member.replica.evidence)
         member.receive([.entry(proposal)], now: Self.begin)
         #expect(revision() == 70)
+    }
+
+    /// Said once, not with each of its proposals.
+    @Test func aClockThatIsAheadIsReportedOnce() throws {
+        let (member, _) = try present()
+        member.receive([.entry(joined("n", at: 3))], now: Self.begin)
+        var place = 3
+        func reports(clock: Int) -> Int {
+            place += 1
+            let entry = proposal(
+                of: "n", joined: 3, place - 3, at: place, clock: clock, member.replica.evidence)
+            member.receive([.entry(entry)], now: Self.begin)
+            return member.takeOutputs().count {
+                if case .notice(.clockAhead("n", _)) = $0 { true } else { false }
+            }
+        }
+        let ahead = Self.begin + ClusterLimits.clockLead + 60_000
+        #expect([ahead, ahead + 1, Self.begin, ahead + 2].map(reports) == [1, 0, 0, 1])
+    }
+
+    /// Nobody waits until it shows the same time again.
+    @Test func clocksMayBeSetBack() throws {
+        let (member, _) = try present()
+        let back = Self.begin - 3_600_000
+        member.sync(ticket: 7, now: Self.begin)
+        member.tick(now: back)
+        #expect(proposed(member.takeOutputs()) == [])
+        member.tick(now: back + ClusterLimits.propose)
+        let failed = member.takeOutputs().contains { if case .failed(7, _) = $0 { true } else { false } }
+        #expect(failed)
+        member.tick(now: back + ClusterLimits.heartbeat - 1)
+        #expect(proposed(member.takeOutputs()) == [])
+        member.tick(now: back + ClusterLimits.heartbeat)
+        let clocks = try member.takeOutputs().compactMap { output in
+            if case .propose(_, let content) = output { try ProposalContent(content).clock } else { nil }
+        }
+        #expect(clocks == [back + ClusterLimits.heartbeat])
+    }
+
+    /// Heartbeats alone hardly fill the log, and every member reads each report.
+    @Test(arguments: [false, true]) func idleMembersReportSeldom(isIdle: Bool) throws {
+        let (member, _) = try present()
+        member.receive([.entry(joined("n", at: 3))], now: Self.begin)
+        let line = #"{"op":"create","store":"counter/s"#
+        func reports(after numbers: ClosedRange<Int>) -> Int {
+            for number in numbers {
+                let create = ClusterEntry(
+                    session: 1, by: Array(ReplicaBus.anna.utf8), .request(Array("\(line)\(number)\"}".utf8)))
+                let entry = proposal(
+                    of: "n", joined: 3, number, at: 3 + number, member.replica.evidence,
+                    isIdle ? [] : [create])
+                member.receive([.entry(entry)], now: Self.begin)
+            }
+            member.stored(through: 3 + numbers.upperBound, now: Self.begin)
+            return member.takeOutputs().count { if case .report = $0 { true } else { false } }
+        }
+        let trim = ClusterSimulation.history.trim
+        #expect(reports(after: 1...trim / 4) == (isIdle ? 0 : 1))
+        #expect(reports(after: trim / 4 + 1...trim) == 1)
     }
 
     /// Nothing is trimmed that a member which is present has not stored.

@@ -18,7 +18,7 @@ extension ClusterMember {
         guard phase == .waiting else { return }
         other.beginAnew(behind: place)
         begin(with: other, now: now)
-        gatheringSince = now
+        gatheringSince = self.now
     }
 
     /// Whether this member is to say now how the bus begins: those with more have had time to come.

@@ -9,8 +9,7 @@ extension ClusterMember {
         noteEndBefore()
         if case .none = membership, barriers.ofReading == 0 {
             membership = .joining
-            reported = (report.stored, false)
-            outputs.append(.join(report: report.encoded))
+            outputs.append(.join(report: takeReport()))
         }
         guard let incarnation else { return }
         reportIfDue()
@@ -29,10 +28,10 @@ extension ClusterMember {
         // The first member points out what is due, each further one if those before it do not.
         let before = replica.members.values.count { $0.incarnation < incarnation ?? 0 }
         if isHeartbeatDue(before: before) { return true }
-        let due = replica.nextDue
-        guard due <= now else { return false }
+        guard replica.nextDue <= time.clock else { return false }
+        let due = time.elapsed(at: replica.nextDue)
         // Where this clock does not count, pointing it out again helps no more.
-        let isInVain = lastProposal >= due && replica.machine.time < due
+        let isInVain = lastProposal >= due && replica.machine.time < replica.nextDue
         return now - max(due, lastProposal) >= (before + (isInVain ? 1 : 0)) * ClusterLimits.dueDelay
     }
 
@@ -40,7 +39,7 @@ extension ClusterMember {
     private func isHeartbeatDue(before: Int) -> Bool {
         if omitted.contains(.heartbeat) { return false }
         if now - lastProposal >= ClusterLimits.heartbeat(of: replica.members.count) { return true }
-        let last = max(lastProposal, replica.machine.time)
+        let last = max(lastProposal, time.elapsed(at: replica.machine.time))
         return now - last >= ClusterLimits.heartbeat + before * ClusterLimits.dueDelay
     }
 
@@ -59,7 +58,7 @@ extension ClusterMember {
             entries = proof == nil ? queue.take() : []
         }
         let content = ProposalContent(
-            clock: now, evidence: proof ?? replica.evidence, entries: entries.map(\.entry)
+            clock: time.clock, evidence: proof ?? replica.evidence, entries: entries.map(\.entry)
         ).encoded
         isEvidenceWanted = false
         lastProposal = now
@@ -94,7 +93,7 @@ extension ClusterMember {
         sent.entries = queue.take() + sent.entries
         queue.sent = sent
         let content = ProposalContent(
-            clock: now, evidence: replica.evidence, entries: sent.entries.map(\.entry))
+            clock: time.clock, evidence: replica.evidence, entries: sent.entries.map(\.entry))
         outputs.append(.propose(sent.name, content.encoded))
     }
 
@@ -145,12 +144,18 @@ extension ClusterMember {
             hasBegun: replica.hasBegun, about)
     }
 
+    private func takeReport() -> [UInt8] {
+        let report = report
+        reported = (report.stored, report.revision, false)
+        return report.encoded
+    }
+
+    /// Trimming goes by reports, and each costs as much as a proposal: where hardly anything is committed, they are few.
     private func reportIfDue() {
-        // Trimming goes by it, and a report costs as much as a proposal.
-        let shown = report.stored
-        guard reported.isDue || shown - reported.stored >= replica.history.trim / 4 else { return }
-        reported = (shown, false)
-        outputs.append(.report(report.encoded))
+        let places = report.stored - reported.stored
+        let isIdle = replica.machine.revision - reported.revision < replica.history.trim / 4
+        guard reported.isDue || places >= replica.history.trim / (isIdle ? 1 : 4) else { return }
+        outputs.append(.report(takeReport()))
     }
 
     /// The member that joined first trims: up to the slowest, or, where the log is large, up to what it has itself.

@@ -4,7 +4,7 @@ import BusMachine
 extension ClusterMember {
     /// Takes what the log has told, in order.
     package func receive(_ events: [OrderedLogEvent], now: Int) {
-        self.now = now
+        time.note(clock: now)
         isReadingAnew = false
         for event in events where phase != .stopped {
             // What follows of the reading before comes again.
@@ -77,7 +77,7 @@ extension ClusterMember {
         case .detached(let failure):
             if isAttached || detachedSince == nil {
                 outputs.append(.notice(.detached(failure.message)))
-                detachedSince = now
+                detachedSince = time.clock
             }
             isAttached = false
         }
@@ -120,7 +120,7 @@ extension ClusterMember {
     /// - Parameter isFromMember: A member gave it that follows the log, once a barrier had been reached that was set after this
     ///   member began to wait.
     package func begin(with other: Replica, isFromMember: Bool = false, now: Int) {
-        self.now = now
+        time.note(clock: now)
         guard phase == .waiting else { return }
         // What was seen here and is not there has to be shown to all, unless it is only old.
         keepProof(comparedWith: other, isCurrent: isFromMember)
@@ -226,7 +226,7 @@ extension ClusterMember {
         switch entry.content {
         case .proposal(let name, let content):
             trimming.bytes += content.count
-            if applied.clockAhead > 0 {
+            if others.note(clockAhead: applied.clockAhead, of: name.member) {
                 outputs.append(.notice(.clockAhead(name.member, milliseconds: applied.clockAhead)))
             }
             if let (link, comparison) = applied.evidence {

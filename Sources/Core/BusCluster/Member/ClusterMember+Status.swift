@@ -56,7 +56,7 @@ extension ClusterMember {
                 name: name, incarnation: member.incarnation, report: isSelf ? report : others.reports[name],
                 place: place,
                 revision: isSelf ? replica.machine.revision : shown.compactMap { $0 }.max(),
-                clock: isSelf ? now : member.clock, agrees: !others.comparisons.differs(name))
+                clock: isSelf ? time.clock : member.clock, agrees: !others.comparisons.differs(name))
         }
     }
 }

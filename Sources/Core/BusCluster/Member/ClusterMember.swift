@@ -25,7 +25,9 @@ package final class ClusterMember {
     let about: MemberReport.About
     var outputs: [MemberOutput] = []
     var phase = Phase.waiting
-    var now = 0
+    var time: MemberTime
+    /// By which waiting is measured.
+    var now: Int { time.elapsed }
 
     // The log.
     /// The log that was read last; nil: none yet.
@@ -81,8 +83,8 @@ package final class ClusterMember {
     // Others.
     var others = OtherMembers()
     var trimming = LogTrimming()
-    /// The last place that the others were told to be stored here, and whether they have to be told of more at once.
-    var reported = (stored: 0, isDue: false)
+    /// What the others were told last, and whether they have to be told of more at once.
+    var reported = (stored: 0, revision: 0, isDue: false)
 
     /// - Parameters:
     ///   - replica: What the local copy holds, or a new one.
@@ -102,7 +104,7 @@ package final class ClusterMember {
         self.cluster = cluster
         self.omitted = omitted
         self.about = about
-        self.now = now
+        time = MemberTime(clock: now)
         lastIncarnation = incarnation
         self.proof = proof
         stored = replica.link.place
@@ -161,7 +163,7 @@ package final class ClusterMember {
 
     /// Takes several entries, which are proposed together as far as they fit.
     package func submit(_ entries: [(entry: ClusterEntry, ticket: Int, user: Int)], now: Int) {
-        self.now = now
+        time.note(clock: now)
         for (entry, ticket, user) in entries { add(entry, ticket, of: user) }
         proceed()
     }
@@ -181,14 +183,14 @@ package final class ClusterMember {
 
     /// Asks for a barrier: `synced` comes when everything that anybody had been answered before is applied here.
     package func sync(ticket: Int, now: Int) {
-        self.now = now
+        time.note(clock: now)
         if omitted.contains(.barrier) {
             return outputs.append(.synced(ticket, revision: replica.machine.revision))
         }
         guard phase != .stopped else {
             return outputs.append(.failed(ticket, MemberFailure(.none, "This member has stopped.")))
         }
-        outputs.append(.barrier(barriers.add(ticket, now: now)))
+        outputs.append(.barrier(barriers.add(ticket, now: self.now)))
     }
 
     // MARK: - The local copy
@@ -198,7 +200,7 @@ package final class ClusterMember {
 
     /// All that was applied up to a place is durable.
     package func stored(through place: Int, now: Int) {
-        self.now = now
+        time.note(clock: now)
         stored = max(stored, place)
         answerStored()
         proceed()
@@ -220,9 +222,9 @@ package final class ClusterMember {
 
     /// Does what is due. To be called at least every 100 ms while anything waits, and every second otherwise.
     package func tick(now: Int) {
-        self.now = now
+        time.note(clock: now)
         guard phase != .stopped else { return }
-        let late = queue.takeLate(at: now)
+        let late = queue.takeLate(at: self.now)
         // What was proposed was asked for before what waits.
         fail(late.unknown, omitted.contains(.unknownOutcome) ? .none : .unknown)
         fail(late.none, .none)
@@ -238,7 +240,7 @@ package final class ClusterMember {
             return
         }
         isStalled = true
-        detachedSince = now
+        detachedSince = time.clock
         outputs.append(
             .notice(
                 .detached(
@@ -264,7 +266,7 @@ package final class ClusterMember {
     /// Answers everything that waits with a failure. Entries that were proposed already may still be committed, which their
     /// outcome says: `unknown`.
     package func failAll(because message: String, now: Int) {
-        self.now = now
+        time.note(clock: now)
         let left = queue.takeLate(at: .max)
         for (tickets, outcome) in [
             (unanswered.map(\.ticket) + left.unknown, MemberFailure.Outcome.unknown),

@@ -3,6 +3,16 @@ struct OtherMembers {
     var reports: [String: MemberReport] = [:]
     var comparisons = MemberComparisons()
     var progress = MemberProgress()
+    private var clocksAhead: Set<String> = []
+
+    /// Notes by how much a member's clock is further ahead than counts, in milliseconds. True: that is news.
+    mutating func note(clockAhead lead: Int, of member: String) -> Bool {
+        guard lead > 0 else {
+            clocksAhead.remove(member)
+            return false
+        }
+        return clocksAhead.insert(member).inserted
+    }
 }
 
 /// What other members' evidence shows of what they made of the log, compared with what is here.
