@@ -13,12 +13,29 @@ struct RestartTests {
     }
 
     @Test func clientsUnderLoadNoticeNoRestart() throws {
-        let cluster = try TestCluster(["a", "b", "c"], lease: "15s", keepsDescriptors: true)
+        try restart(TestCluster(["a", "b", "c"], lease: "15s", keepsDescriptors: true), rounds: 3) { _ in }
+    }
+
+    private static let earlier = ProcessInfo.processInfo.environment["FLUXBUS_EARLIER"]
+
+    /// One member after the other becomes this build, as the page on several machines has it.
+    @Test(
+        .enabled(if: earlier != nil, "FLUXBUS_EARLIER=PATH runs it, with the fluxbusd of an earlier build."))
+    func clientsUnderLoadNoticeNoUpgrade() throws {
+        let cluster = try TestCluster(
+            ["a", "b", "c"], lease: "15s", build: Self.earlier, keepsDescriptors: true)
+        try restart(cluster, rounds: 1) { try $0.upgrade() }
+    }
+
+    private func restart(
+        _ cluster: TestCluster, rounds: Int, _ prepare: (TestMember) throws -> Void
+    ) throws {
         let load = try SteadyLoad(cluster, clients: 30)
-        for _ in 0..<3 {
+        for _ in 0..<rounds {
             for member in cluster.members {
                 // Some commits between any two restarts, so that each happens under load.
                 try load.waitForMore(acknowledged: 100)
+                try prepare(member)
                 #expect(member.daemon.stopToRestart() == 0)
                 try member.start()
                 try member.waitUntilAttached()
@@ -34,7 +51,9 @@ struct RestartTests {
         let counts = SteadyLoad.stores.compactMap { states[$0]?["count"]?.int }
         #expect(counts.reduce(0, +) == report.acknowledged)
         for number in 0..<30 { #expect(states[SteadyLoad.ephemeral(number)] != nil) }
-        for member in cluster.members { #expect(member.daemon.exits == [0, 0, 0], "\(member.messages)") }
+        for member in cluster.members {
+            #expect(member.daemon.exits == Array(repeating: 0, count: rounds), "\(member.messages)")
+        }
     }
 
     /// The same member, by its incarnation; what its client has left is left.

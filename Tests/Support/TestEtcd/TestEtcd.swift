@@ -160,6 +160,21 @@ package final class TestEtcd: Sendable {
 
     // MARK: - Losses
 
+    /// From now on it takes nothing more, as if its quota were used up.
+    package func fill() throws {
+        let program = Process()
+        program.executableURL = URL(fileURLWithPath: Self.path(of: "curl"))
+        // By no member: so it lasts for all of them, whichever are there.
+        let alarm = #"{"action":"ACTIVATE","memberID":"0","alarm":"NOSPACE"}"#
+        program.arguments = ["-s", "-m", "5", "-d", alarm] + endpoints.map { "\($0)/v3/maintenance/alarm" }
+        program.standardOutput = FileHandle.nullDevice
+        try program.run()
+        program.waitUntilExit()
+    }
+
+    /// It has room again.
+    package func makeRoom() throws { try control("alarm disarm") }
+
     /// Whether all servers have come as far.
     package var isEven: Bool {
         get throws {

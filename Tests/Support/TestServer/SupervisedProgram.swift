@@ -10,11 +10,13 @@ package final class SupervisedProgram: Sendable {
     ///   - words: Its path and its arguments.
     ///   - messages: The file to whose end its messages go.
     ///   - again: Exit codes after which it is started again.
+    ///   - variables: Its environment.
     ///   - store: Keeps descriptors for it from one run to the next.
     package init(
-        _ words: [String], messages: String, again: Set<Int32>, store: DescriptorStore? = nil
+        _ words: [String], messages: String, again: Set<Int32>, variables: [String] = [],
+        store: DescriptorStore? = nil
     ) {
-        runs = Runs(words, messages, again, store)
+        runs = Runs(words, messages, again, variables, store)
     }
 
     deinit { kill() }
@@ -84,6 +86,7 @@ private final class Runs: Sendable {
     private let words: [String]
     private let messages: String
     private let again: Set<Int32>
+    private let variables: [String]
     private let store: DescriptorStore?
 
     /// Between an exit and the next start, in milliseconds.
@@ -95,7 +98,11 @@ private final class Runs: Sendable {
         return Mutex([])
     }()
 
-    init(_ words: [String], _ messages: String, _ again: Set<Int32>, _ store: DescriptorStore?) {
+    init(
+        _ words: [String], _ messages: String, _ again: Set<Int32>, _ variables: [String],
+        _ store: DescriptorStore?
+    ) {
+        self.variables = variables
         self.store = store
         self.words = words
         self.messages = messages
@@ -150,7 +157,7 @@ private final class Runs: Sendable {
         let shell = ["/bin/sh", "-c", #"export LISTEN_PID=$$; exec "$0" "$@""#]
         let words = store == nil ? words : shell + words
         var arguments = words.map { strdup($0) } + [nil]
-        var variables = store.map { ["NOTIFY_SOCKET=\($0.name)"] } ?? []
+        var variables = variables + (store.map { ["NOTIFY_SOCKET=\($0.name)"] } ?? [])
         if !kept.isEmpty {
             variables.append("LISTEN_FDS=\(kept.count)")
             variables.append("LISTEN_FDNAMES=\(kept.map(\.name).joined(separator: ":"))")

@@ -1,9 +1,10 @@
 import Foundation
 import TestEtcd
+import TestFiles
 import TestSupport
 
-/// What befalls a bus over several machines: members and servers that are killed, stopped and cut off, and links that
-/// are lost, one to three at a time, so that most servers are there.
+/// What befalls a bus over several machines: members and servers that are killed, stopped and cut off, links that are lost, full
+/// disks, clocks that jump, and copies that are lost, old or damaged; one to three at a time, so that most servers are there.
 struct ClusterStorm {
     private let cluster: TestCluster
     private let load: ClusterLoad
@@ -16,8 +17,21 @@ struct ClusterStorm {
     private(set) var stillness = 0.0
     /// How often what has happened, and for how long nobody was answered then at most, in seconds.
     private(set) var happened: [String: (count: Int, outage: Double)] = [:]
+    /// How often a member was given a copy that it may refuse, by the code with which it exits then.
+    private(set) var refusals: [Int32: Int] = [:]
+    /// Another daemon with the name of a member.
+    private var namesake: TestMember?
+    /// With what such daemons have exited.
+    private(set) var namesakes: [Int32] = []
+    /// Members that have found another one of their name: a namesake, or themselves, of whom their copy does not know.
+    private(set) var strangers: Set<String> = []
+    /// What each member had at the beginning.
+    private let backups: [String]
+    private let directory = TemporaryDirectory()
 
-    init(_ cluster: TestCluster, _ load: ClusterLoad, longest: Double, seed: UInt64) {
+    init(_ cluster: TestCluster, _ load: ClusterLoad, longest: Double, seed: UInt64) throws {
+        backups = cluster.members.map { [directory] in "\(directory.path)/\($0.name).sqlite" }
+        for (member, file) in zip(cluster.members, backups) { try member.backUp(to: file) }
         self.cluster = cluster
         self.load = load
         self.longest = longest
@@ -39,12 +53,24 @@ struct ClusterStorm {
         case serverKilled = "server killed"
         case serverStopped = "server stopped"
         case compacted = "compaction by hand"
+        case memberRestarted = "member restarted"
+        case diskFull = "member's disk full"
+        case serversFull = "servers full"
+        case copyLost = "member's copy lost"
+        case copyOld = "member's copy old"
+        case copyOfOther = "another member's copy"
+        case copyDamaged = "member's copy damaged"
+        case clockAhead = "member's clock ahead"
+        case clockBehind = "member's clock behind"
+        case namesake = "two members with one name"
     }
 
     private static let combinations: [[Fault]] = [
         [.memberKilled, .serverKilled], [.memberCut, .serverStopped], [.memberStopped, .serverKilled],
         [.memberDeaf, .linksLost, .serverStopped],
         [.memberMute, .linksLost, .serverKilled], [.memberCut, .compacted], [.compacted, .linksLost],
+        [.memberRestarted, .serverKilled], [.diskFull, .serverStopped], [.copyLost, .compacted],
+        [.copyOld, .linksLost], [.clockBehind, .memberCut], [.clockAhead, .memberBlind],
     ]
 
     /// Lets things happen for so many seconds; then everything is as it should be.
@@ -65,7 +91,7 @@ struct ClusterStorm {
             let name = faults.map(\.rawValue).joined(separator: " and ")
             let member = Int.random(in: 0..<cluster.members.count, using: &random)
             let server = Int.random(in: 0..<cluster.etcd.endpoints.count, using: &random)
-            for fault in faults { begin(fault, member, server) }
+            for fault in faults { try begin(fault, member, server) }
             looked = Date()
             // Shorter than a lease or longer.
             pass(
@@ -91,8 +117,8 @@ struct ClusterStorm {
         }
     }
 
-    private func begin(_ fault: Fault, _ member: Int, _ server: Int) {
-        let member = cluster.members[member]
+    private mutating func begin(_ fault: Fault, _ number: Int, _ server: Int) throws {
+        let member = cluster.members[number]
         switch fault {
         case .memberKilled: member.daemon.kill()
         case .memberStopped: member.daemon.signal(SIGSTOP)
@@ -108,10 +134,34 @@ struct ClusterStorm {
         // All that is there: whoever was cut off meanwhile has to be given a copy.
         case .compacted:
             if let place = try? cluster.etcd.revision { _ = try? cluster.etcd.control("compact \(place)") }
+        case .memberRestarted: member.daemon.stopToRestart()
+        // It may be between two runs.
+        case .diskFull: try? member.daemon.limitFiles(to: member.largestFile + 20_000)
+        case .serversFull: try cluster.etcd.fill()
+        case .copyLost, .copyOld, .copyOfOther, .copyDamaged:
+            member.daemon.kill()
+            strangers.insert(member.name)
+            switch fault {
+            case .copyOld: try member.replaceCopy(by: backups[number])
+            case .copyOfOther:
+                refusals[78, default: 0] += 1
+                try member.replaceCopy(by: backups[(number + 1) % backups.count])
+            case .copyDamaged:
+                refusals[74, default: 0] += 1
+                member.damageCopy(at: Double.random(in: 0..<1, using: &random))
+            default: member.removeCopy()
+            }
+            try member.start()
+        case .clockAhead: member.clock?.set(ahead: 10_000)
+        case .clockBehind: member.clock?.set(ahead: -4000)
+        case .namesake where member.isAttached:
+            namesake = try TestMember(member.name, cluster.etcd, bus: "home")
+            try namesake?.start()
+        case .namesake: break
         }
     }
 
-    private func end(_ fault: Fault, _ member: Int, _ server: Int) throws {
+    private mutating func end(_ fault: Fault, _ member: Int, _ server: Int) throws {
         let member = cluster.members[member]
         switch fault {
         case .memberKilled: try member.start()
@@ -121,6 +171,21 @@ struct ClusterStorm {
         case .linksLost, .compacted: break
         case .serverKilled: try cluster.etcd.start(server)
         case .serverStopped: cluster.etcd.signal(server, SIGCONT)
+        case .memberRestarted: try member.start()
+        case .diskFull: try? member.daemon.limitFiles(to: nil)
+        case .serversFull: try cluster.etcd.makeRoom()
+        case .copyLost, .copyOld: break
+        case .copyOfOther, .copyDamaged:
+            // As it says; or, where it has not met the damage yet, as an operator would who knows of it.
+            member.daemon.kill()
+            member.removeCopy()
+            try member.start()
+        case .clockAhead, .clockBehind: member.clock?.set(ahead: 0)
+        case .namesake:
+            if namesake?.isAttached == true { strangers.insert(member.name) }
+            namesake?.daemon.kill()
+            namesakes += (namesake?.daemon.exits ?? []).filter { $0 != -SIGKILL }
+            namesake = nil
         }
     }
 }

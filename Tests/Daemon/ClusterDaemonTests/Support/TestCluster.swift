@@ -18,10 +18,13 @@ final class TestCluster: Sendable {
 
     /// Starts the servers and the members, and returns once the bus serves on each of them.
     ///
-    /// - Parameter relayed: Who reads the shared log through whom, one that stands before it.
+    /// - Parameters:
+    ///   - build: The path of another build's daemon, which members are until they `upgrade`.
+    ///   - hasClocks: Whether each member goes by a clock that can be set.
+    ///   - relayed: Who reads the shared log through whom, one that stands before it.
     init(
-        _ names: [String], servers: Int = 3, lease: String = "2s", bus: String = "home",
-        keepsDescriptors: Bool = false, relayed: [String: String] = [:],
+        _ names: [String], servers: Int = 3, lease: String = "2s", bus: String = "home", build: String? = nil,
+        keepsDescriptors: Bool = false, hasClocks: Bool = false, relayed: [String: String] = [:],
         starts: (String) -> Bool = { _ in true }
     ) throws {
         let etcd = try TestEtcd(servers: servers)
@@ -29,8 +32,8 @@ final class TestCluster: Sendable {
         var made: [String: TestMember] = [:]
         members = try names.map { name in
             let member = try TestMember(
-                name, etcd, bus: bus, lease: lease, keepsDescriptors: keepsDescriptors,
-                from: relayed[name].flatMap { made[$0]?.address })
+                name, etcd, bus: bus, lease: lease, build: build, keepsDescriptors: keepsDescriptors,
+                clock: hasClocks ? try TestClock() : nil, from: relayed[name].flatMap { made[$0]?.address })
             made[name] = member
             return member
         }
@@ -66,16 +69,20 @@ final class TestMember: Sendable {
     /// To each server of the etcd.
     let relays: [Relay]
     let daemon: SupervisedProgram
+    /// By which it goes; nil: by the machine's.
+    let clock: TestClock?
     private let port: UInt16
 
     /// As which a daemon wants to be started again: it takes another copy of the bus, or begins with a new history.
     private static let again: Set<Int32> = [69, 70, 75]
 
     init(
-        _ name: String, _ etcd: TestEtcd, bus: String, lease: String = "2s", arguments: [String] = [],
-        keepsDescriptors: Bool = false, from relay: String? = nil
+        _ name: String, _ etcd: TestEtcd, bus: String, lease: String = "2s", build: String? = nil,
+        arguments: [String] = [], keepsDescriptors: Bool = false, clock: TestClock? = nil,
+        from relay: String? = nil
     ) throws {
         self.name = name
+        self.clock = clock
         relays = try etcd.endpoints.map { try Relay(to: $0) }
         port = try FreePorts.take(1)[0]
         try directory.write(
@@ -99,9 +106,12 @@ final class TestMember: Sendable {
               lease: \(lease)
               from: \(relay.map { "\"\($0)\"" } ?? "")
             """)
+        let program = "\(directory.path)/fluxbusd"
+        try FileManager.default.createSymbolicLink(
+            atPath: program, withDestinationPath: build ?? RunningProgram.path(of: "fluxbusd"))
         daemon = SupervisedProgram(
-            [RunningProgram.path(of: "fluxbusd"), "--config", "\(directory.path)/fluxbusd.yaml"] + arguments,
-            messages: "\(directory.path)/messages", again: Self.again,
+            [program, "--config", "\(directory.path)/fluxbusd.yaml"] + arguments,
+            messages: "\(directory.path)/messages", again: Self.again, variables: clock?.variables ?? [],
             store: keepsDescriptors ? DescriptorStore() : nil)
     }
 
@@ -113,6 +123,14 @@ final class TestMember: Sendable {
     var remote: String { "tcp:127.0.0.1:\(port)" }
 
     func start() throws { try daemon.start() }
+
+    /// From its next start on it is this build.
+    func upgrade() throws {
+        let program = "\(directory.path)/fluxbusd"
+        try FileManager.default.removeItem(atPath: program)
+        try FileManager.default.createSymbolicLink(
+            atPath: program, withDestinationPath: RunningProgram.path(of: "fluxbusd"))
+    }
 
     /// What it has said so far.
     var messages: String {
