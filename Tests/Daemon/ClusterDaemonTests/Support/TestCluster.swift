@@ -104,7 +104,7 @@ final class TestMember: Sendable {
               member: \(name)
               advertise: "unix:\(directory.path)/s"
               lease: \(lease)
-              from: \(relay.map { "\"\($0)\"" } ?? "")
+              \(relay.map { "from: \"\($0)\"" } ?? "")
             """)
         let program = "\(directory.path)/fluxbusd"
         try FileManager.default.createSymbolicLink(
