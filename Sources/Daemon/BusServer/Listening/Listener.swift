@@ -83,7 +83,7 @@ final class Listener {
     func identify(_ connection: Int32, _ address: sockaddr_storage, asksForUnit: Bool) -> Peer? {
         if isTCP {
             guard let text = InternetAddress(address)?.text else { return nil }
-            _ = linux_set_nodelay(connection)
+            TCPSocket.prepare(connection)
             return .tcp(address: text)
         }
         var pid: Int32 = 0

@@ -150,15 +150,7 @@ package final class WebListener: @unchecked Sendable {
 
     /// What a connection from here needs.
     package func prepare(_ connection: Int32) {
-        guard internet != nil else { return }
-        _ = linux_set_nodelay(connection)
-        // A browser that vanished without a word is found out within two minutes.
-        for (option, value) in [(TCP_KEEPIDLE, 60), (TCP_KEEPINTVL, 15), (TCP_KEEPCNT, 4)] {
-            var value = Int32(value)
-            setsockopt(connection, Int32(IPPROTO_TCP), option, &value, 4)
-        }
-        var on: Int32 = 1
-        setsockopt(connection, SOL_SOCKET, SO_KEEPALIVE, &on, 4)
+        if internet != nil { TCPSocket.prepare(connection) }
     }
 
     package func close() {
