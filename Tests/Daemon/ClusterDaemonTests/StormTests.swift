@@ -9,6 +9,7 @@ import Testing
 /// and in all copies, in an order that agrees with time.
 @Suite(
     .serialized, .enabled(if: TestEtcd.isInstalled, "\(TestEtcd.isMissing)"),
+    .enabled(if: TestEtcd.canBeFilled, "\(TestEtcd.curlIsMissing)"),
     .enabled(if: TestClock.isPossible, "\(TestClock.isMissing)"))
 struct StormTests {
     /// `FLUXBUS_STORM_SECONDS` has the length of the long one.
@@ -32,10 +33,10 @@ struct StormTests {
         let cluster = try TestCluster(["a", "b", "c"], keepsDescriptors: true, hasClocks: true)
         let load = ClusterLoad(cluster, clients: clients, seed: seed)
         let mirrors = (0..<4).map { RoamingMirror(cluster, number: 50 + $0, seed: seed &+ 100 &+ UInt64($0)) }
-        var storm = try ClusterStorm(cluster, load, longest: longest, seed: seed &+ 1)
         let began = Date()
         defer { try? keepEvidence(cluster) }
         do {
+            var storm = try ClusterStorm(cluster, load, longest: longest, seed: seed &+ 1)
             try storm.rage(seconds: seconds)
             let raged = Date().timeIntervalSince(began)
             try expectReadsAndCommits(cluster, seed)

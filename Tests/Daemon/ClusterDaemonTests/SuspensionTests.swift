@@ -222,12 +222,18 @@ struct SuspensionTests {
         return client
     }
 
-    /// It gives way at once, and the next start goes on. Who waits is told to come back.
+    /// It gives way at once, and the next start goes on. Who waits is told to come back, and who has gone waits no more.
     @Test func aSuspendedMemberCanBeStopped() throws {
         let cluster = try TestCluster(["a", "b"], servers: 1, keepsDescriptors: true)
         let member = cluster["b"]
         try suspend(member, by: cluster["a"])
         let seen = try ok(try cluster["a"].client(), "{\(Self.increment)}")
+        let gone = try resumption(at: member, after: seen)
+        gone.close()
+        try TestCluster.wait(until: "end of who has gone") {
+            let clients = try ok(try member.client(), #"{"op":"clients"}"#)["clients"]?.array ?? []
+            return clients.allSatisfy { $0["held"]?.int == 0 }
+        }
         let waiting = try resumption(at: member, after: seen)
         _ = member.daemon.stopToRestart()
         #expect(try waiting.line()?.contains("goodbye") == true)

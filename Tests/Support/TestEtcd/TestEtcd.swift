@@ -160,16 +160,22 @@ package final class TestEtcd: Sendable {
 
     // MARK: - Losses
 
-    /// From now on it takes nothing more, as if its quota were used up.
+    package static let canBeFilled = access(path(of: "curl"), X_OK) == 0
+    package static let curlIsMissing = "curl is missing; deploy/prepare curl installs it."
+
+    /// From now on it takes nothing more, as if its quota were used up. A majority of its servers has to be there.
     package func fill() throws {
         let program = Process()
         program.executableURL = URL(fileURLWithPath: Self.path(of: "curl"))
         // By no member: so it lasts for all of them, whichever are there.
         let alarm = #"{"action":"ACTIVATE","memberID":"0","alarm":"NOSPACE"}"#
-        program.arguments = ["-s", "-m", "5", "-d", alarm] + endpoints.map { "\($0)/v3/maintenance/alarm" }
-        program.standardOutput = FileHandle.nullDevice
+        program.arguments = ["-s", "-m", "10", "-d", alarm, "\(endpoints[0])/v3/maintenance/alarm"]
+        let output = Pipe()
+        program.standardOutput = output
         try program.run()
+        let answer = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
         program.waitUntilExit()
+        guard answer.contains("NOSPACE") else { throw Failure(description: "etcd is not full: \(answer)") }
     }
 
     /// It has room again.

@@ -18,7 +18,7 @@ extension ClusterMember {
         switch event {
         case .entry(let entry): take(entry)
         case .barrier(let number): reach(number)
-        case .barrierFailed(let number, _): failBarrier(number)
+        case .barrierFailed(let number, _): barriers.fail(number)
         // Where less is left than has to be compared, what is here may be of a log that was lost before it was trimmed.
         case .trimmedAway(let through):
             // What lies before was compared by the member that has given it.
@@ -247,7 +247,9 @@ extension ClusterMember {
                     queue.takeBack(behindOthers: omitted.contains(.orderOfSession))
                 }
             }
-        case .joined(let member, _): others.comparisons.forget(member)
+        case .joined(let member, _):
+            others.comparisons.forget(member)
+            others.forgetClock(of: member)
         case .reported: break
         }
     }
@@ -306,8 +308,4 @@ extension ClusterMember {
         answerStored()
     }
 
-    private func failBarrier(_ number: Int) {
-        if phase == .waiting { return }
-        if let renewed = barriers.renew(number) { outputs.append(.barrier(renewed)) }
-    }
 }

@@ -36,8 +36,8 @@ package struct MemberStatus: Equatable, Sendable {
     package let report: MemberReport?
     /// The place that it had applied when it last proposed.
     package let place: Int?
-    /// The highest revision that it has shown: there, as far as that is still known, or in its report. One that is idle proposes
-    /// seldom, and reports whenever its copy has grown.
+    /// The highest revision that it has shown: there, as far as that is still known, or in its report. One that has no
+    /// requests proposes seldom; where others commit, it reports every 1,024 places.
     package let revision: Int?
     /// What its clock showed then, in milliseconds since 1970.
     package let clock: Int?

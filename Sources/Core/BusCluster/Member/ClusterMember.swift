@@ -229,6 +229,7 @@ package final class ClusterMember {
         fail(late.unknown, omitted.contains(.unknownOutcome) ? .none : .unknown)
         fail(late.none, .none)
         failLateBarriers()
+        renewBarriers()
         noteStall()
         readAgainIfStale()
         proceed()
@@ -254,6 +255,13 @@ package final class ClusterMember {
         isStalled = false
         detachedSince = nil
         if isAttached { outputs.append(.notice(.attached)) }
+    }
+
+    /// Asks again for barriers that the log has not made. Not at once: while it can't be reached, each would fail at once, too;
+    /// and once it can be reached again, reading asks for all of them.
+    private func renewBarriers() {
+        guard isAttached, phase != .waiting else { return }
+        outputs += barriers.renewFailed().map { .barrier($0) }
     }
 
     private func failLateBarriers() {

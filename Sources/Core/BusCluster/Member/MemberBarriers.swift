@@ -3,6 +3,8 @@ struct MemberBarriers {
     /// The barrier at which everything that was in the log when reading began has arrived; 0 once it has been reached.
     private(set) var ofReading = 0
     private var last = 0
+    /// Those that the log has failed to make.
+    private var failed: [Int] = []
     /// The tickets of clients that wait for a barrier, with its number.
     private var waiting: [(number: Int, ticket: Int, since: Int)] = []
     /// The tickets whose barriers were reached, and that wait until what was applied before is durable.
@@ -26,6 +28,7 @@ struct MemberBarriers {
     /// the barrier of reading first.
     mutating func beginReading() -> [Int] {
         ofReading = next()
+        failed = []
         for index in waiting.indices { waiting[index].number = next() }
         return [ofReading] + waiting.map(\.number)
     }
@@ -43,8 +46,17 @@ struct MemberBarriers {
         waiting.removeAll { $0.number == number }
     }
 
+    mutating func fail(_ number: Int) { failed.append(number) }
+
+    /// Returns the numbers of those that replace the barriers that have failed.
+    mutating func renewFailed() -> [Int] {
+        if failed.isEmpty { return [] }
+        defer { failed = [] }
+        return failed.compactMap { renew($0) }
+    }
+
     /// Replaces a barrier that the log failed to make. Returns the new one's number; nil if nobody waits for it.
-    mutating func renew(_ number: Int) -> Int? {
+    private mutating func renew(_ number: Int) -> Int? {
         let isOfReading = number == ofReading
         guard isOfReading || waiting.contains(where: { $0.number == number }) else { return nil }
         let renewed = next()

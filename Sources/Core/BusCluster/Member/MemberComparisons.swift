@@ -3,16 +3,20 @@ struct OtherMembers {
     var reports: [String: MemberReport] = [:]
     var comparisons = MemberComparisons()
     var progress = MemberProgress()
-    private var clocksAhead: Set<String> = []
+    /// By how much clocks were further ahead than counts when that was last reported, in milliseconds.
+    private var clocksAhead: [String: Int] = [:]
 
-    /// Notes by how much a member's clock is further ahead than counts, in milliseconds. True: that is news.
+    /// Notes by how much a member's clock is further ahead than counts, in milliseconds. True: that is to be reported.
     mutating func note(clockAhead lead: Int, of member: String) -> Bool {
-        guard lead > 0 else {
-            clocksAhead.remove(member)
-            return false
-        }
-        return clocksAhead.insert(member).inserted
+        let reported = clocksAhead[member] ?? 0
+        // Others show their clocks now and then, so the lead of a clock that stays as it is swings by as much.
+        if lead == 0, reported > ClusterLimits.longestHeartbeat { clocksAhead[member] = nil }
+        guard lead >= max(1000, 2 * reported) else { return false }
+        clocksAhead[member] = lead
+        return true
     }
+
+    mutating func forgetClock(of member: String) { clocksAhead[member] = nil }
 }
 
 /// What other members' evidence shows of what they made of the log, compared with what is here.

@@ -2,7 +2,8 @@
 struct MemberTime {
     /// What the clock shows, since 1970.
     private(set) var clock: Int
-    /// Goes on with the clock, and not back with it: what waits would wait until the clock shows the same time again.
+    /// Goes on with the clock, and not back with it: what waits would wait until the clock shows the same time again. Where the clock
+    /// is set forward, what waits is late, as after a stop of the process.
     private(set) var elapsed: Int
 
     init(clock: Int) { (self.clock, elapsed) = (clock, clock) }

@@ -8,7 +8,7 @@ import BusProtocol
 extension Engine {
     /// Something has come of a request, by the ticket that it had.
     package func resolve(_ ticket: Int, _ outcome: EntryResolution) {
-        guard let connection = shared.resolve(ticket, outcome) else { return }
+        guard let connection = shared.resolve(ticket, outcome, at: machine.revision) else { return }
         // All members have spent it, and here it is known whose it was.
         if case .outcome(_, let spent) = outcome {
             let work = Work.operation &* spent
@@ -61,7 +61,7 @@ extension Engine {
                     .with("outcome", .string(failure.outcome.rawValue)), for: connection, id: id)
         case .synced:
             switch entry.kind {
-            case .read(let line), .resumption(let line): passBarrier(line, connection)
+            case .read(let line), .resumption(let line, _): passBarrier(line, connection)
             default: replies.answer(connection, id: id) { $0.append(revision: machine.revision) }
             }
         case nil: break

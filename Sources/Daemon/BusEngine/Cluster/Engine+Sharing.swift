@@ -37,9 +37,11 @@ extension Engine {
                 .read(line: Array(currentLine)), connection, id: request.id, bytes: currentLine.count)
             connection.wait(for: .barrier)
             return true
-        case .local(.subscribe) where try goesOnFromLater():
+        case .local(.subscribe):
+            guard let since = try laterRevision() else { break }
             shared.awaitBarrier(
-                .resumption(line: Array(currentLine)), connection, id: request.id, bytes: currentLine.count)
+                .resumption(line: Array(currentLine), since: since), connection, id: request.id,
+                bytes: currentLine.count)
             connection.wait(for: .barrier)
             return true
         case .local: break
@@ -50,12 +52,12 @@ extension Engine {
         return true
     }
 
-    /// Whether a client has come from a member that is further than this one: what it has seen is on its way here.
-    private func goesOnFromLater() throws(RequestError) -> Bool {
+    /// The revision that a client has come with from a member that is further than this one: what it has seen is on its way here.
+    private func laterRevision() throws(RequestError) -> Int? {
         guard let since = try request.integer(.since), since > machine.revision,
-            let epoch = try request.string(.epoch)
-        else { return false }
-        return UTF8Order.equal(epoch, machine.epoch)
+            let epoch = try request.string(.epoch), UTF8Order.equal(epoch, machine.epoch)
+        else { return nil }
+        return since
     }
 
     /// Proposes the present request to all members, if it is one as far as this member can tell.

@@ -43,11 +43,11 @@ final class PendingEntries {
         if case .outcome(_, let spent) = outcome { expected = max(spent, expected &- expected &>> 2) }
     }
 
-    /// Whether a ticket is that of a subscription that goes on from what another member has told.
-    func isResumption(_ ticket: Int) -> Bool {
+    /// The revision behind which a subscription is to go on, by the ticket that it waits with; nil: something else waits.
+    func resumption(_ ticket: Int) -> Int? {
         let kind = all[first...].first { $0.ticket == ticket }?.kind
-        if case .resumption = kind { return true }
-        return false
+        if case .resumption(_, let since) = kind { return since }
+        return nil
     }
 
     /// The first request, if it is known what has come of it.
@@ -76,7 +76,7 @@ struct PendingEntry {
         /// A read behind a barrier.
         case read(line: [UInt8])
         /// A subscription that goes on from what another member has told.
-        case resumption(line: [UInt8])
+        case resumption(line: [UInt8], since: Int)
         /// It was refused at once, behind others that are on their way.
         case refused
     }

@@ -30,7 +30,7 @@ package final class SharedRequests {
     /// Those that are to be asked for again.
     private var failedEnds: [EndedSession] = []
     /// The tickets of subscriptions that go on from later than this member is, and whose barriers have failed.
-    private var failedResumptions: [Int] = []
+    private var failedResumptions: Set<Int> = []
     /// What the daemon itself has asked for, by ticket.
     private var own: [Int: String] = [:]
 
@@ -101,7 +101,10 @@ package final class SharedRequests {
 
     /// A connection has ended: so does its session, if it has left something there.
     func leave(_ connection: Connection) {
-        for ticket in connection.entries?.tickets ?? [] { owners[ticket] = nil }
+        for ticket in connection.entries?.tickets ?? [] {
+            owners[ticket] = nil
+            failedResumptions.remove(ticket)
+        }
         guard connection.hold.hasLeft, let principal = connection.access.principal else { return }
         connections.countWill(0, of: connection)
         submitEnd(
@@ -122,7 +125,7 @@ package final class SharedRequests {
         let (ends, resumptions) = (failedEnds, failedResumptions)
         (failedEnds, failedResumptions) = ([], [])
         for end in ends { submitEnd(end) }
-        for ticket in resumptions where owners[ticket] != nil { outputs.add(.barrier(ticket: ticket)) }
+        for ticket in resumptions.sorted() { outputs.add(.barrier(ticket: ticket)) }
     }
 
     // MARK: Hand-over
@@ -167,14 +170,20 @@ package final class SharedRequests {
 
     // MARK: Outcomes
 
-    /// Something has come of a request, by the ticket that it had. Returns the connection that it was of.
-    func resolve(_ ticket: Int, _ outcome: EntryResolution) -> Connection? {
+    /// Something has come of a request, by the ticket that it had, with the machine at this revision. Returns the connection that
+    /// it was of; nil also where its client has to wait on.
+    func resolve(_ ticket: Int, _ outcome: EntryResolution, at revision: Int) -> Connection? {
         if let id = owners[ticket] {
             let connection = connections.find(id)
-            if case .failed = outcome, connection?.entries?.isResumption(ticket) == true {
-                // What its client has seen is in the log. From here it would go back.
-                failedResumptions.append(ticket)
-                return nil
+            var outcome = outcome
+            if case .failed = outcome, let connection, let since = connection.entries?.resumption(ticket) {
+                if since <= revision {
+                    outcome = .synced
+                } else if !connection.isLost {
+                    // What its client has seen is in the log. From here it would go back.
+                    failedResumptions.insert(ticket)
+                    return nil
+                }
             }
             owners[ticket] = nil
             connection?.resolve(ticket, outcome)

@@ -81,6 +81,7 @@ extension ClusterCoordinator {
     /// What is due meanwhile.
     func stay(_ suspension: Suspension, now: Int) {
         nextTick = now + 1000
+        engine?.shared.submitFailedAgain()
         guard now >= suspension.end else { return }
         member.leave()
         carryOut()

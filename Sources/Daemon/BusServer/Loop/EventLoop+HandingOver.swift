@@ -59,8 +59,13 @@ extension EventLoop {
         let own = acceptors.compactMap(\.listener).filter { !$0.isPassed }
         var member: StateTransfer.Member?
         if let cluster {
-            // Nobody else would answer who still waits, or bring the end of a session to the log.
-            member = engine.shared.isAtRest ? cluster.pass() : nil
+            guard engine.shared.isAtRest else {
+                throw SystemdError(
+                    .system,
+                    "Something still waits for the shared log, and nobody but this process would hear of its answer."
+                )
+            }
+            member = cluster.pass()
             guard member != nil else {
                 throw SystemdError(
                     .system, "The shared log does not answer, so another process can't go on as this member.")

@@ -19,6 +19,8 @@ struct ClusterStorm {
     private(set) var happened: [String: (count: Int, outage: Double)] = [:]
     /// How often a member was given a copy that it may refuse, by the code with which it exits then.
     private(set) var refusals: [Int32: Int] = [:]
+    /// A member runs with a copy that is to be taken away.
+    private var hasWrongCopy = false
     /// Another daemon with the name of a member.
     private var namesake: TestMember?
     /// With what such daemons have exited.
@@ -131,30 +133,41 @@ struct ClusterStorm {
         case .linksLost: for member in cluster.members { member.reset() }
         case .serverKilled: cluster.etcd.kill(server)
         case .serverStopped: cluster.etcd.signal(server, SIGSTOP)
-        // All that is there: whoever was cut off meanwhile has to be given a copy.
+        // All that some member has: whoever was cut off meanwhile has to be given a copy.
         case .compacted:
-            if let place = try? cluster.etcd.revision { _ = try? cluster.etcd.control("compact \(place)") }
-        case .memberRestarted: member.daemon.stopToRestart()
+            if let place = cluster.members.compactMap(\.storedPlace).max() {
+                _ = try? cluster.etcd.control("compact \(place)")
+            }
+        // A process that has only begun ends by the signal.
+        case .memberRestarted where member.isAttached: member.daemon.stopToRestart()
+        case .memberRestarted: break
         // It may be between two runs.
         case .diskFull: try? member.daemon.limitFiles(to: member.largestFile + 20_000)
         case .serversFull: try cluster.etcd.fill()
+        // As long as the others lack the bus themselves, this may be the last copy.
         case .copyLost, .copyOld, .copyOfOther, .copyDamaged:
+            guard cluster.members.allSatisfy(\.isAttached) else { return }
             member.daemon.kill()
             strangers.insert(member.name)
             switch fault {
             case .copyOld: try member.replaceCopy(by: backups[number])
             case .copyOfOther:
+                hasWrongCopy = true
                 refusals[78, default: 0] += 1
                 try member.replaceCopy(by: backups[(number + 1) % backups.count])
             case .copyDamaged:
-                refusals[74, default: 0] += 1
+                hasWrongCopy = true
+                // It finds the damage, or the others find what it has made of it.
+                for code in [70, 74] as [Int32] { refusals[code, default: 0] += 1 }
                 member.damageCopy(at: Double.random(in: 0..<1, using: &random))
             default: member.removeCopy()
             }
             try member.start()
-        case .clockAhead: member.clock?.set(ahead: 10_000)
-        case .clockBehind: member.clock?.set(ahead: -4000)
+        // Further than a lead may be, and than a request waits.
+        case .clockAhead: member.clock?.set(ahead: 90)
+        case .clockBehind: member.clock?.set(ahead: -20)
         case .namesake where member.isAttached:
+            strangers.insert(member.name)
             namesake = try TestMember(member.name, cluster.etcd, bus: "home")
             try namesake?.start()
         case .namesake: break
@@ -176,13 +189,14 @@ struct ClusterStorm {
         case .serversFull: try cluster.etcd.makeRoom()
         case .copyLost, .copyOld: break
         case .copyOfOther, .copyDamaged:
+            guard hasWrongCopy else { return }
+            hasWrongCopy = false
             // As it says; or, where it has not met the damage yet, as an operator would who knows of it.
             member.daemon.kill()
             member.removeCopy()
             try member.start()
         case .clockAhead, .clockBehind: member.clock?.set(ahead: 0)
         case .namesake:
-            if namesake?.isAttached == true { strangers.insert(member.name) }
             namesake?.daemon.kill()
             namesakes += (namesake?.daemon.exits ?? []).filter { $0 != -SIGKILL }
             namesake = nil

@@ -156,20 +156,21 @@ final class TestMember: Sendable {
     }
 
     /// What a ping says of the member; nil while nobody answers.
-    var condition: JSON? {
+    var condition: JSON? { told("ping") }
+
+    /// What the reply to a request without members says of the member; nil while nobody answers.
+    private func told(_ op: String) -> JSON? {
         guard let client = try? LineClient(address, isResetAnEnd: true, patience: 3),
-            let reply = try? client.ask(#"{"op":"ping"}"#)
+            let reply = try? client.ask("{\"op\":\"\(op)\"}")
         else { return nil }
         return (try? JSON(parsing: reply))?["cluster"]
     }
 
     /// Through which member it reads the shared log; nil: it reads from etcd, or nobody answers.
-    var relay: String? {
-        guard let client = try? LineClient(address, isResetAnEnd: true, patience: 3),
-            let reply = try? client.ask(#"{"op":"cluster"}"#)
-        else { return nil }
-        return (try? JSON(parsing: reply))?["cluster"]?["from"]?.string
-    }
+    var relay: String? { told("cluster")?["from"]?.string }
+
+    /// The place of the shared log up to which its copy is durable; nil: nobody answers.
+    var storedPlace: Int? { told("cluster")?["stored"]?.int }
 
     var isAttached: Bool { condition?["attached"] == true }
     /// Why its copy can't be written, if that is so.

@@ -30,8 +30,8 @@ extension TestMember {
         }
         let descriptor = open("\(directory.path)/bus.sqlite", O_WRONLY | O_CLOEXEC)
         defer { close(descriptor) }
-        let place = Int(Double(largestFile) * fraction)
         let rubbish = [UInt8](repeating: 0x5a, count: 8192)
+        let place = Int(Double(max(0, largestFile - rubbish.count)) * fraction)
         _ = rubbish.withUnsafeBytes { pwrite(descriptor, $0.baseAddress!, $0.count, off_t(place)) }
     }
 
