@@ -169,7 +169,11 @@ package final class TestEtcd: Sendable {
         program.executableURL = URL(fileURLWithPath: Self.path(of: "curl"))
         // By no member: so it lasts for all of them, whichever are there.
         let alarm = #"{"action":"ACTIVATE","memberID":"0","alarm":"NOSPACE"}"#
-        program.arguments = ["-s", "-m", "10", "-d", alarm, "\(endpoints[0])/v3/maintenance/alarm"]
+        // A server that has just been started is not there at once.
+        program.arguments = [
+            "-s", "-m", "30", "--retry", "30", "--retry-delay", "1", "--retry-connrefused", "-d", alarm,
+            "\(endpoints[0])/v3/maintenance/alarm",
+        ]
         let output = Pipe()
         program.standardOutput = output
         try program.run()
