@@ -96,13 +96,13 @@ struct StormTests {
         #expect(Set(histories).count == 1, "seed \(seed)")
         #expect(histories[0].count == rest.revision - since, "seed \(seed)")
         for member in cluster.members {
-            // Killed or stopped by this test, or started again by itself.
-            let usual = [-SIGKILL, 0, 69] + (storm.strangers.contains(member.name) ? [75] : [])
-            let odd = member.daemon.exits.filter { !usual.contains($0) && storm.refusals[$0] == nil }
+            // Killed by this test, or started again by itself.
+            let usual = [-SIGKILL, 69] + (storm.strangers.contains(member.name) ? [75] : [])
+            let odd = member.daemon.exits.filter { !usual.contains($0) && storm.exits[$0] == nil }
             #expect(odd == [], "member \(member.name), seed \(seed):\n\(member.messages.suffix(2000))")
             #expect(!member.messages.contains("Fatal error"), "seed \(seed)")
         }
-        for (code, most) in storm.refusals {
+        for (code, most) in storm.exits {
             let ended = cluster.members.map { $0.daemon.exits.count { $0 == code } }.reduce(0, +)
             #expect(ended <= most, "\(code), seed \(seed)")
         }

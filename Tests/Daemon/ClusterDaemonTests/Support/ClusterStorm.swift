@@ -17,8 +17,8 @@ struct ClusterStorm {
     private(set) var stillness = 0.0
     /// How often what has happened, and for how long nobody was answered then at most, in seconds.
     private(set) var happened: [String: (count: Int, outage: Double)] = [:]
-    /// How often a member was given a copy that it may refuse, by the code with which it exits then.
-    private(set) var refusals: [Int32: Int] = [:]
+    /// How often members may have exited with a code: because they were told to, or were given a copy that they may refuse.
+    private(set) var exits: [Int32: Int] = [:]
     /// A member runs with a copy that is to be taken away.
     private var hasWrongCopy = false
     /// Another daemon with the name of a member.
@@ -133,13 +133,16 @@ struct ClusterStorm {
         case .linksLost: for member in cluster.members { member.reset() }
         case .serverKilled: cluster.etcd.kill(server)
         case .serverStopped: cluster.etcd.signal(server, SIGSTOP)
-        // All that some member has: whoever was cut off meanwhile has to be given a copy.
+        // All that is there, or, where a member may lack the bus, all that some other one has: whoever was cut off meanwhile has to
+        // be given a copy.
         case .compacted:
-            if let place = cluster.members.compactMap(\.storedPlace).max() {
-                _ = try? cluster.etcd.control("compact \(place)")
-            }
+            let isWhole = cluster.members.allSatisfy(\.isAttached)
+            let place = isWhole ? try? cluster.etcd.revision : cluster.members.compactMap(\.storedPlace).max()
+            if let place { _ = try? cluster.etcd.control("compact \(place)") }
         // A process that has only begun ends by the signal.
-        case .memberRestarted where member.isAttached: member.daemon.stopToRestart()
+        case .memberRestarted where member.isAttached:
+            exits[0, default: 0] += 1
+            member.daemon.stopToRestart()
         case .memberRestarted: break
         // It may be between two runs.
         case .diskFull: try? member.daemon.limitFiles(to: member.largestFile + 20_000)
@@ -153,12 +156,12 @@ struct ClusterStorm {
             case .copyOld: try member.replaceCopy(by: backups[number])
             case .copyOfOther:
                 hasWrongCopy = true
-                refusals[78, default: 0] += 1
+                exits[78, default: 0] += 1
                 try member.replaceCopy(by: backups[(number + 1) % backups.count])
             case .copyDamaged:
                 hasWrongCopy = true
                 // It finds the damage, or the others find what it has made of it.
-                for code in [70, 74] as [Int32] { refusals[code, default: 0] += 1 }
+                for code in [70, 74] as [Int32] { exits[code, default: 0] += 1 }
                 member.damageCopy(at: Double.random(in: 0..<1, using: &random))
             default: member.removeCopy()
             }
