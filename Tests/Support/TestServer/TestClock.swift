@@ -1,5 +1,4 @@
 import Foundation
-import Synchronization
 import TestFiles
 
 /// A clock that a test sets while the programs run that go by it. Only the time of day moves.

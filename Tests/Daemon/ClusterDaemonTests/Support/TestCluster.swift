@@ -107,8 +107,7 @@ final class TestMember: Sendable {
               \(relay.map { "from: \"\($0)\"" } ?? "")
             """)
         let program = "\(directory.path)/fluxbusd"
-        try FileManager.default.createSymbolicLink(
-            atPath: program, withDestinationPath: build ?? RunningProgram.path(of: "fluxbusd"))
+        try Self.link(program, to: build ?? RunningProgram.path(of: "fluxbusd"))
         daemon = SupervisedProgram(
             [program, "--config", "\(directory.path)/fluxbusd.yaml"] + arguments,
             messages: "\(directory.path)/messages", again: Self.again, variables: clock?.variables ?? [],
@@ -126,10 +125,12 @@ final class TestMember: Sendable {
 
     /// From its next start on it is this build.
     func upgrade() throws {
-        let program = "\(directory.path)/fluxbusd"
-        try FileManager.default.removeItem(atPath: program)
-        try FileManager.default.createSymbolicLink(
-            atPath: program, withDestinationPath: RunningProgram.path(of: "fluxbusd"))
+        try Self.link("\(directory.path)/fluxbusd", to: RunningProgram.path(of: "fluxbusd"))
+    }
+
+    private static func link(_ program: String, to build: String) throws {
+        unlink(program)
+        try FileManager.default.createSymbolicLink(atPath: program, withDestinationPath: build)
     }
 
     /// What it has said so far.
