@@ -21,7 +21,9 @@ package enum OrderedLogEvent: Equatable, Sendable {
     /// This is a member now. `joined` also comes in order, before or after.
     case joined(incarnation: Int)
     /// Another one of this name is present.
-    case nameTaken(by: OrderedLogMember)
+    ///
+    /// - Parameter lease: How long one that has died stays present, in milliseconds.
+    case nameTaken(by: OrderedLogMember, lease: Int)
     /// The incarnation is known to have ended, whoever ended it. Once for each `joined` at most; `ended` also comes in
     /// order, before or after. While the log can't be reached nothing is known, and `ended` may be all that comes.
     case leaseLost(incarnation: Int)

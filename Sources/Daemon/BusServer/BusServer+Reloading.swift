@@ -42,12 +42,12 @@ extension BusServer {
     }
 
     private func readFiles() {
-        let before = setup
+        let (before, asker) = (setup, files)
         files?.async { [self] in
             let read = Result { () throws(StartFailure) in try before.reloaded() }
             enter { [self] in
-                let request = reloads.removeFirst()
-                if let loop { finish(request, read, loop) }
+                guard let loop, asker === files else { return }
+                finish(reloads.removeFirst(), read, loop)
                 if !reloads.isEmpty { readFiles() }
             }
         }

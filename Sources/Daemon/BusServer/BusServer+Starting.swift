@@ -19,18 +19,26 @@ extension BusServer {
         }
         defer { left.closeRest() }
         let listeners = try openListeners(&left)
-        do throws(StartFailure) {
-            try serve(listeners)
-        } catch {
-            if error.code == .configuration { service.turnAway() }
-            throw error
-        }
+        try serveUntilBegun(listeners)
         for stranger in service.passed.remaining {
             logger.warning(
                 "systemd passed a descriptor \(stranger.name) that listen: does not name; it is closed")
             SystemCall.close(stranger.descriptor)
         }
         return listeners
+    }
+
+    /// A member of a bus may find that it needs another copy before clients are served.
+    func serveUntilBegun(_ listeners: [Listener]) throws(StartFailure) {
+        while true {
+            do throws(StartFailure) {
+                return try serve(listeners)
+            } catch {
+                if error.code == .configuration { service.turnAway() }
+                guard error.code == .beginsAgain else { throw error }
+                logger.critical("\(error.description)", metadata: LogKind.otherCopy.metadata)
+            }
+        }
     }
 
     private func openListeners(_ left: inout ListenersLeft) throws(StartFailure) -> [Listener] {

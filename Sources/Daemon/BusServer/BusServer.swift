@@ -42,6 +42,8 @@ package final class BusServer: @unchecked Sendable {
     var isRestarting = false
     /// The reloads that are not done yet, the first of which is being read; nil: one for the daemon itself.
     var reloads: [ReloadRequest?] = []
+    /// The sockets at which clients wait while a member begins again.
+    var keptListeners: [Listener] = []
     /// Why the server ended by itself.
     package internal(set) var failure: StartFailure?
 
@@ -187,7 +189,7 @@ package final class BusServer: @unchecked Sendable {
         readiness?.cancel()
         readiness = nil
         self.loop = nil
-        files = nil
+        (files, reloads) = (nil, [])
     }
 }
 

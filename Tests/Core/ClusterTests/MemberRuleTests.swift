@@ -283,7 +283,7 @@ import Testing
         member.receive([.leaseLost(incarnation: 1)], now: Self.begin)
         _ = member.takeOutputs()
         let other = OrderedLogMember(name: "m", incarnation: incarnation, report: [])
-        member.receive([.nameTaken(by: other)], now: Self.begin)
+        member.receive([.nameTaken(by: other, lease: 1000)], now: Self.begin)
         let ended = member.takeOutputs().contains {
             if case .end("m", incarnation) = $0 { true } else { false }
         }

@@ -200,6 +200,18 @@ struct QuietClusterTests {
         #expect(!cluster["b"].daemon.exits.contains { [69, 75].contains($0) }, "\(cluster["b"].messages)")
     }
 
+    /// Its copy is lost, and with it which incarnation it was: it waits for the end of that one's lease.
+    @Test func memberThatHasLostItsCopyWaitsForItsEarlierRun() throws {
+        let member = cluster["c"]
+        let exits = member.daemon.exits.count
+        member.daemon.kill()
+        member.removeCopy()
+        try member.start()
+        try member.waitUntilAttached()
+        _ = try ok(try member.client(), #"{"op":"dispatch","store":"counter/main","action":"increment"}"#)
+        #expect(member.daemon.exits.dropFirst(exits) == [-SIGKILL], "\(member.messages)")
+    }
+
     @Test func detachedMemberReadsAndComesBack() throws {
         let member = cluster["b"]
         let client = try member.client(token: 4)

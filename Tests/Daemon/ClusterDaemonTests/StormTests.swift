@@ -96,8 +96,8 @@ struct StormTests {
         #expect(Set(histories).count == 1, "seed \(seed)")
         #expect(histories[0].count == rest.revision - since, "seed \(seed)")
         for member in cluster.members {
-            // Killed by this test, or started again by itself.
-            let usual = [-SIGKILL, 69] + (storm.strangers.contains(member.name) ? [75] : [])
+            // Killed by this test.
+            let usual = [-SIGKILL] + (storm.strangers.contains(member.name) ? [75] : [])
             let odd = member.daemon.exits.filter { !usual.contains($0) && storm.exits[$0] == nil }
             #expect(odd == [], "member \(member.name), seed \(seed):\n\(member.messages.suffix(2000))")
             #expect(!member.messages.contains("Fatal error"), "seed \(seed)")

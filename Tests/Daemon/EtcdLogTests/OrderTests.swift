@@ -63,7 +63,7 @@ struct OrderTests {
         let first = try one.join("kitchen", report: [7])
         other.log.join(as: "kitchen", report: [8])
         let holder = try other.wait("name taken") {
-            if case .nameTaken(let member) = $0 { member } else { nil }
+            if case .nameTaken(let member, _) = $0 { member } else { nil }
         }
         #expect(holder == OrderedLogMember(name: "kitchen", incarnation: first, report: [7]))
         // Another takes it over: the first one hears of it, and can propose nothing more.

@@ -70,7 +70,8 @@ package final class SharedLog {
     func join(_ member: String, _ report: [UInt8]) -> OrderedLogEvent {
         if let other = present[member] {
             return .nameTaken(
-                by: OrderedLogMember(name: member, incarnation: other.incarnation, report: other.report))
+                by: OrderedLogMember(name: member, incarnation: other.incarnation, report: other.report),
+                lease: lease)
         }
         let place = append(.joined(member: member, report: report))
         present[member] = Presence(incarnation: place, report: report, deadline: now + lease)

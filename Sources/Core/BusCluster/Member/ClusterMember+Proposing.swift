@@ -7,10 +7,7 @@ extension ClusterMember {
         guard phase == .following, isAttached else { return }
         trimIfDue()
         noteEndBefore()
-        if case .none = membership, barriers.ofReading == 0 {
-            membership = .joining
-            outputs.append(.join(report: takeReport()))
-        }
+        if barriers.ofReading == 0 { joinIfDue() }
         guard let incarnation else { return }
         reportIfDue()
         giveUpBeginningIfInVain()
@@ -24,7 +21,8 @@ extension ClusterMember {
     private var isProposalDue: Bool {
         // What others would read in it they could not compare with anything.
         if gatheringSince != nil { return isBeginningDue }
-        if !queue.isEmpty || shownProof != nil || isEvidenceWanted { return true }
+        if shownProof != nil { return true }
+        if !queue.isEmpty || isEvidenceWanted { return now - lastProposal >= spacing }
         // The first member points out what is due, each further one if those before it do not.
         let before = replica.members.values.count { $0.incarnation < incarnation ?? 0 }
         if isHeartbeatDue(before: before) { return true }
@@ -41,6 +39,18 @@ extension ClusterMember {
         if now - lastProposal >= ClusterLimits.heartbeat(of: replica.members.count) { return true }
         let last = max(lastProposal, time.elapsed(at: replica.machine.time))
         return now - last >= ClusterLimits.heartbeat + before * ClusterLimits.dueDelay
+    }
+
+    /// The time from one proposal to the next, in milliseconds: what comes meanwhile is gathered.
+    private var spacing: Int {
+        ClusterLimits.spacing(
+            of: 1 + others.count(thatProposedSince: now - ClusterLimits.busy), among: replica.members.count)
+    }
+
+    /// How long what is gathered has to wait until it is proposed, in milliseconds; nil: nothing is.
+    package var timeToProposal: Int? {
+        guard canPropose, gatheringSince == nil, queue.sent == nil, !queue.isEmpty else { return nil }
+        return max(1, lastProposal + spacing - now)
     }
 
     /// Before there is a bus, nothing of it is lost.
@@ -65,6 +75,32 @@ extension ClusterMember {
         queue.sent = .init(
             name: name, content: content, entries: entries, isProof: proof != nil, since: now, sentAt: now)
         outputs.append(.propose(name, content))
+    }
+
+    // MARK: - The name
+
+    private func joinIfDue() {
+        switch membership {
+        case .none: membership = .joining
+        case .waiting(var namesake) where now >= namesake.next:
+            namesake.next = .max
+            membership = .waiting(for: namesake)
+        case .waiting, .joining, .member, .leaving: return
+        }
+        outputs.append(.join(report: takeReport()))
+    }
+
+    /// Another member of this name is present. No earlier run of this one is present for longer than its lease, which starts over
+    /// when the log changes its leader.
+    func note(namesake incarnation: Int, lease: Int) {
+        var since = now
+        if case .waiting(let known) = membership, known.incarnation == incarnation { since = known.since }
+        membership = .none
+        // A log that has gone back may have one of before.
+        if incarnation <= lastIncarnation { return outputs.append(.end(name, incarnation: incarnation)) }
+        guard now - since <= 2 * lease else { return outputs.append(.notice(.nameTaken)) }
+        membership = .waiting(
+            for: Namesake(incarnation: incarnation, since: since, next: now + ClusterLimits.joinAgain))
     }
 
     // MARK: - What became of it
@@ -129,7 +165,7 @@ extension ClusterMember {
         switch membership {
         case .member(let joined): (incarnation, isRead) = (joined, false)
         case .leaving(let joined): (incarnation, isRead) = (joined, barriers.ofReading == 0)
-        case .none, .joining: return
+        case .none, .joining, .waiting: return
         }
         guard isRead || replica.link.place >= incarnation, replica.members[name]?.incarnation != incarnation
         else { return }

@@ -46,14 +46,7 @@ extension ClusterMember {
             if gatheringSince != nil { gatheringSince = now }
             outputs.append(.remember(incarnation: incarnation))
             outputs.append(.notice(.joined(incarnation: incarnation)))
-        case .nameTaken(let by):
-            membership = .none
-            // A log that has gone back may have one of before.
-            if by.incarnation <= lastIncarnation {
-                outputs.append(.end(name, incarnation: by.incarnation))
-            } else {
-                outputs.append(.notice(.nameTaken))
-            }
+        case .nameTaken(let by, let lease): note(namesake: by.incarnation, lease: lease)
         case .leaseLost(let incarnation): loseMembership(incarnation)
         case .members(let members):
             // An earlier run that nobody waits for any more, while this one can't join yet.
@@ -226,6 +219,7 @@ extension ClusterMember {
         switch entry.content {
         case .proposal(let name, let content):
             trimming.bytes += content.count
+            if name.member != self.name { others.noteProposal(of: name.member, now: now) }
             if others.note(clockAhead: applied.clockAhead, of: name.member) {
                 outputs.append(.notice(.clockAhead(name.member, milliseconds: applied.clockAhead)))
             }
@@ -238,6 +232,7 @@ extension ClusterMember {
             for member in members {
                 others.comparisons.forget(member)
                 others.progress.forget(member)
+                others.forgetProposals(of: member)
             }
             // Nothing of an ended incarnation counts any more, wherever it is: it can be proposed again.
             if members.contains(name), let sent = queue.sent, sent.name.incarnation < entry.place {

@@ -48,9 +48,20 @@ package final class ClusterMember {
         case none
         /// It was asked for.
         case joining
+        /// Another one has the name.
+        case waiting(for: Namesake)
         case member(incarnation: Int)
         /// It has to join again, once this incarnation has ended.
         case leaving(incarnation: Int)
+    }
+
+    /// Another member of this name. It may be an earlier run of this one that the copy here does not know of; then its lease ends.
+    struct Namesake: Equatable {
+        let incarnation: Int
+        /// When it was seen first.
+        let since: Int
+        /// When to ask next; `.max` while the answer is awaited.
+        var next: Int
     }
 
     var membership = Membership.none
@@ -141,6 +152,9 @@ package final class ClusterMember {
     /// Whether nobody waits for anything that it has proposed or is to propose, or for its answer: another process can go on
     /// as this member.
     package var isAtRest: Bool { !isWaiting && unanswered.isEmpty }
+
+    /// Whether another member has the name now.
+    package var isNameTaken: Bool { if case .waiting = membership { true } else { false } }
 
     /// Its incarnation, once all that it is to apply before is applied.
     package var incarnation: Int? {

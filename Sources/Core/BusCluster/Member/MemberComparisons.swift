@@ -5,6 +5,14 @@ struct OtherMembers {
     var progress = MemberProgress()
     /// By how much clocks were further ahead than counts when that was last reported, in milliseconds.
     private var clocksAhead: [String: Int] = [:]
+    /// When their last proposals came here, by the time of this member.
+    private var proposals: [String: Int] = [:]
+
+    mutating func noteProposal(of member: String, now: Int) { proposals[member] = now }
+
+    func count(thatProposedSince time: Int) -> Int { proposals.values.count { $0 > time } }
+
+    mutating func forgetProposals(of member: String) { proposals[member] = nil }
 
     /// Notes by how much a member's clock is further ahead than counts, in milliseconds. True: that is to be reported.
     mutating func note(clockAhead lead: Int, of member: String) -> Bool {

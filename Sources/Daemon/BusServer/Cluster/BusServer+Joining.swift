@@ -19,8 +19,8 @@ extension BusServer {
         loop.coordinator?.noteSuspended = { [unowned coordinator] reason in
             if let reason { coordinator.suspend(reason) } else { coordinator.resume() }
         }
-        coordinator.noteCopyTrouble = { [weak loop] failure in
-            start.start.writer.noteTrouble()
+        coordinator.noteCopyTrouble = { [weak loop, writer = start.start.writer] failure in
+            writer.noteTrouble()
             loop?.coordinator?.suspend(failure)
         }
         if let inheritance { loop.adopt(inheritance) }
@@ -51,9 +51,11 @@ extension BusServer {
             loop.coordinator?.hear()
             loop.flush(all: true)
             beginning.offerIfDue()
-            guard coordinator.member.replica.hasBegun else { return false }
-            return coordinator.member.isCaughtUp || coordinator.isSuspended
-                || (!coordinator.member.isAttached && MonotonicClock.milliseconds > patience)
+            let (member, isLate) = (coordinator.member, MonotonicClock.milliseconds > patience)
+            guard member.replica.hasBegun else { return false }
+            // An etcd that is full lets nobody join, and what there is can be read all the same.
+            let isPresent = member.incarnation != nil || (isLate && !member.isNameTaken)
+            return (member.isCaughtUp && isPresent) || coordinator.isSuspended || (!member.isAttached && isLate)
         }
     }
 
@@ -69,11 +71,47 @@ extension BusServer {
     }
 
     private func giveUp(_ reason: StartFailure) {
-        if failure != nil { return }
+        if failure != nil || (reason.code == .beginsAgain && loop?.whenEmpty != nil) { return }
         failure = reason
         logger.critical("\(reason.description)", metadata: LogKind.otherCopy.metadata)
-        stop()
+        if reason.code == .beginsAgain { enter { [self] in beginAgain() } } else { stop() }
     }
+
+    /// Serves another copy of the bus, or another history of it, in this process. Clients hear a goodbye, because what they have
+    /// seen may not be what the bus has; those that come back wait until it is there.
+    private func beginAgain() {
+        failure = nil
+        guard !isToStop, let loop else { return }
+        keptListeners = loop.acceptors.compactMap(\.listener)
+        let snapshots = loop.cluster?.snapshots
+        loop.stop(.restart, "This member of the bus begins again; connect again.", keepsListening: true) {
+            [self] in
+            // The server ends with the last loop.
+            ended.enter()
+            finish()
+            // Once this one has let go of everything.
+            queue.async { snapshots?.drain() }
+            queue.async { [self] in
+                defer { ended.leave() }
+                if !isToStop { serveAgain() }
+                keptListeners = []
+            }
+        }
+    }
+
+    private func serveAgain() {
+        // Reading a copy may take longer than the manager allows a turn.
+        service.tell(.watchdogInterval(Self.timeToBegin))
+        do throws(StartFailure) {
+            try serveUntilBegun(keptListeners)
+        } catch {
+            if !ending.hasBegun { failure = error }
+        }
+        if let interval = service.watchdog?.interval { service.tell(.watchdogInterval(interval)) }
+    }
+
+    /// How long the manager waits for a member that begins again before it counts as hung.
+    private static let timeToBegin = Duration.seconds(600)
 
     /// The stores of the configuration, which another member may have created before: they are there when the first client
     /// is, unless the shared log takes nothing now.

@@ -106,6 +106,7 @@ final class ClusterCoordinator {
             carryOut()
             if MonotonicClock.nanoseconds > end { break }
         }
+        awaitProposal()
     }
 
     /// Whether the log has told more than one turn could carry out.
@@ -124,6 +125,12 @@ final class ClusterCoordinator {
         // A timer of the bus that is due is pointed out within a tenth of a second.
         let wait = min(1000, max(10, member.replica.nextDue - WallClock.now))
         nextTick = now + (member.isWaiting ? min(wait, 100) : wait)
+        awaitProposal()
+    }
+
+    /// What is gathered is proposed in time.
+    private func awaitProposal() {
+        if let time = member.timeToProposal { nextTick = min(nextTick, MonotonicClock.milliseconds + time) }
     }
 
     /// When `tickIfDue` has something to do, in monotonic milliseconds.
@@ -147,6 +154,7 @@ final class ClusterCoordinator {
         for ticket in barriers { member.sync(ticket: ticket, now: now) }
         nextTick = min(nextTick, MonotonicClock.milliseconds + 100)
         carryOut()
+        awaitProposal()
         return true
     }
 
@@ -162,6 +170,10 @@ final class ClusterCoordinator {
     /// What a start waits for, for the status.
     var waitingFor: String {
         if lack != nil { return "waiting for a snapshot of another member" }
+        if member.isNameTaken {
+            return
+                "waiting: a member called \(settings.member) is present; if it is an earlier run of this one, its lease ends soon"
+        }
         if condition["attached"] == true {
             return "reading the shared log: revision \(member.replica.machine.revision)"
         }
@@ -309,7 +321,7 @@ final class ClusterCoordinator {
         if let cluster = member.cluster { try file.remember(.cluster, cluster) }
     }
 
-    /// The copy here can't go on. The next start begins with another one: what clients have seen of this one is no longer
+    /// The copy here can't go on. The member begins again with another one: what clients have seen of this one is no longer
     /// what the bus has.
     private func note(_ lack: ReplicaLack) {
         self.lack = lack
@@ -329,7 +341,7 @@ final class ClusterCoordinator {
         giveUp(
             StartFailure(
                 .beginsAgain,
-                "This member takes another copy of the bus when it is started again: \(reason)."))
+                "This member takes another copy of the bus: \(reason)."))
     }
 
     private func end(_ stop: MemberStop) {
@@ -343,56 +355,6 @@ final class ClusterCoordinator {
             }
             giveUp(StartFailure(.diverged, stop.message))
         case .newerRules: giveUp(StartFailure(.inUse, stop.message))
-        }
-    }
-
-    // MARK: - For operators
-
-    private func note(_ notice: MemberNotice) {
-        switch notice {
-        case .attached:
-            setCondition(attached: true, reason: nil)
-            logger.notice("attached to the bus \(settings.bus.value)", metadata: LogKind.attached.metadata)
-        case .detached(let reason):
-            setCondition(attached: false, reason: reason)
-            logger.warning(
-                "detached from the bus \(settings.bus.value): \(reason)", metadata: LogKind.detached.metadata)
-        case .joined(let incarnation):
-            logger.info(
-                "member \(settings.member), incarnation \(incarnation)", metadata: LogKind.joined.metadata)
-        case .ended(let incarnation):
-            logger.warning(
-                "incarnation \(incarnation) of this member has ended; it joins again",
-                metadata: LogKind.memberEnded.metadata)
-        case .nameTaken:
-            giveUp(
-                StartFailure(
-                    .inUse,
-                    "Another member of the bus \(settings.bus.value) is called \(settings.member); give one of the two another name under member: of cluster:, or wait until its lease ends."
-                ))
-        case .logLost(let place):
-            logger.critical(
-                "the shared log lacks what this member has seen after place \(place): it was restored from a backup, or replaced",
-                metadata: LogKind.logLost.metadata)
-        case .epoch(let epoch, let revision):
-            logger.critical(
-                "the shared log has lost commits that members have seen: the history \(epoch) begins at revision \(revision)",
-                metadata: LogKind.newEpoch.metadata)
-            // What clients here have seen may be of the history before.
-            guard isServing else { return }
-            giveUp(
-                StartFailure(
-                    .beginsAgain,
-                    "The bus has a new history, \(epoch): this member begins with it when it is started again."
-                ))
-        case .clockAhead(let name, let milliseconds):
-            logger.warning(
-                "the clock of the member \(name) is \(milliseconds / 1000) s ahead of the bus's time; correct it",
-                metadata: LogKind.clockAhead.metadata)
-        case .differs(let name, let place):
-            logger.error(
-                "the member \(name) has computed other states from the log before place \(place)",
-                metadata: LogKind.differs.metadata)
         }
     }
 }

@@ -310,7 +310,7 @@ package struct StartFailure: Error, Equatable, CustomStringConvertible {
     package enum Code: Int32, Sendable {
         /// An address is in use, by another fluxbusd or by another program: try again later.
         case inUse = 75
-        /// This member of a bus has to begin again, with another copy or another history: its next start does.
+        /// This member of a bus has to begin again, with another copy or another history. The process does so, and does not end.
         case beginsAgain = 69
         /// The system refused something for which the configuration is not to blame.
         case system = 71

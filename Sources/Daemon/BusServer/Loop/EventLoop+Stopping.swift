@@ -6,9 +6,15 @@ import Dispatch
 extension EventLoop {
     /// Sends a goodbye to all connections. `done` is called on the queue once the last one is closed, at the latest
     /// when the time for goodbyes is over.
-    func stop(_ code: GoodbyeCode, _ message: String, done: @escaping () -> Void) {
+    ///
+    /// - Parameter keepsListening: Whoever connects from now on waits, for another loop.
+    func stop(
+        _ code: GoodbyeCode, _ message: String, keepsListening: Bool = false, done: @escaping () -> Void
+    ) {
         guard whenEmpty == nil else { return }
-        for acceptor in acceptors { acceptor.listener?.close() }
+        for listener in acceptors.compactMap(\.listener) {
+            if keepsListening { poller.remove(listener.descriptor, &calls) } else { listener.close() }
+        }
         beginTurn()
         admitStrangers()
         acceptors = []

@@ -234,7 +234,8 @@ final class EtcdMembership {
                 state = .none
                 mailbox.put(
                     .nameTaken(
-                        by: OrderedLogMember(name: name, incarnation: key.created, report: key.value)))
+                        by: OrderedLogMember(name: name, incarnation: key.created, report: key.value),
+                        lease: leaseSeconds * 1000))
                 return link.call(.revoke(lease)) { _ in }
             }
             // The answer to an earlier attempt was lost.
