@@ -42,12 +42,11 @@ struct DaemonCommand: ParsableCommand {
               0    stopped by a signal; with --check: configuration OK; with --verify: log OK
               64   the command line is wrong
               65   with --verify: the log is damaged; with --restore, --import or --rescue: the file is
-              69   this member of a bus has to begin with another copy of it, or with a new history of it: start it again
               70   the states of this member differ from those of the others
               71   the system refused a socket or a thread
               74   the action log can't be read or written
-              75   an address or the log is in use, by a daemon that answers, or the member's name is taken, or it is too
-                   old for the bus
+              75   an address or the log is in use, by a daemon that answers, or another member has this one's name, or
+                   it is too old for the bus
               78   the configuration, a state type, a token file or a store is wrong
             """,
         version: (ProgramName.text == ProgramName.standard ? "" : "\(ProgramName.text), of ")

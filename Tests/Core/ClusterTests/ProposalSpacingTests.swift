@@ -45,7 +45,8 @@ import Testing
                     if index < busy, (now + index) % interval == 0 {
                         ticket += 1
                         asked[ticket] = now
-                        let add = #"{"op":"dispatch","store":"counter/a","action":"add","payload":{"mark":1}}"#
+                        let add =
+                            #"{"op":"dispatch","store":"counter/a","action":"add","payload":{"mark":1}}"#
                         member.submit(
                             ClusterEntry(
                                 session: 1, by: Array(#"{"token":"anna","address":"a"}"#.utf8),
@@ -96,15 +97,17 @@ import Testing
         try bus.run(milliseconds: 500, asking: 100, every: 40)
         _ = bus.takeLongestWait()
         try bus.run(milliseconds: 1000, asking: 100, every: 40)
-        #expect((450...500).contains(bus.proposals(inLast: 1000)), "\(bus.proposals(inLast: 1000))")
-        #expect((200...220).contains(bus.takeLongestWait()))
+        let (proposals, wait) = (bus.proposals(inLast: 1000), bus.takeLongestWait())
+        print("100 busy members: \(proposals) proposals a second, the longest wait is \(wait) ms")
+        #expect((450...500).contains(proposals) && (200...220).contains(wait))
     }
 
     /// Each proposes as soon as its last proposal has come through.
     @Test(arguments: [1, 3, 7]) func fewMembersDoNotWait(count: Int) throws {
         let bus = try Bus(count)
         try bus.run(milliseconds: 500, asking: count)
-        #expect(bus.proposals(inLast: 200) >= count * 200 / (Bus.latency + 1), "\(bus.proposals(inLast: 200))")
+        #expect(
+            bus.proposals(inLast: 200) >= count * 200 / (Bus.latency + 1), "\(bus.proposals(inLast: 200))")
     }
 
     /// Many that are idle keep a busy one from nothing: what it is asked for waits for one round trip and two milliseconds.
@@ -117,7 +120,8 @@ import Testing
 
     /// Another one of its name may be an earlier run that its copy does not know of: its lease ends, and then it joins. One that
     /// stays is another machine.
-    @Test(arguments: [false, true]) func aNameIsWaitedForAsLongAsALeaseMayLast(isAnotherMachine: Bool) throws {
+    @Test(arguments: [false, true]) func aNameIsWaitedForAsLongAsALeaseMayLast(isAnotherMachine: Bool) throws
+    {
         let lease = 2000
         let member = ClusterMember(
             name: "m", replica: Replica(try ClusterBuild.usual.machine()), now: Self.begin)

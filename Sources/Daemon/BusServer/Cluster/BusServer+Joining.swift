@@ -55,7 +55,8 @@ extension BusServer {
             guard member.replica.hasBegun else { return false }
             // An etcd that is full lets nobody join, and what there is can be read all the same.
             let isPresent = member.incarnation != nil || (isLate && !member.isNameTaken)
-            return (member.isCaughtUp && isPresent) || coordinator.isSuspended || (!member.isAttached && isLate)
+            return (member.isCaughtUp && isPresent) || coordinator.isSuspended
+                || (!member.isAttached && isLate)
         }
     }
 
