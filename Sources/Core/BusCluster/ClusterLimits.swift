@@ -47,12 +47,13 @@ package enum ClusterLimits {
     /// How long each of this many members waits before it shows its clock again, in milliseconds. All members read each heartbeat,
     /// so from ten members to fifty the interval grows with their number: they send about one heartbeat a second in all.
     static func heartbeat(of members: Int) -> Int { min(max(heartbeat, members * 1000), longestHeartbeat) }
-    /// A member that has made a proposal within so many milliseconds is busy.
-    static let busy = 1000
+    /// A member that has made a proposal within so many milliseconds is busy. Longer than any spacing: members are fewer than
+    /// `HistoryLimits.overlap`.
+    static let busy = 2000
 
     /// The least time from one proposal of a busy member to its next, in milliseconds. etcd works for each proposal and for each
     /// member that reads it: a hundred busy members of a hundred make 500 proposals a second in all, and up to seven don't wait.
-    static func spacing(of busy: Int, among members: Int) -> Int { busy * members / 50 }
+    package static func spacing(of busy: Int, among members: Int) -> Int { busy * members / 50 }
     /// Timers that fire, and sessions that end, before the entries of one proposal: bounds its turn. The rest fires with
     /// the next one.
     package static let due = 1024

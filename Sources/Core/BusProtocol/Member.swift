@@ -117,7 +117,7 @@ package enum Operation: Hashable, CaseIterable, Sendable {
         .local(.revert): MemberSet(.store, .revision, .if, .ifRevision),
         .local(.timers): MemberSet(.match, .limit, .after),
         .local(.reload): MemberSet(.dryRun),
-        .local(.cluster): MemberSet(.leave, .offset, .since),
+        .local(.cluster): MemberSet(.leave, .offset, .since, .token),
         .local(.clients): MemberSet(.limit, .after),
         .local(.kick): MemberSet(.client, .reason),
         .local(.backup): MemberSet(.offset),

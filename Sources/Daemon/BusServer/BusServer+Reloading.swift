@@ -14,7 +14,7 @@ extension BusServer {
     /// Reloads the configuration and commits its types, as the request `reload` does.
     package func reload() {
         enter { [self] in
-            if loop == nil { return }
+            if loop == nil { return isReloadDue = true }
             service.tellReloading()
             reload(nil)
         }
@@ -22,7 +22,7 @@ extension BusServer {
 
     func engineConfiguration() -> EngineConfiguration {
         var configuration = EngineConfiguration(
-            epoch: Epoch.random(), ownUID: Int(geteuid()), version: Version.text)
+            epoch: UUIDText.random(), ownUID: Int(geteuid()), version: Version.text)
         configuration.limits = setup.configuration.limits
         configuration.hashSeed = .random(in: .min ... .max)
         configuration.tokenName = { [unowned self] in setup.tokens.name(for: $0) }

@@ -19,7 +19,7 @@ extension BusServer {
         _ copy: String, to path: String, renews: Bool = false, _ setup: ServerSetup,
         progress: VerificationProgress, tell: (String) -> Void
     ) throws(StartFailure) {
-        let epoch = Epoch.random()
+        let epoch = UUIDText.random()
         do throws(LogFailure) {
             let outcome = try LogRestore.restore(copy, to: path, renews: renews, epoch: epoch) {
                 (scratch) throws(LogFailure) in

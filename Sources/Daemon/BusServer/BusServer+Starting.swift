@@ -28,7 +28,7 @@ extension BusServer {
         return listeners
     }
 
-    /// A member of a bus may find that it needs another copy before clients are served.
+    /// Before it serves clients, a member of a bus may find that its copy does not fit; then it starts over.
     func serveUntilBegun(_ listeners: [Listener]) throws(StartFailure) {
         while true {
             do throws(StartFailure) {
@@ -103,7 +103,10 @@ extension BusServer {
             loop.performOutputs()
             loop.standIn?.end()
             loop.coordinator?.close(leavingSnapshot: false)
+            loop.cluster?.snapshots?.drain()
             loop.cluster?.close()
+            loop.releaseSpare()
+            loop.closeDescriptors()
             self.loop = nil
             throw error
         }
@@ -247,7 +250,11 @@ extension BusServer {
         let source = DispatchSource.makeReadSource(fileDescriptor: loop.poller.descriptor, queue: queue)
         // The handlers hold the loop, and with it the descriptor, until Dispatch has released them.
         source.setEventHandler { loop.wakeUp() }
-        source.setCancelHandler { [self] in ended.leave() }
+        source.setCancelHandler { [self] in
+            // By now nothing holds the loop.
+            if !keptListeners.isEmpty { serveAgain() }
+            ended.leave()
+        }
         readiness = source
         source.activate()
         loop.armTimer()

@@ -19,6 +19,7 @@ package final class BusServer: @unchecked Sendable {
     var setup: ServerSetup
     /// What the start went by: a reload leaves some of it in force.
     let started: StartSettings
+    let atStart: ServerConfiguration
     var service: Service
     let timeouts: Timeouts
     let logger: Logger
@@ -42,8 +43,10 @@ package final class BusServer: @unchecked Sendable {
     var isRestarting = false
     /// The reloads that are not done yet, the first of which is being read; nil: one for the daemon itself.
     var reloads: [ReloadRequest?] = []
-    /// The sockets at which clients wait while a member begins again.
+    /// The sockets at which clients wait while a member of a bus begins again; empty otherwise.
     var keptListeners: [Listener] = []
+    /// A reload for the daemon itself was requested meanwhile.
+    var isReloadDue = false
     /// Why the server ended by itself.
     package internal(set) var failure: StartFailure?
 
@@ -69,6 +72,7 @@ package final class BusServer: @unchecked Sendable {
     ) {
         self.setup = setup
         started = StartSettings(setup)
+        atStart = setup.configuration
         self.service = service
         self.timeouts = timeouts
         self.logger = logger
@@ -122,7 +126,8 @@ package final class BusServer: @unchecked Sendable {
             service.tell(.stopping)
             logger.notice(isRestarting ? "restarting" : "stopping", metadata: LogKind.stopping.metadata)
             if isRestarting {
-                if leave(loop) { return finish() }
+                // Those that have their goodbye are not handed over.
+                if loop.whenEmpty == nil, leave(loop) { return finish() }
                 loop.stop(.restart, "The bus restarts; connect again.") { [self] in finish() }
             } else {
                 loop.stop(.shutdown, "The bus is shutting down; connect again later.") { [self] in finish() }
@@ -171,7 +176,7 @@ package final class BusServer: @unchecked Sendable {
         service.finishTelling()
     }
 
-    func finish() {
+    func finish(leavingSnapshot: Bool = true) {
         guard let loop else { return }
         loop.timer?.cancel()
         loop.timer = nil
@@ -179,7 +184,7 @@ package final class BusServer: @unchecked Sendable {
         loop.wallTimer = nil
         loop.standIn?.end()
         loop.standIn = nil
-        loop.coordinator?.close(leavingSnapshot: true)
+        loop.coordinator?.close(leavingSnapshot: leavingSnapshot)
         loop.coordinator = nil
         loop.cluster?.close()
         loop.cluster = nil
@@ -189,6 +194,7 @@ package final class BusServer: @unchecked Sendable {
         readiness?.cancel()
         readiness = nil
         self.loop = nil
+        if reloads.contains(where: { $0 == nil }) { isReloadDue = true }
         (files, reloads) = (nil, [])
     }
 }
@@ -237,16 +243,16 @@ extension BusServer {
     }
 }
 
-/// Names of histories.
-enum Epoch {
-    /// Whether a text can name a history: a UUID, in upper or lower case.
+/// UUIDs, which name histories and let members of a bus know each other.
+enum UUIDText {
+    /// Whether a text is one, in upper or lower case.
     static func isOne(_ text: String) -> Bool {
         let groups = text.split(separator: "-", omittingEmptySubsequences: false)
         return groups.map(\.utf8.count) == [8, 4, 4, 4, 12]
             && groups.allSatisfy { $0.utf8.allSatisfy { Character(UnicodeScalar($0)).isHexDigit } }
     }
 
-    /// A random UUID (version 4), in lower case.
+    /// A random one (version 4), in lower case, which nobody can guess.
     static func random() -> String {
         var generator = SystemRandomNumberGenerator()
         var bytes = (0..<16).map { _ in UInt8.random(in: 0...255, using: &generator) }

@@ -1,4 +1,5 @@
 import BusJSON
+import Foundation
 import TestEtcd
 import TestServer
 import Testing
@@ -82,6 +83,31 @@ struct JoiningTests {
             try sight(of: cluster["a"]) == sight(of: cluster["b"])
         }
         #expect(cluster["b"].daemon.exits == [])
+    }
+
+    /// Access rules are about clients: where nobody may manage the bus, members give each other what they need all the same.
+    @Test func membersNeedNoRights() throws {
+        let rules = """
+              roles: { all: [everyone], owner: [{ token: c9 }] }
+              rules: [{ role: all, may: [read, create, dispatch] }, { role: owner, may: all }]
+            """
+        let cluster = try TestCluster(["a", "b"], servers: 1, relayed: ["b": "a"], rules: rules) { $0 == "a" }
+        let client = try cluster["a"].client()
+        let increment = #"{"op":"dispatch","store":"counter/main","action":"increment"}"#
+        #expect(try client.ask(increment).contains(#""ok":true"#))
+        try cluster.etcd.control("compact \(try cluster.etcd.revision)")
+        try cluster["b"].start()
+        try cluster["b"].waitUntilAttached()
+        try TestCluster.wait(until: "member that reads through the other; \(cluster["b"].messages)") {
+            _ = try client.ask(increment)
+            return cluster["b"].relay == cluster["a"].address
+        }
+        for member in ["offset", "since"] {
+            for token in ["", #","token":"\(UUID())""#] {
+                let refusal = try client.ask(#"{"op":"cluster","\#(member)":0\#(token)}"#)
+                #expect(refusal.contains(#""code":"forbidden""#), "\(refusal)")
+            }
+        }
     }
 
     /// Where a member stands, and the digest of what it has computed so far.

@@ -100,6 +100,7 @@ struct RestoredLogTests {
         let keyed = try ok(try cluster["a"].client(token: 1), "{\(Self.increment),\(key)}")
         let watchers = try cluster.members.map { try Watcher($0) }
         let exits = cluster.members.map { $0.daemon.exits.count }
+        let beginnings = beginnings(of: cluster)
         switch how {
         case .running: break
         case .oneKilled: cluster["c"].daemon.kill()
@@ -131,7 +132,16 @@ struct RestoredLogTests {
             #expect(odd == [], "\(how), \(member.name):\n\(member.messages.suffix(3000))")
             #expect(!member.messages.contains("Fatal error"))
         }
+        // Members that ran have gone back in their processes.
+        if how == .running { #expect(self.beginnings(of: cluster) > beginnings, "\(state(of: cluster))") }
         return file
+    }
+
+    /// How often members have begun again.
+    private func beginnings(of cluster: TestCluster) -> Int {
+        cluster.members.reduce(0) {
+            $0 + $1.messages.components(separatedBy: "This member takes another copy of the bus: ").count - 1
+        }
     }
 
     private func state(of cluster: TestCluster) -> String {

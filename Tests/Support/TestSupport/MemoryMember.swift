@@ -73,7 +73,9 @@ package final class MemoryMember {
     /// From now on the engine makes the commits.
     package func serve(with engine: Engine) {
         self.engine = engine
-        engine.share(commits, condition: ["bus": "memory", "member": .string(Self.name), "attached": true])
+        engine.share(commits, condition: ["bus": "memory", "member": .string(Self.name), "attached": true]) {
+            $0 == "member's"
+        }
     }
 
     package func submit(_ entry: ClusterEntry, ticket: Int, user: Int) {

@@ -22,7 +22,9 @@ extension ClusterMember {
         // What others would read in it they could not compare with anything.
         if gatheringSince != nil { return isBeginningDue }
         if shownProof != nil { return true }
-        if !queue.isEmpty || isEvidenceWanted { return now - lastProposal >= spacing }
+        if !queue.isEmpty || isEvidenceWanted {
+            return queue.fillsProposal || now - lastProposal >= spacing
+        }
         // The first member points out what is due, each further one if those before it do not.
         let before = replica.members.values.count { $0.incarnation < incarnation ?? 0 }
         if isHeartbeatDue(before: before) { return true }
@@ -49,7 +51,9 @@ extension ClusterMember {
 
     /// How long what is gathered has to wait until it is proposed, in milliseconds; nil: nothing is.
     package var timeToProposal: Int? {
-        guard canPropose, gatheringSince == nil, queue.sent == nil, !queue.isEmpty else { return nil }
+        guard canPropose, gatheringSince == nil, queue.sent == nil, !queue.isEmpty || isEvidenceWanted else {
+            return nil
+        }
         return max(1, lastProposal + spacing - now)
     }
 
@@ -93,14 +97,15 @@ extension ClusterMember {
     /// Another member of this name is present. No earlier run of this one is present for longer than its lease, which starts over
     /// when the log changes its leader.
     func note(namesake incarnation: Int, lease: Int) {
-        var since = now
-        if case .waiting(let known) = membership, known.incarnation == incarnation { since = known.since }
+        var end = now + 2 * lease
+        if case .waiting(let known) = membership, known.incarnation == incarnation { end = known.end }
         membership = .none
         // A log that has gone back may have one of before.
-        if incarnation <= lastIncarnation { return outputs.append(.end(name, incarnation: incarnation)) }
-        guard now - since <= 2 * lease else { return outputs.append(.notice(.nameTaken)) }
+        if incarnation <= own.incarnation { return outputs.append(.end(name, incarnation: incarnation)) }
+        // Who has taken the name from this run is no earlier one.
+        guard !own.isOfThisRun, now <= end else { return outputs.append(.notice(.nameTaken)) }
         membership = .waiting(
-            for: Namesake(incarnation: incarnation, since: since, next: now + ClusterLimits.joinAgain))
+            for: Namesake(incarnation: incarnation, end: end, next: now + ClusterLimits.joinAgain))
     }
 
     // MARK: - What became of it

@@ -41,7 +41,7 @@ extension ClusterMember {
         case .proposed(let name, let outcome): note(outcome, of: name)
         case .joined(let incarnation):
             membership = .member(incarnation: incarnation)
-            lastIncarnation = incarnation
+            own = (incarnation, true)
             lastNumber = 0
             if gatheringSince != nil { gatheringSince = now }
             outputs.append(.remember(incarnation: incarnation))
@@ -51,7 +51,7 @@ extension ClusterMember {
         case .members(let members):
             // An earlier run that nobody waits for any more, while this one can't join yet.
             for member in members
-            where phase == .waiting && member.name == name && member.incarnation <= lastIncarnation {
+            where phase == .waiting && member.name == name && member.incarnation <= own.incarnation {
                 if membership == .none { outputs.append(.end(name, incarnation: member.incarnation)) }
             }
         case .membersFailed, .trimFailed, .passed, .reads: break
@@ -60,6 +60,8 @@ extension ClusterMember {
             let isNew = !isAttached
             (isAttached, detachedSince) = (true, nil)
             if isNew, !isStalled { outputs.append(.notice(.attached)) }
+            // Leases may have started over.
+            if isNew, isNameTaken { membership = .none }
             if cluster == nil { cluster = name }
             // While it was out of reach the log may have lost something, and may have grown since.
             if isNew, phase != .waiting {

@@ -22,7 +22,7 @@ package final class ClusterMember {
     package internal(set) var replica: Replica
     let omitted: OmittedRules
     /// Its report to the other members.
-    let about: MemberReport.About
+    package let about: MemberReport.About
     var outputs: [MemberOutput] = []
     var phase = Phase.waiting
     var time: MemberTime
@@ -55,18 +55,18 @@ package final class ClusterMember {
         case leaving(incarnation: Int)
     }
 
-    /// Another member of this name. It may be an earlier run of this one that the copy here does not know of; then its lease ends.
+    /// Another member of this name. It may be an earlier run of this one that the copy here does not know of: its lease ends.
     struct Namesake: Equatable {
         let incarnation: Int
-        /// When it was seen first.
-        let since: Int
+        /// How long to wait for that.
+        let end: Int
         /// When to ask next; `.max` while the answer is awaited.
         var next: Int
     }
 
     var membership = Membership.none
-    /// Of an earlier run.
-    var lastIncarnation: Int
+    /// The last one that is known, and whether it is of this run.
+    var own: (incarnation: Int, isOfThisRun: Bool)
     /// The number of the last proposal under this incarnation.
     var lastNumber = 0
     var queue = ProposalQueue()
@@ -116,12 +116,13 @@ package final class ClusterMember {
         self.omitted = omitted
         self.about = about
         time = MemberTime(clock: now)
-        lastIncarnation = incarnation
+        own = (incarnation, false)
         self.proof = proof
         stored = replica.link.place
         if resumes, let present = replica.members[name] {
             membership = .member(incarnation: present.incarnation)
-            (lastIncarnation, lastNumber) = (present.incarnation, present.number)
+            (own, lastNumber) = ((present.incarnation, true), present.number)
+            reported.isDue = true
         }
         beginReading()
     }
@@ -153,8 +154,10 @@ package final class ClusterMember {
     /// as this member.
     package var isAtRest: Bool { !isWaiting && unanswered.isEmpty }
 
-    /// Whether another member has the name now.
-    package var isNameTaken: Bool { if case .waiting = membership { true } else { false } }
+    /// Whether it waits for the end of another member of its name.
+    package var isNameTaken: Bool {
+        if case .waiting(let namesake) = membership { now <= namesake.end } else { false }
+    }
 
     /// Its incarnation, once all that it is to apply before is applied.
     package var incarnation: Int? {

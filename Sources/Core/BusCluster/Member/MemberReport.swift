@@ -6,10 +6,13 @@ package struct MemberReport: Equatable, Sendable {
         package let version: String
         /// Where others get its snapshot; empty: nowhere.
         package let address: String
+        /// Whoever shows it there is a member: nobody else can read the reports. Empty: it has none, as before version 0.2.
+        package let token: String
 
-        package init(version: String = "", address: String = "") {
+        package init(version: String = "", address: String = "", token: String = "") {
             self.version = version
             self.address = address
+            self.token = token
         }
     }
 
@@ -36,6 +39,7 @@ package struct MemberReport: Equatable, Sendable {
         writer.add(String(about.version.prefix(Self.text / 4)))
         writer.add(String(about.address.prefix(Self.text / 4)))
         writer.add(hasBegun ? 0 : 1)
+        writer.add(String(about.token.prefix(Self.text / 4)))
         return writer.bytes
     }
 
@@ -46,8 +50,9 @@ package struct MemberReport: Equatable, Sendable {
         guard let stored = reader.number(), let revision = reader.number(),
             let version = reader.text(most: Self.text), let address = reader.text(most: Self.text)
         else { return nil }
+        let hasBegun = reader.number() != 1
         self.init(
-            stored: stored, revision: revision, hasBegun: reader.number() != 1,
-            About(version: version, address: address))
+            stored: stored, revision: revision, hasBegun: hasBegun,
+            About(version: version, address: address, token: reader.text(most: Self.text) ?? ""))
     }
 }

@@ -76,6 +76,9 @@ struct ProposalQueue {
     /// Whether no entry waits to be proposed.
     var isEmpty: Bool { count == 0 }
 
+    /// Whether more than one proposal takes waits to be proposed.
+    var fillsProposal: Bool { count >= most || bytes >= ClusterLimits.proposal }
+
     // MARK: - Entries that wait
 
     /// Whether there is room for an entry: a user may have half of what the others leave.

@@ -89,23 +89,28 @@ extension Engine {
         let leaves = try request.flag(.leave, default: false)
         let offset = try request.integer(.offset)
         let since = try request.integer(.since)
-        if leaves {
-            try requireManager(connection, to: "make a member leave")
-        } else if offset != nil {
-            try requireManager(connection, to: Self.takeSnapshot)
-        } else if since != nil {
-            try requireManager(connection, to: Self.readLog)
-        }
+        let isMember = try request.string(.token).map(shared.isMember) ?? false
         let subject: ClusterQuery.Subject =
             leaves
             ? .leave
             : offset.map { .replica(offset: $0) } ?? since.map { .log(since: $0) } ?? .members
+        try requireRight(to: subject, connection, isMember: isMember)
         outputs.add(
-            .cluster(queries.askCluster(subject, id: Array(request.id), connection)))
+            .cluster(
+                queries.askCluster(subject, id: Array(request.id), connection, isOfMember: isMember)))
     }
 
-    private static let takeSnapshot = "take a snapshot of the bus"
-    private static let readLog = "read the log of the bus"
+    private func requireRight(
+        to subject: ClusterQuery.Subject, _ connection: Connection, isMember: Bool
+    ) throws(RequestError) {
+        switch subject {
+        case .members: break
+        case .leave: try requireManager(connection, to: "make a member leave")
+        case .replica where isMember, .log where isMember: break
+        case .replica: try requireManager(connection, to: "take a snapshot of the bus")
+        case .log: try requireManager(connection, to: "read the log of the bus")
+        }
+    }
 
     private func requireManager(_ connection: Connection, to act: String) throws(RequestError) {
         guard let grants = connection.access.grants else {
@@ -120,11 +125,9 @@ extension Engine {
             !connection.isClosing
         else { return }
         respond(pending.id, connection) { id throws(RequestError) in
-            // It may have waited, and lost the right meanwhile.
-            switch query.subject {
-            case .log: try requireManager(connection, to: Self.readLog)
-            case .replica: try requireManager(connection, to: Self.takeSnapshot)
-            case .members, .leave: break
+            // It may have waited, and lost the right meanwhile. Who made the member leave has it no more.
+            if case .leave = query.subject {} else {
+                try requireRight(to: query.subject, connection, isMember: query.isOfMember)
             }
             switch answer {
             case .success(let members):

@@ -12,9 +12,13 @@ import BusProtocol
 extension Engine {
     /// From now on the bus is shared: `commits` makes what the log delivers, and outputs have what clients ask for.
     ///
-    /// - Parameter condition: What replies tell of the member.
-    package func share(_ commits: SharedCommits, condition: JSONObject) {
-        shared.begin(condition)
+    /// - Parameters:
+    ///   - condition: What replies tell of the member.
+    ///   - isMember: Whether whoever shows this token is another member.
+    package func share(
+        _ commits: SharedCommits, condition: JSONObject, isMember: @escaping (String) -> Bool
+    ) {
+        shared.begin(condition, isMember: isMember)
         timers.leaveToLog()
         commits.attach(self)
     }

@@ -15,6 +15,8 @@ package final class SharedRequests {
     @exclusivity(unchecked) private(set) var isOn = false
     /// What replies tell of the member of a shared bus: its bus, its name, and whether it reaches the log.
     private(set) var condition: JSONObject?
+    /// Whether whoever shows this token is another member.
+    private(set) var isMember: (String) -> Bool = { _ in false }
 
     private struct EndedSession {
         let entry: ClusterEntry
@@ -41,7 +43,9 @@ package final class SharedRequests {
         self.outputs = outputs
     }
 
-    func begin(_ condition: JSONObject) { (isOn, self.condition) = (true, condition) }
+    func begin(_ condition: JSONObject, isMember: @escaping (String) -> Bool) {
+        (isOn, self.condition, self.isMember) = (true, condition, isMember)
+    }
 
     /// What replies tell of the member has changed.
     package func note(_ condition: JSONObject) { self.condition = condition }
@@ -227,4 +231,6 @@ package struct ClusterQuery: Sendable {
     package let connection: ConnectionID
     package let number: Int
     package let subject: Subject
+    /// Another member asks, which needs no right.
+    let isOfMember: Bool
 }

@@ -38,10 +38,11 @@ final class LogQueries {
 
     /// Sends a question about the members of the bus.
     func askCluster(
-        _ subject: ClusterQuery.Subject, id: [UInt8], _ connection: Connection
+        _ subject: ClusterQuery.Subject, id: [UInt8], _ connection: Connection, isOfMember: Bool
     ) -> ClusterQuery {
         let number = wait(for: .reply, id: id, connection)
-        return ClusterQuery(connection: connection.id, number: number, subject: subject)
+        return ClusterQuery(
+            connection: connection.id, number: number, subject: subject, isOfMember: isOfMember)
     }
 
     /// A connection waits for what comes of a request. Returns the number of the query.

@@ -78,36 +78,40 @@ extension BusServer {
         if reason.code == .beginsAgain { enter { [self] in beginAgain() } } else { stop() }
     }
 
-    /// Serves another copy of the bus, or another history of it, in this process. Clients hear a goodbye, because what they have
-    /// seen may not be what the bus has; those that come back wait until it is there.
+    /// Serves another copy of the bus, or another history of it, in this process. Clients get a goodbye, because what they have
+    /// seen may not be what the bus has; when they come back, they wait until it is served.
     private func beginAgain() {
+        guard failure?.code == .beginsAgain else { return }
         failure = nil
         guard !isToStop, let loop else { return }
         keptListeners = loop.acceptors.compactMap(\.listener)
-        let snapshots = loop.cluster?.snapshots
         loop.stop(.restart, "This member of the bus begins again; connect again.", keepsListening: true) {
-            [self] in
-            // The server ends with the last loop.
-            ended.enter()
-            finish()
-            // Once this one has let go of everything.
-            queue.async { snapshots?.drain() }
-            queue.async { [self] in
-                defer { ended.leave() }
-                if !isToStop { serveAgain() }
-                keptListeners = []
-            }
+            [self, unowned loop] in
+            // Writing and reading a copy may take longer than the manager allows a turn.
+            if service.watchdog != nil { service.tell(.watchdogInterval(Self.timeToBegin)) }
+            let snapshots = loop.cluster?.snapshots
+            finish(leavingSnapshot: false)
+            snapshots?.drain()
         }
     }
 
-    private func serveAgain() {
-        // Reading a copy may take longer than the manager allows a turn.
-        service.tell(.watchdogInterval(Self.timeToBegin))
+    /// The loop before has ended, and let go of the log.
+    func serveAgain() {
+        let listeners = keptListeners
+        keptListeners = []
+        if isToStop { return }
+        // What takes a restart is no restart's because of this.
+        setup.configuration.log = atStart.log
+        setup.configuration.cluster = atStart.cluster
         do throws(StartFailure) {
-            try serveUntilBegun(keptListeners)
+            try serveUntilBegun(listeners)
+            releaseStart()
+            loop?.adopt(setup.contexts)
+            if isReloadDue { reload(nil) }
         } catch {
             if !ending.hasBegun { failure = error }
         }
+        isReloadDue = false
         if let interval = service.watchdog?.interval { service.tell(.watchdogInterval(interval)) }
     }
 

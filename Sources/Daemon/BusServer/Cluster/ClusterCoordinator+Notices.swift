@@ -23,7 +23,7 @@ extension ClusterCoordinator {
             giveUp(
                 StartFailure(
                     .inUse,
-                    "Another member of the bus \(settings.bus.value) is called \(settings.member); give one of the two another name under member: of cluster:, or wait until its lease ends."
+                    "Another member of the bus \(settings.bus.value) is called \(settings.member), and stays; give one of the two another name under member: of cluster:."
                 ))
         case .logLost(let place):
             logger.critical(

@@ -49,6 +49,7 @@ final class ClusterCoordinator {
     /// Through which member the log is read; nil: from the log itself.
     var readsFrom: String?
     var followers: LogFollowers
+    let tokens: MemberTokens
 
     /// Called when the member can't go on, with the reason and the exit code.
     var giveUp: (StartFailure) -> Void = { _ in }
@@ -64,8 +65,9 @@ final class ClusterCoordinator {
 
     init(
         _ member: ClusterMember, _ log: EtcdLog, _ file: CopyFile, _ settings: ClusterSettings,
-        _ bell: EventFD, _ logger: Logger
+        _ tokens: MemberTokens, _ bell: EventFD, _ logger: Logger
     ) {
+        self.tokens = tokens
         followers = LogFollowers(log.feed)
         self.bell = bell
         self.member = member
@@ -83,7 +85,8 @@ final class ClusterCoordinator {
     /// From now on commits are made by this engine, which stands in front of the replica.
     func serve(with engine: Engine, _ commits: SharedCommits) {
         self.engine = engine
-        engine.share(commits, condition: condition)
+        let own = Array(member.about.token.utf8)
+        engine.share(commits, condition: condition) { TokenTable.equal(own, Array($0.utf8)) }
     }
 
     // MARK: - Turns
@@ -97,7 +100,11 @@ final class ClusterCoordinator {
         let end = MonotonicClock.nanoseconds + LoopLimits.turnNanoseconds
         while !isSuspended, let event = unheard.popLast() {
             switch event {
-            case .members(let members): listed = .success(members)
+            case .members(let members):
+                listed = .success(members)
+                tokens.note(members)
+            case .entry(let entry): tokens.note(entry)
+            case .attached where !settings.from.isEmpty: log.listMembers()
             case .membersFailed(let failure): listed = .failure(failure)
             case .reads(let address, let reason): noteReading(from: address, because: reason)
             default: break
@@ -175,6 +182,7 @@ final class ClusterCoordinator {
                 "waiting: a member called \(settings.member) is present; if it is an earlier run of this one, its lease ends soon"
         }
         if condition["attached"] == true {
+            if member.isCaughtUp { return "joining the bus" }
             return "reading the shared log: revision \(member.replica.machine.revision)"
         }
         return "waiting for the shared log: " + (condition["reason"]?.string ?? "connecting")

@@ -25,6 +25,7 @@ struct ClusterStart {
     let bell: EventFD
     /// Whether the start is to be given up.
     let isEnding: () -> Bool
+    private let tokens = MemberTokens()
 
     struct Outcome {
         let start: LogStart.Outcome
@@ -51,7 +52,7 @@ struct ClusterStart {
                     try self.member(replica, file, resumes: isAsLeft)
                 }
             }
-            let coordinator = ClusterCoordinator(member, shared, file, settings, bell, logger)
+            let coordinator = ClusterCoordinator(member, shared, file, settings, tokens, bell, logger)
             if let passed, isAsLeft { coordinator.resume(passed) }
             if copy.isNew { try begin(coordinator, copy) }
             return try located { () throws(LogFailure) in
@@ -74,9 +75,9 @@ struct ClusterStart {
         try errors.throwIfAny()
         do throws(OrderedLogFailure) {
             var etcd = settings.etcdSettings(password: password ?? "")
-            etcd.relays = settings.from.map { [settings] address in
+            etcd.relays = settings.from.map { [settings, tokens] address in
                 Relay(address: address.value) { () throws(OrderedLogFailure) in
-                    try RelayConnection(to: address.value, settings)
+                    try RelayConnection(to: address.value, settings, token: tokens[address.value])
                 }
             }
             return try EtcdLog(etcd) { [bell] in bell.ring() }
@@ -207,7 +208,9 @@ struct ClusterStart {
             name: settings.member, replica: replica,
             cluster: replica.link.place == 0 ? nil : try file.recall(.cluster),
             incarnation: try file.recall(.incarnation).flatMap { Int($0) } ?? 0, proof: proof,
-            about: .init(version: Version.text, address: settings.advertise ?? ""), resumes: resumes,
+            about: .init(
+                version: Version.text, address: settings.advertise ?? "", token: UUIDText.random()),
+            resumes: resumes,
             now: WallClock.now)
     }
 

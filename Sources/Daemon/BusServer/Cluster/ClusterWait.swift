@@ -70,7 +70,7 @@ final class ClusterBeginning {
         isOffered = true
         let machine = replica.machine
         let beginning = BusBeginning(
-            epoch: machine.revision == 0 ? Epoch.random() : machine.epoch, revision: machine.revision,
+            epoch: machine.revision == 0 ? UUIDText.random() : machine.epoch, revision: machine.revision,
             digest: machine.stateDigest)
         coordinator.submitAtStart(
             ClusterEntry(

@@ -1,4 +1,5 @@
 import BusCluster
+import BusJSON
 import EtcdLog
 import FluxBus
 
@@ -6,12 +7,13 @@ import FluxBus
 final class RelayConnection: RelaySource {
     private let address: String
     private let connection: BusConnection
+    private let token: String?
 
     /// For an answer: twice as long as a member lets one wait.
     private static let patience = LogFollowers.patience * 2
 
-    init(to address: String, _ settings: ClusterSettings) throws(OrderedLogFailure) {
-        self.address = address
+    init(to address: String, _ settings: ClusterSettings, token: String?) throws(OrderedLogFailure) {
+        (self.address, self.token) = (address, token)
         do throws(BusError) {
             connection = try settings.connect(to: address, within: Self.patience)
         } catch {
@@ -22,7 +24,7 @@ final class RelayConnection: RelaySource {
     func part(behind place: Int) throws(OrderedLogFailure) -> RelayedPart {
         do throws(BusError) {
             let reply = try connection.request(
-                BusRequest("cluster", ["since": .int(place)]), until: Deadline(after: Self.patience))
+                BusRequest("cluster", ["since": .int(place), "token": token.map(JSON.string)]), until: Deadline(after: Self.patience))
             if let part = RelayedPart(reply) { return part }
         } catch {
             throw Self.failure(address, error)

@@ -36,7 +36,7 @@ struct ReplicaSource {
                 continue
             }
             do {
-                return try fetch(from: report.about.address)
+                return try fetch(from: report.about)
             } catch {
                 tell("no snapshot of the member \(member.name): \(error)")
             }
@@ -44,8 +44,8 @@ struct ReplicaSource {
         return nil
     }
 
-    private func fetch(from address: String) throws -> Replica {
-        let connection = try settings.connect(to: address, within: Self.patience)
+    private func fetch(from member: MemberReport.About) throws -> Replica {
+        let connection = try settings.connect(to: member.address, within: Self.patience)
         // What it gives is taken for compared with the log, which may have been restored since: so it has to reach the log first.
         _ = try connection.request(BusRequest("sync"), until: Deadline(after: Self.patience))
         var bytes: [UInt8] = []
@@ -53,7 +53,12 @@ struct ReplicaSource {
         var place: JSON?
         while bytes.count < size {
             let reply = try connection.request(
-                BusRequest("cluster", ["offset": .int(bytes.count)]),
+                BusRequest(
+                    "cluster",
+                    [
+                        "offset": .int(bytes.count),
+                        "token": member.token.isEmpty ? nil : .string(member.token),
+                    ]),
                 until: Deadline(after: bytes.isEmpty ? Self.patienceAtFirst : Self.patience))
             guard let total = reply["bytes"]?.int, let text = reply["data"]?.string,
                 let part = Base64.decode(text), !part.isEmpty, place == nil || place == reply["place"]

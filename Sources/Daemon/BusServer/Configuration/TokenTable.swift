@@ -29,7 +29,8 @@ package struct TokenTable: Sendable {
         return found
     }
 
-    private static func equal(_ known: [UInt8], _ shown: [UInt8]) -> Bool {
+    /// Takes as long wherever they differ.
+    static func equal(_ known: [UInt8], _ shown: [UInt8]) -> Bool {
         var difference = known.count ^ shown.count
         for index in known.indices {
             let byte = index < shown.count ? shown[index] : 0

@@ -94,7 +94,7 @@ struct LogStart {
             logger.notice("\(file.cannotShrink.message)")
         }
         // Clients could not distinguish this history from another, and would miss commits silently.
-        if let epoch = file.epoch, !Epoch.isOne(epoch) {
+        if let epoch = file.epoch, !UUIDText.isOne(epoch) {
             throw LogFailure(
                 .damaged, path: path,
                 "The history in the log \(path) is named \(String(reflecting: String(epoch.prefix(40)))), which is not a UUID; "
@@ -144,14 +144,14 @@ struct LogStart {
         // ahead, all commits would have the same time until the clock comes up with it.
         if WallClock.isAhead(engine.lastTime), !hasTakenOver {
             engine.turnBack(to: WallClock.now)
-            if !isNew { engine.epoch = Epoch.random() }
+            if !isNew { engine.epoch = UUIDText.random() }
             logger.warning(
                 "the clock was ahead when the newest commit was made: a new epoch begins, at the current time",
                 metadata: LogKind.newEpoch.metadata)
         }
         if file.mayHaveLost, !hasTakenOver {
             // A file with nothing to begin with has a new epoch already.
-            if !isNew { engine.epoch = Epoch.random() }
+            if !isNew { engine.epoch = UUIDText.random() }
             logger.warning(
                 "commits that clients know of may be lost: a new epoch begins, and clients start over",
                 metadata: LogKind.newEpoch.metadata)

@@ -79,6 +79,11 @@ extension EventLoop {
         }
         for acceptor in acceptors { acceptor.listener?.leave() }
         acceptors = []
+        closeDescriptors()
+    }
+
+    /// Closes all connections here, without a word to their clients or to the engine.
+    func closeDescriptors() {
         for id in connections.ids {
             if let connection = connections.remove(id) { SystemCall.close(connection.descriptor) }
         }

@@ -22,9 +22,11 @@ final class TestCluster: Sendable {
     ///   - build: The path of another build's daemon, which members are until they `upgrade`.
     ///   - hasClocks: Whether each member goes by a clock that can be set.
     ///   - relayed: Who reads the shared log through whom, one that stands before it.
+    ///   - rules: Lines of access rules that are in force; nil: there are none.
     init(
         _ names: [String], servers: Int = 3, lease: String = "2s", bus: String = "home", build: String? = nil,
         keepsDescriptors: Bool = false, hasClocks: Bool = false, relayed: [String: String] = [:],
+        rules: String? = nil,
         starts: (String) -> Bool = { _ in true }
     ) throws {
         let etcd = try TestEtcd(servers: servers)
@@ -33,7 +35,8 @@ final class TestCluster: Sendable {
         members = try names.map { name in
             let member = try TestMember(
                 name, etcd, bus: bus, lease: lease, build: build, keepsDescriptors: keepsDescriptors,
-                clock: hasClocks ? try TestClock() : nil, from: relayed[name].flatMap { made[$0]?.address })
+                clock: hasClocks ? try TestClock() : nil, from: relayed[name].flatMap { made[$0]?.address },
+                rules: rules)
             made[name] = member
             return member
         }
@@ -73,13 +76,13 @@ final class TestMember: Sendable {
     let clock: TestClock?
     private let port: UInt16
 
-    /// As which a daemon wants to be started again: it takes another copy of the bus, or begins with a new history.
-    private static let again: Set<Int32> = [69, 70, 75]
+    /// With what a daemon ends that wants to be started again.
+    private static let again: Set<Int32> = [70, 75]
 
     init(
         _ name: String, _ etcd: TestEtcd, bus: String, lease: String = "2s", build: String? = nil,
         arguments: [String] = [], keepsDescriptors: Bool = false, clock: TestClock? = nil,
-        from relay: String? = nil
+        from relay: String? = nil, rules: String? = nil
     ) throws {
         self.name = name
         self.clock = clock
@@ -105,6 +108,7 @@ final class TestMember: Sendable {
               advertise: "unix:\(directory.path)/s"
               lease: \(lease)
               \(relay.map { "from: \"\($0)\"" } ?? "")
+            \(rules.map { "access:\n\($0)" } ?? "")
             """)
         let program = "\(directory.path)/fluxbusd"
         try Self.link(program, to: build ?? RunningProgram.path(of: "fluxbusd"))
