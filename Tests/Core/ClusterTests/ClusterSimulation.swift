@@ -13,6 +13,10 @@ final class ClusterSimulation {
         var hasNewerRules = false
         /// Backups are old, and entries go before all have read them: there may be nothing that the log goes on from.
         var isRough = false
+        /// Members restart now and then, and hand their sessions over.
+        var handsOver = false
+        /// Rules of a hand-over that are left out.
+        var unruly: HandOverRules = []
     }
 
     static let history: HistoryLimits = {
@@ -52,7 +56,7 @@ final class ClusterSimulation {
                 ClusterNode(
                     "m\(index)", shared, seed: generator.next(),
                     build: index == 0 && setup.isFirstOther ? .other : .usual, clockLead: lead,
-                    omitting: setup.omitted))
+                    omitting: setup.omitted, setup.unruly))
         }
         // Of some buses, all but two members read through these.
         if seed % 3 == 0 {
@@ -67,6 +71,7 @@ final class ClusterSimulation {
         shared.isFaulty = isTroubled
         while shared.now < Self.begin + Self.faulty {
             if isTroubled { try trouble() }
+            if setup.handsOver { beginHandOvers() }
             try clients.act(on: nodes, at: shared.now)
             try step()
         }
@@ -82,6 +87,7 @@ final class ClusterSimulation {
         shared.advance(to: shared.now + Self.step)
         for node in nodes {
             try node.step()
+            try proceedHandOver(of: node)
             if node.lack != nil {
                 let barrier = node.barrierOfSnapshot(behind: lastApplied)
                 try node.getReplica(from: nodes.filter { $0 !== node && isServing($0, behind: barrier) })
@@ -89,6 +95,13 @@ final class ClusterSimulation {
             try clients.take(from: node, at: shared.now)
         }
         try clients.proceed(on: nodes, at: shared.now)
+    }
+
+    /// The process of a member is killed.
+    func crash(_ node: ClusterNode) {
+        node.crash()
+        clients.noteCrash(of: node, at: shared.now)
+        figures.crashes += 1
     }
 
     /// Whether others may have its snapshot: they ask for it behind a barrier.
@@ -104,12 +117,8 @@ final class ClusterSimulation {
             node.log?.cutUntil = shared.now + [200, 800, 3000].randomElement(using: &generator)!
             figures.cuts += 1
         }
-        if generator.oneIn(60), node.isUp {
-            node.crash()
-            clients.noteCrash(of: node, at: shared.now)
-            figures.crashes += 1
-        }
-        for node in nodes where !node.isUp && generator.oneIn(30) { try node.start() }
+        if generator.oneIn(60), node.isUp { crash(node) }
+        for node in nodes where !node.isUp && node.legacy == nil && generator.oneIn(30) { try node.start() }
         if generator.oneIn(150) {
             node.setBack = [0, 400, 8000, 3_600_000].randomElement(using: &generator)!
             figures.setBack += node.setBack > 0 ? 1 : 0
@@ -122,14 +131,42 @@ final class ClusterSimulation {
         if setup.isRough, generator.oneIn(150) { shared.trim(through: shared.lastPlace) }
     }
 
+    private func beginHandOvers() {
+        for node in nodes where node.isUp && !node.isStopped && !node.isHandingOver && generator.oneIn(300) {
+            node.beginHandOver()
+        }
+    }
+
+    /// The next process goes on with the sessions, where its copy is what it was.
+    private func proceedHandOver(of node: ClusterNode) throws {
+        if node.isHandOverLate {
+            crash(node)
+            return try node.start()
+        }
+        guard let legacy = node.legacy else { return }
+        // Nobody else hears of the answers.
+        if setup.unruly.contains(.rest) { clients.noteUnheard(of: node, at: shared.now) }
+        if mayGoBack, legacy.rollbacks == shared.rollbacks, generator.oneIn(100) { restoreOlderLog() }
+        guard shared.now >= legacy.due else { return }
+        if !mayGoBack, generator.oneIn(8) { node.setCopyBack() }
+        figures.restored += shared.rollbacks > legacy.rollbacks ? 1 : 0
+        figures.lapsed += shared.isPresent(node.name, legacy.lease) ? 0 : 1
+        if try node.goOn(from: legacy) {
+            figures.handOvers += 1
+        } else {
+            figures.copiesBack += 1
+            clients.noteCrash(of: node, at: shared.now)
+        }
+    }
+
     /// The log goes back; often when the power fails for all machines, so that only what was durable is known.
     private func goBack() {
         let isPowerLost = generator.oneIn(2)
-        for node in nodes where isPowerLost && node.isUp {
-            node.crash()
-            clients.noteCrash(of: node, at: shared.now)
-            figures.crashes += 1
-        }
+        for node in nodes where isPowerLost && (node.isUp || node.legacy != nil) { crash(node) }
+        restoreOlderLog()
+    }
+
+    private func restoreOlderLog() {
         if setup.isRough, generator.oneIn(2) {
             shared.goBack(by: Int.random(in: 20...200, using: &generator), isTrimmedAnew: generator.oneIn(2))
         } else {
@@ -144,7 +181,7 @@ final class ClusterSimulation {
             node.log?.cutUntil = 0
             node.setBack = 0
         }
-        for node in nodes where !node.isUp { try node.start() }
+        for node in nodes where !node.isUp && node.legacy == nil { try node.start() }
         let start = shared.now
         if setup.hasNewerRules {
             let content = ProposalContent(
@@ -187,6 +224,12 @@ struct ClusterFigures {
     var setBack = 0
     /// Simulations in which the bus has begun anew.
     var beginnings = 0
+    /// Restarts whose sessions were handed over; and those during which the log went back, those during which the lease ended,
+    /// and those whose copy was not as it had been left.
+    var handOvers = 0
+    var restored = 0
+    var lapsed = 0
+    var copiesBack = 0
 
     mutating func add(_ node: ClusterNode) {
         for notice in node.notices {
@@ -211,5 +254,9 @@ struct ClusterFigures {
         sum.clamped += more.clamped
         sum.setBack += more.setBack
         sum.beginnings += more.beginnings
+        sum.handOvers += more.handOvers
+        sum.restored += more.restored
+        sum.lapsed += more.lapsed
+        sum.copiesBack += more.copiesBack
     }
 }

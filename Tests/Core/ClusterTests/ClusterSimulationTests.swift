@@ -17,7 +17,9 @@ import Testing
         var failures = 0
         for seed in 0..<Self.seeds {
             do {
-                let simulation = try ClusterSimulation(seed: seed)
+                var setup = ClusterSimulation.Setup()
+                setup.handsOver = seed % 2 == 1
+                let simulation = try ClusterSimulation(seed: seed, setup)
                 try simulation.run()
                 reached += simulation.figures
             } catch {
@@ -37,6 +39,10 @@ import Testing
         #expect(reached.trims > Int(Self.seeds) / 4)
         #expect(reached.clamped > Int(Self.seeds) / 10)
         #expect(reached.setBack > Int(Self.seeds) / 10)
+        #expect(reached.handOvers > Int(Self.seeds))
+        #expect(reached.restored > Int(Self.seeds) / 10)
+        #expect(reached.lapsed > Int(Self.seeds) / 10)
+        #expect(reached.copiesBack > Int(Self.seeds) / 20)
     }
 
     /// The log is restored from backups that are older than what members keep, or loses what none of them has read.
