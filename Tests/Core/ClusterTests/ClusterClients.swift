@@ -76,10 +76,10 @@ struct ClusterClients {
 
     mutating func act(on nodes: [ClusterNode], at now: Int) throws {
         for index in clients.indices where generator.oneIn(12) {
-            if nodes[clients[index].node].isHandingOver { continue }
+            if nodes[clients[index].node].isUnresponsive { continue }
             if !nodes[clients[index].node].isUp { try move(index, on: nodes, at: now) }
             let node = nodes[clients[index].node]
-            guard node.isUp, !node.isHandingOver, clients[index].outstanding < 3 else { continue }
+            guard node.isUp, !node.isUnresponsive, clients[index].outstanding < 3 else { continue }
             switch Int.random(in: 0..<26, using: &generator) {
             case 0..<9: try begin(.keyed, index, nodes, now)
             case 9..<13: try begin(.once, index, nodes, now)
@@ -254,12 +254,12 @@ struct ClusterClients {
 
     /// Repeats what has a key.
     mutating func proceed(on nodes: [ClusterNode], at now: Int) throws {
-        for item in again where item.due <= now && !nodes[clients[item.client].node].isHandingOver {
+        for item in again where item.due <= now && !nodes[clients[item.client].node].isUnresponsive {
             if !clients[item.client].isLocal {
                 try move(item.client, on: nodes, at: now)
             }
             let node = nodes[clients[item.client].node]
-            guard node.isUp, !node.isHandingOver else { continue }
+            guard node.isUp, !node.isUnresponsive else { continue }
             again.removeAll { $0.operation == item.operation }
             clients[item.client].outstanding += 1
             try send(item.operation, item.client, nodes)

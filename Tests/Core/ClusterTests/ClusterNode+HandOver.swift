@@ -3,6 +3,8 @@ import BusCluster
 /// Restarts with sessions handed over: what `ClusterCoordinator.pass` and `ClusterStart.open` do in the daemon.
 extension ClusterNode {
     var isHandingOver: Bool { handOver != nil }
+    /// Whether clients keep their connections to it, and it reads nothing from them.
+    var isUnresponsive: Bool { isHandingOver || log?.isFrozen == true }
     /// What it has left to the next process; nil: nothing.
     var legacy: HandOver.Legacy? { if case .left(let legacy) = handOver { legacy } else { nil } }
 

@@ -82,7 +82,7 @@ final class ClusterNode {
     }
 
     func step() throws {
-        guard let member, let log, !isStopped else { return }
+        guard let member, let log, !isStopped, !log.isFrozen else { return }
         log.step()
         if case .passing = handOver { return leaveIfPassed(log.take()) }
         member.receive(log.take(), now: now)

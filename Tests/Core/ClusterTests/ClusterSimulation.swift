@@ -17,6 +17,12 @@ final class ClusterSimulation {
         var handsOver = false
         /// Rules of a hand-over that are left out.
         var unruly: HandOverRules = []
+        /// Faults come about at random.
+        var isTroubled = true
+        /// How many members there are, and through how many of them the others read; nil: by the seed.
+        var size: (members: Int, relays: Int)?
+        /// Milliseconds of the time with faults, and at least of the time without: then every member has shown what it knows since.
+        var time = (faulty: 16_000, quiet: 14_000)
     }
 
     static let history: HistoryLimits = {
@@ -25,9 +31,8 @@ final class ClusterSimulation {
         return history
     }()
     static let begin = 1_700_000_000_000
-    /// Milliseconds of one step, of the time with faults, and at most of the time without.
+    /// Milliseconds of one step, and at most of the time without faults.
     static let step = 25
-    private static let faulty = 16_000
     private static let quiet = 40_000
 
     let seed: UInt64
@@ -39,6 +44,8 @@ final class ClusterSimulation {
     private let mayGoBack: Bool
     private let isTroubled: Bool
     private(set) var figures = ClusterFigures()
+    /// Called after each step.
+    var stepped: () throws -> Void = {}
 
     init(seed: UInt64, _ setup: Setup = Setup()) throws {
         self.seed = seed
@@ -47,9 +54,10 @@ final class ClusterSimulation {
         let shared = SharedLog(seed: generator.next(), now: Self.begin)
         self.shared = shared
         mayGoBack = (generator.oneIn(3) || setup.isRough) && !setup.isFirstOther
-        isTroubled = !generator.oneIn(8)
+        isTroubled = !generator.oneIn(8) && setup.isTroubled
         let aheadOfTime = generator.oneIn(4)
-        for index in 0..<Int.random(in: 3...7, using: &generator) {
+        let count = setup.size?.members ?? Int.random(in: 3...7, using: &generator)
+        for index in 0..<count {
             let lead =
                 index == 1 && aheadOfTime ? 3_600_000 : Int.random(in: -40...40, using: &generator)
             nodes.append(
@@ -58,10 +66,9 @@ final class ClusterSimulation {
                     build: index == 0 && setup.isFirstOther ? .other : .usual, clockLead: lead,
                     omitting: setup.omitted, setup.unruly))
         }
-        // Of some buses, all but two members read through these.
-        if seed % 3 == 0 {
-            for index in nodes.indices.dropFirst(2) { nodes[index].relay = nodes[index % 2] }
-        }
+        // The first ones read the log itself, and the others through these.
+        let relays = setup.size?.relays ?? (seed % 3 == 0 ? 2 : count)
+        for index in nodes.indices.dropFirst(relays) { nodes[index].relay = nodes[index % relays] }
         clients = ClusterClients(seed: generator.next(), nodes: nodes.count)
         self.generator = generator
     }
@@ -69,7 +76,7 @@ final class ClusterSimulation {
     func run() throws {
         for node in nodes { try node.start() }
         shared.isFaulty = isTroubled
-        while shared.now < Self.begin + Self.faulty {
+        while shared.now < Self.begin + setup.time.faulty {
             if isTroubled { try trouble() }
             if setup.handsOver { beginHandOvers() }
             try clients.act(on: nodes, at: shared.now)
@@ -88,13 +95,14 @@ final class ClusterSimulation {
         for node in nodes {
             try node.step()
             try proceedHandOver(of: node)
-            if node.lack != nil {
+            if node.lack != nil, !node.isUnresponsive {
                 let barrier = node.barrierOfSnapshot(behind: lastApplied)
                 try node.getReplica(from: nodes.filter { $0 !== node && isServing($0, behind: barrier) })
             }
             try clients.take(from: node, at: shared.now)
         }
         try clients.proceed(on: nodes, at: shared.now)
+        try stepped()
     }
 
     /// The process of a member is killed.
@@ -191,8 +199,7 @@ final class ClusterSimulation {
         }
         while shared.now < start + Self.quiet {
             try step()
-            // Every member has shown what it knows since.
-            if shared.now >= start + 14_000, isAtRest { break }
+            if shared.now >= start + setup.time.quiet, isAtRest { break }
         }
         for node in nodes where !node.isStopped { try node.flush() }
     }
