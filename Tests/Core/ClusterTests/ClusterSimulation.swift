@@ -17,6 +17,8 @@ final class ClusterSimulation {
         var handsOver = false
         /// Rules of a hand-over that are left out.
         var unruly: HandOverRules = []
+        /// The others read through the first two, and while the log goes back one of these is frozen, and passes on what it had read.
+        var hasStaleRelays = false
         /// Faults come about at random.
         var isTroubled = true
         /// How many members there are, and through how many of them the others read; nil: by the seed.
@@ -67,7 +69,7 @@ final class ClusterSimulation {
                     omitting: setup.omitted, setup.unruly))
         }
         // The first ones read the log itself, and the others through these.
-        let relays = setup.size?.relays ?? (seed % 3 == 0 ? 2 : count)
+        let relays = setup.size?.relays ?? (seed % 3 == 0 || setup.hasStaleRelays ? 2 : count)
         for index in nodes.indices.dropFirst(relays) { nodes[index].relay = nodes[index % relays] }
         clients = ClusterClients(seed: generator.next(), nodes: nodes.count)
         self.generator = generator
@@ -171,7 +173,14 @@ final class ClusterSimulation {
     private func goBack() {
         let isPowerLost = generator.oneIn(2)
         for node in nodes where isPowerLost && (node.isUp || node.legacy != nil) { crash(node) }
+        if setup.hasStaleRelays { freezeRelay() }
         restoreOlderLog()
+    }
+
+    private func freezeRelay() {
+        guard let log = nodes.last?.relay?.log else { return }
+        log.freeze(until: shared.now + Int.random(in: 200...2000, using: &generator))
+        figures.frozen += 1
     }
 
     private func restoreOlderLog() {
@@ -231,6 +240,8 @@ struct ClusterFigures {
     var setBack = 0
     /// Simulations in which the bus has begun anew.
     var beginnings = 0
+    /// How often a member through which others read was frozen while the log went back.
+    var frozen = 0
     /// Restarts whose sessions were handed over; and those during which the log went back, those during which the lease ended,
     /// and those whose copy was not as it had been left.
     var handOvers = 0
@@ -261,6 +272,7 @@ struct ClusterFigures {
         sum.clamped += more.clamped
         sum.setBack += more.setBack
         sum.beginnings += more.beginnings
+        sum.frozen += more.frozen
         sum.handOvers += more.handOvers
         sum.restored += more.restored
         sum.lapsed += more.lapsed

@@ -61,4 +61,24 @@ import Testing
         }
         #expect(reached.beginnings > Int(Self.seeds) / 10)
     }
+
+    /// Seeds of stale relays each of which came out wrong: a member took entries that the log had lost from a relay that did not know
+    /// of that yet, went on behind them once the log had grown past their places, and never looked back.
+    private static let staleSeeds: [UInt64] = [69, 115, 142, 153, 264, 329]
+
+    @Test func staleRelaysMisleadNobodyForLong() throws {
+        var reached = ClusterFigures()
+        for seed in Array(0..<Self.seeds / 10) + Self.staleSeeds {
+            do {
+                var setup = ClusterSimulation.Setup()
+                setup.hasStaleRelays = true
+                let simulation = try ClusterSimulation(seed: seed, setup)
+                try simulation.run()
+                reached += simulation.figures
+            } catch {
+                Issue.record("Seed \(seed): \(error)")
+            }
+        }
+        #expect(reached.frozen > Int(Self.seeds) / 20)
+    }
 }

@@ -28,6 +28,7 @@ package final class SimulatedLog: OrderedLog {
     private var frozenUntil = 0
     /// What it had read when it was frozen.
     private var passedOn: ArraySlice<OrderedEntry> = []
+    private var readsThroughFrozen = false
     /// Whether the log was asked, since reading began, if it is the one that was read before.
     private var isFound = false
 
@@ -72,6 +73,8 @@ package final class SimulatedLog: OrderedLog {
         }
         barriers = []
         (cursor, expectedCluster, isFound) = (place, cluster, false)
+        if readsThroughFrozen { inbox.append(.reads(from: nil, because: nil)) }
+        readsThroughFrozen = false
     }
 
     package func join(as member: String, report: [UInt8]) {
@@ -204,7 +207,12 @@ package final class SimulatedLog: OrderedLog {
     private func stepReading() {
         readsItself = false
         guard let place = cursor else { return }
-        if let passed = passedByFrozen { return take(passed.drop { $0.place <= place }, atMost: room) }
+        let passed = passedByFrozen
+        if (passed != nil) != readsThroughFrozen {
+            readsThroughFrozen.toggle()
+            inbox.append(.reads(from: passed.map { _ in "the frozen one" }, because: nil))
+        }
+        if let passed { return take(passed.drop { $0.place <= place }, atMost: room) }
         if place < shared.trimmedThrough {
             cursor = nil
             return inbox.append(.trimmedAway(through: shared.trimmedThrough))
