@@ -81,11 +81,26 @@ struct ClusterChecker {
         // A divergent member may have answered its clients before it was known.
         if simulation.setup.isFirstOther { return false }
         try Self.check(simulation.clients.operations, simulation.clients.pairs, truth)
+        if !truth.hasGoneBack { try checkKeptWills(truth) }
         let late = simulation.shared.now - machine.time
         guard late <= ClusterLimits.heartbeat + 2000 else {
             throw SimulationFailure("The time of the bus is \(late) ms behind.")
         }
         return false
+    }
+
+    /// No will runs while its client is there and its member's lease goes on, restarts with hand-over included.
+    private func checkKeptWills(_ truth: Truth) throws {
+        for will in simulation.clients.keptWills where !truth.waiting.contains(will.mark) {
+            let node = simulation.nodes[will.node]
+            guard
+                node.lacked >= will.started || simulation.shared.lapses[node.name] ?? 0 >= will.started
+            else {
+                throw SimulationFailure(
+                    "\(will) is a will that ran though its client was there, at \(truth.revisions[will.mark] ?? [])"
+                )
+            }
+        }
     }
 
     private func checkAlike() throws {

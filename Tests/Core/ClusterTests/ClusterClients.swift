@@ -56,12 +56,30 @@ struct ClusterClients {
         again.isEmpty && operations.allSatisfy { $0.kind != .keyed || $0.answered != nil } && tries.isEmpty
     }
 
+    /// Wills whose clients have kept the connection by which they left them.
+    var keptWills: [Operation] {
+        operations.filter { will in
+            guard will.kind == .will, !will.isCleared, case .done? = will.answer else { return false }
+            return clients.contains { $0.session == will.session } && !mayLoseItsName(will)
+        }
+    }
+
+    /// Whether a request of an earlier connection, which came late, may have taken the will's session with its name.
+    private func mayLoseItsName(_ will: Operation) -> Bool {
+        operations.contains {
+            $0.kind == .named && $0.client == will.client && $0.session != will.session
+                && $0.answered ?? .max >= will.started
+        }
+    }
+
     // MARK: - Asking
 
     mutating func act(on nodes: [ClusterNode], at now: Int) throws {
         for index in clients.indices where generator.oneIn(12) {
+            if nodes[clients[index].node].isUnresponsive { continue }
             if !nodes[clients[index].node].isUp { try move(index, on: nodes, at: now) }
-            guard nodes[clients[index].node].isUp, clients[index].outstanding < 3 else { continue }
+            let node = nodes[clients[index].node]
+            guard node.isUp, !node.isUnresponsive, clients[index].outstanding < 3 else { continue }
             switch Int.random(in: 0..<26, using: &generator) {
             case 0..<9: try begin(.keyed, index, nodes, now)
             case 9..<13: try begin(.once, index, nodes, now)
@@ -108,6 +126,7 @@ struct ClusterClients {
     ) throws -> Int {
         let number = operations.count
         var operation = Operation(mark: number, kind: kind, client: clients[client].name, started: now)
+        (operation.session, operation.node) = (clients[client].session, clients[client].node)
         operation.seen = answered
         operations.append(operation)
         if kind == .keyed {
@@ -217,12 +236,17 @@ struct ClusterClients {
         }
     }
 
-    /// What was asked of it is unknown; its connections have ended.
-    mutating func noteCrash(of node: ClusterNode, at now: Int) {
+    /// What was asked of it is unknown.
+    mutating func noteUnheard(of node: ClusterNode, at now: Int) {
         node.told = []
         for (ticket, one) in tries.sorted(by: { $0.key < $1.key }) where "m\(one.node)" == node.name {
             fail(ticket, .unknown, now)
         }
+    }
+
+    /// What was asked of it is unknown; its connections have ended.
+    mutating func noteCrash(of node: ClusterNode, at now: Int) {
+        noteUnheard(of: node, at: now)
         for index in clients.indices where "m\(clients[index].node)" == node.name {
             (clients[index].session, clients[index].hasWill) = (makeSession(), false)
         }
@@ -230,11 +254,12 @@ struct ClusterClients {
 
     /// Repeats what has a key.
     mutating func proceed(on nodes: [ClusterNode], at now: Int) throws {
-        for item in again where item.due <= now {
+        for item in again where item.due <= now && !nodes[clients[item.client].node].isUnresponsive {
             if !clients[item.client].isLocal {
                 try move(item.client, on: nodes, at: now)
             }
-            guard nodes[clients[item.client].node].isUp else { continue }
+            let node = nodes[clients[item.client].node]
+            guard node.isUp, !node.isUnresponsive else { continue }
             again.removeAll { $0.operation == item.operation }
             clients[item.client].outstanding += 1
             try send(item.operation, item.client, nodes)

@@ -22,6 +22,12 @@ struct ClusterDisk {
         }
     }
 
+    /// Loses up to so many of the last entries, but none that a replica has.
+    mutating func loseLast(_ count: Int) {
+        let base = bases.last?.place ?? 0
+        entries.removeLast(min(count, entries.reversed().prefix { $0.place > base }.count))
+    }
+
     /// As a member's copy, it keeps the last two replicas, and what lies behind the older one.
     private mutating func forgetOld() {
         guard bases.count > 2 else { return }

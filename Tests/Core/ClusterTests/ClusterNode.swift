@@ -12,7 +12,7 @@ final class ClusterNode {
     var setBack = 0
     private(set) var member: ClusterMember?
     private(set) var log: SimulatedLog?
-    private(set) var disk = ClusterDisk()
+    var disk = ClusterDisk()
     /// Applied, and not durable yet.
     private var pending: [OrderedEntry] = []
     private(set) var stops: [MemberStop] = []
@@ -25,20 +25,29 @@ final class ClusterNode {
     weak var relay: ClusterNode?
     /// What clients are told.
     var told: [MemberOutput] = []
+    /// When it last lacked a replica, by the log's time: it ends its own sessions then.
+    private(set) var lacked = 0
 
-    private let shared: SharedLog
+    /// How far it is with handing its sessions over; nil: it does not restart.
+    var handOver: HandOver?
+    /// When it no longer waits for that.
+    var handOverEnd = 0
+    let unruly: HandOverRules
+
+    let shared: SharedLog
     private let omitted: OmittedRules
-    private var generator: SeededGenerator
+    var generator: SeededGenerator
 
     init(
         _ name: String, _ shared: SharedLog, seed: UInt64, build: ClusterBuild, clockLead: Int,
-        omitting omitted: OmittedRules
+        omitting omitted: OmittedRules, _ unruly: HandOverRules = []
     ) {
         self.name = name
         self.shared = shared
         self.build = build
         self.clockLead = clockLead
         self.omitted = omitted
+        self.unruly = unruly
         generator = SeededGenerator(seed: seed)
     }
 
@@ -46,14 +55,19 @@ final class ClusterNode {
     var isUp: Bool { member != nil }
     var isStopped: Bool { !stops.isEmpty }
 
-    func start() throws {
+    /// Whether something that was applied is not durable.
+    var hasUnstored: Bool { !pending.isEmpty || isTentative }
+
+    /// - Parameter resumes: It goes on as the member that the process before it was.
+    func start(resumes: Bool = false) throws {
         let replica = try disk.replica(through: .max, build: build, omitting: omitted)!
         let log = SimulatedLog(shared, seed: generator.next())
         log.relay = { [weak relay] in relay?.log }
         self.log = log
         member = ClusterMember(
             name: name, replica: replica, cluster: disk.lastPlace == 0 ? nil : cluster,
-            incarnation: disk.incarnation, proof: disk.proof, now: now, omitting: omitted)
+            incarnation: disk.incarnation, proof: disk.proof, resumes: resumes, now: now,
+            omitting: omitted)
         try carryOut()
     }
 
@@ -61,20 +75,22 @@ final class ClusterNode {
 
     /// The process is killed, or the machine loses its power.
     func crash() {
-        cluster = member?.cluster
-        (member, pending, lack, isTentative) = (nil, [], nil, false)
+        cluster = member?.cluster ?? cluster
+        (member, pending, lack, isTentative, handOver) = (nil, [], nil, false, nil)
         log?.close()
         log = nil
     }
 
     func step() throws {
-        guard let member, let log, !isStopped else { return }
+        guard let member, let log, !isStopped, !log.isFrozen else { return }
         log.step()
+        if case .passing = handOver { return leaveIfPassed(log.take()) }
         member.receive(log.take(), now: now)
         try carryOut()
         if generator.oneIn(shared.isFaulty ? 5 : 1) { try flush() }
         member.tick(now: now)
         try carryOut()
+        try passIfAtRest()
     }
 
     /// Everything applied becomes durable.
@@ -104,13 +120,15 @@ final class ClusterNode {
         try carryOut()
     }
 
-    private func carryOut() throws {
+    func carryOut() throws {
         guard let member, let log else { return }
         for output in member.takeOutputs() {
             switch output {
             case .read(let place, let cluster): log.read(behind: place, of: cluster)
             case .join(let report): log.join(as: name, report: report)
-            case .propose(let name, let content): log.propose(name, content)
+            case .propose(let name, let content):
+                try requireSame(content, as: name)
+                log.propose(name, content)
             case .barrier(let number): log.barrier(number)
             case .report(let report): log.report(report)
             case .leave: log.leave()
@@ -119,12 +137,20 @@ final class ClusterNode {
             case .applied(let entry, _): pending.append(entry)
             case .remember(let incarnation): disk.incarnation = incarnation
             case .rememberProof(let proof): disk.proof = proof
-            case .needsReplica(let lack): self.lack = lack
+            case .needsReplica(let lack): (self.lack, lacked) = (lack, shared.now)
             case .answered, .failed, .synced: told.append(output)
             case .notice(let notice): notices.append(notice)
             case .stopped(let stop): stops.append(stop)
             }
         }
+    }
+
+    /// A name stands for one proposal: whoever proposes something else by it takes the other's outcome for that of its own.
+    private func requireSame(_ content: [UInt8], as name: ProposalName) throws {
+        guard !omitted.contains(.sameAgain), let known = shared.content(of: name), known != content else {
+            return
+        }
+        throw SimulationFailure("\(name) is in the log already, with something else in it.")
     }
 
     // MARK: - Replicas

@@ -17,7 +17,9 @@ import Testing
         var failures = 0
         for seed in 0..<Self.seeds {
             do {
-                let simulation = try ClusterSimulation(seed: seed)
+                var setup = ClusterSimulation.Setup()
+                setup.handsOver = seed % 2 == 1
+                let simulation = try ClusterSimulation(seed: seed, setup)
                 try simulation.run()
                 reached += simulation.figures
             } catch {
@@ -37,6 +39,10 @@ import Testing
         #expect(reached.trims > Int(Self.seeds) / 4)
         #expect(reached.clamped > Int(Self.seeds) / 10)
         #expect(reached.setBack > Int(Self.seeds) / 10)
+        #expect(reached.handOvers > Int(Self.seeds))
+        #expect(reached.restored > Int(Self.seeds) / 10)
+        #expect(reached.lapsed > Int(Self.seeds) / 10)
+        #expect(reached.copiesBack > Int(Self.seeds) / 20)
     }
 
     /// The log is restored from backups that are older than what members keep, or loses what none of them has read.
@@ -54,5 +60,25 @@ import Testing
             }
         }
         #expect(reached.beginnings > Int(Self.seeds) / 10)
+    }
+
+    /// Seeds of stale relays each of which came out wrong: a member took entries that the log had lost from a relay that did not know
+    /// of that yet, went on behind them once the log had grown past their places, and never looked back.
+    private static let staleSeeds: [UInt64] = [69, 115, 142, 153, 264, 329]
+
+    @Test func staleRelaysMisleadNobodyForLong() throws {
+        var reached = ClusterFigures()
+        for seed in Array(0..<Self.seeds / 10) + Self.staleSeeds {
+            do {
+                var setup = ClusterSimulation.Setup()
+                setup.hasStaleRelays = true
+                let simulation = try ClusterSimulation(seed: seed, setup)
+                try simulation.run()
+                reached += simulation.figures
+            } catch {
+                Issue.record("Seed \(seed): \(error)")
+            }
+        }
+        #expect(reached.frozen > Int(Self.seeds) / 20)
     }
 }

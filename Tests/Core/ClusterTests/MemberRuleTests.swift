@@ -341,4 +341,25 @@ import Testing
         let leaves = member.takeOutputs().contains { if case .leave = $0 { true } else { false } }
         #expect(leaves)
     }
+
+    /// A relay may pass on what the log has lost, before it knows: what is read without it is compared with that.
+    @Test func whatARelayHasPassedOnIsComparedWithTheLog() throws {
+        let (member, entries) = try present()
+        let passed = OrderedLogEvent.reads(from: "tls:a:1", because: nil)
+        member.receive([passed, .entry(joined("lost", at: 3))], now: Self.begin)
+        _ = member.takeOutputs()
+        member.receive([.reads(from: nil, because: "It is away.")], now: Self.begin)
+        let readsAgain = member.takeOutputs().contains {
+            if case .read(behind: 0, _) = $0 { true } else { false }
+        }
+        #expect(readsAgain)
+        member.receive((entries + [joined("other", at: 4)]).map { .entry($0) }, now: Self.begin)
+        let isLost = member.takeOutputs().contains {
+            if case .notice(.logLost(behind: 2)) = $0 { true } else { false }
+        }
+        #expect(isLost)
+        // That it reads through none is no news where it has read through none.
+        member.receive([.reads(from: nil, because: nil)], now: Self.begin)
+        #expect(member.takeOutputs().isEmpty)
+    }
 }

@@ -5,7 +5,8 @@ import Testing
 @Suite struct OmittedRulesTests {
     struct Omission: CustomTestStringConvertible {
         let name: String
-        let rule: OmittedRules
+        var rule: OmittedRules = []
+        var handOver: HandOverRules = []
         /// Seeds within which it is found.
         var within: UInt64 = 20
         var isFirstOther = false
@@ -45,15 +46,28 @@ import Testing
     ]
 
     @Test(arguments: omissions)
-    func omittedRuleIsFound(_ omission: Omission) throws {
+    func omittedRuleIsFound(_ omission: Omission) throws { expectFinding(omission) }
+
+    private func expectFinding(_ omission: Omission) {
         var setup = ClusterSimulation.Setup(omitted: omission.rule)
         setup.isFirstOther = omission.isFirstOther
         setup.hasNewerRules = omission.hasNewerRules
+        (setup.handsOver, setup.unruly) = (!omission.handOver.isEmpty, omission.handOver)
         for seed in 0..<omission.within {
             do { try ClusterSimulation(seed: seed, setup).run() } catch { return }
         }
         Issue.record("Not found in \(omission.within) seeds: \(omission.name)")
     }
+
+    static let handOverOmissions = [
+        Omission(name: "a process leaves while something is on its way", handOver: .rest),
+        Omission(name: "a process goes on with another copy", handOver: .place),
+        Omission(name: "a process numbers its proposals anew", handOver: .number),
+        Omission(name: "a process goes on as another member", handOver: .incarnation),
+    ]
+
+    @Test(arguments: handOverOmissions)
+    func omittedRuleOfHandOverIsFound(_ omission: Omission) throws { expectFinding(omission) }
 
     /// The same without the omission is right.
     @Test func otherBuildAndLaterRulesStopWhoTheyConcern() throws {

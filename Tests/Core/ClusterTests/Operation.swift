@@ -29,6 +29,9 @@ struct Operation {
     /// Who asks; equal for the same client anywhere.
     let client: String
     let started: Int
+    /// The number of the connection, and the index of its member, by which it was sent first.
+    var session = 0
+    var node = 0
     /// The highest revision that anybody had been answered, by epoch, when it was sent last.
     var seen: [String: Int] = [:]
     var answered: Int?

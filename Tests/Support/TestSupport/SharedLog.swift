@@ -15,6 +15,8 @@ package final class SharedLog {
     package private(set) var entries: [OrderedEntry] = []
     package private(set) var cluster = "c0"
     package private(set) var trimmedThrough = 0
+    /// When the lease of a member last ended though nobody had asked for that, in milliseconds.
+    package private(set) var lapses: [String: Int] = [:]
     /// How often it has gone back.
     package private(set) var rollbacks = 0
     private(set) var present: [String: Presence] = [:]
@@ -103,6 +105,14 @@ package final class SharedLog {
         append(.ended(members: [member]))
     }
 
+    /// What a proposal has that is in the log; nil where it has none of this name.
+    package func content(of name: ProposalName) -> [UInt8]? {
+        guard let place = places[name],
+            case .proposal(_, let content) = entries[firstEntry(after: place - 1)].content
+        else { return nil }
+        return content
+    }
+
     /// Puts a proposal in now, or `later`.
     func put(_ name: ProposalName, _ content: [UInt8]) -> ProposalOutcome {
         if let place = places[name] { return .alreadyThere(place: place) }
@@ -133,13 +143,14 @@ package final class SharedLog {
         }
         let over = present.filter { $0.value.deadline < now }.keys.sorted()
         guard !over.isEmpty else { return }
-        for member in over { present[member] = nil }
+        for member in over { (present[member], lapses[member]) = (nil, now) }
         append(.ended(members: over))
     }
 
     /// The lease of a member ends though it runs.
     package func endSomeLease() {
         guard let member = present.keys.sorted().randomElement(using: &generator) else { return }
+        lapses[member] = now
         end(member, incarnation: present[member]!.incarnation)
     }
 

@@ -21,8 +21,16 @@ package final class SimulatedLog: OrderedLog {
     private var rollbacksSeen: Int
     /// The end of the member through which it reads as long as that one is there.
     package var relay: () -> SimulatedLog? = { nil }
+    /// Whether it took its last entries from the log itself, not from another member.
+    package private(set) var readsItself = false
     /// Until when the log is out of reach.
     package var cutUntil = 0
+    private var frozenUntil = 0
+    /// What it had read when it was frozen.
+    private var passedOn: ArraySlice<OrderedEntry> = []
+    private var readsThroughFrozen = false
+    /// Whether the log was asked, since reading began, if it is the one that was read before.
+    private var isFound = false
 
     private static let unreachable = OrderedLogFailure(.unreachable, "No server answers.")
 
@@ -39,8 +47,20 @@ package final class SimulatedLog: OrderedLog {
         return shared.now + Int.random(in: 0...(shared.isFaulty ? most : 10), using: &generator)
     }
 
+    /// Freezes its process until a time. Meanwhile others get through it what it has read so far, whatever becomes of the log.
+    package func freeze(until time: Int) {
+        frozenUntil = time
+        passedOn = shared.entries.prefix(shared.firstEntry(after: cursor ?? 0))
+    }
+
+    package var isFrozen: Bool { frozenUntil > shared.now }
+    /// Whether others can read through it.
+    package var delivers: Bool { isFrozen || isCurrent }
+
     /// Whether it reaches the log as it is now: a barrier would be answered.
-    package var isCurrent: Bool { isReachable && isAttached && rollbacksSeen == shared.rollbacks }
+    package var isCurrent: Bool {
+        isReachable && isAttached && !isFrozen && rollbacksSeen == shared.rollbacks
+    }
 
     // MARK: - Calls
 
@@ -52,7 +72,9 @@ package final class SimulatedLog: OrderedLog {
             }
         }
         barriers = []
-        (cursor, expectedCluster) = (place, cluster)
+        (cursor, expectedCluster, isFound) = (place, cluster, false)
+        if readsThroughFrozen { inbox.append(.reads(from: nil, because: nil)) }
+        readsThroughFrozen = false
     }
 
     package func join(as member: String, report: [UInt8]) {
@@ -116,7 +138,7 @@ package final class SimulatedLog: OrderedLog {
     // MARK: - Steps
 
     package func step() {
-        guard !isClosed else { return }
+        guard !isClosed, !isFrozen else { return }
         if rollbacksSeen != shared.rollbacks {
             rollbacksSeen = shared.rollbacks
             cutUntil = max(cutUntil, shared.now + 1)
@@ -134,7 +156,7 @@ package final class SimulatedLog: OrderedLog {
 
     private func detach() {
         if isAttached || inbox.isEmpty { inbox.append(.detached(Self.unreachable)) }
-        isAttached = false
+        (isAttached, readsItself) = (false, false)
         for barrier in barriers { inbox.append(.barrierFailed(barrier.number, Self.unreachable)) }
         barriers = []
     }
@@ -173,8 +195,24 @@ package final class SimulatedLog: OrderedLog {
         return other.cursor
     }
 
+    /// What a frozen one passes on, where this one reads through it. That one knows nothing of the log as it is now: of no
+    /// barrier, and of no end of what it has read.
+    private var passedByFrozen: ArraySlice<OrderedEntry>? {
+        guard isFound, let other = relay(), other.isFrozen, other.expectedCluster == shared.cluster,
+            !mishap(6)
+        else { return nil }
+        return other.passedOn
+    }
+
     private func stepReading() {
-        guard var place = cursor else { return }
+        readsItself = false
+        guard let place = cursor else { return }
+        let passed = passedByFrozen
+        if (passed != nil) != readsThroughFrozen {
+            readsThroughFrozen.toggle()
+            inbox.append(.reads(from: passed.map { _ in "the frozen one" }, because: nil))
+        }
+        if let passed { return take(passed.drop { $0.place <= place }, atMost: room) }
         if place < shared.trimmedThrough {
             cursor = nil
             return inbox.append(.trimmedAway(through: shared.trimmedThrough))
@@ -184,22 +222,29 @@ package final class SimulatedLog: OrderedLog {
             return inbox.append(.replaced(cluster: shared.cluster))
         }
         expectedCluster = expectedCluster ?? shared.cluster
+        isFound = true
         for index in barriers.indices where barriers[index].target == nil {
             barriers[index].target = shared.lastPlace
         }
-        var count = shared.isFaulty ? [0, 1, 1, 2, 8].randomElement(using: &generator)! : 100
-        var index = shared.firstEntry(after: place)
-        let end = relayed ?? .max
-        while count > 0, index < shared.entries.endIndex, shared.entries[index].place <= end {
-            inbox.append(.entry(shared.entries[index]))
-            place = shared.entries[index].place
-            index += 1
-            count -= 1
-        }
-        cursor = place
-        while let first = barriers.first, first.target ?? .max <= place {
+        let most = room
+        let end = relayed
+        readsItself = end == nil
+        take(shared.entries[shared.firstEntry(after: place)...], atMost: most, through: end ?? .max)
+        while let first = barriers.first, first.target ?? .max <= cursor ?? 0 {
             inbox.append(.barrier(first.number))
             barriers.removeFirst()
+        }
+    }
+
+    /// How many entries come with this step.
+    private var room: Int {
+        shared.isFaulty ? [0, 1, 1, 2, 8].randomElement(using: &generator)! : 100
+    }
+
+    private func take(_ entries: ArraySlice<OrderedEntry>, atMost count: Int, through end: Int = .max) {
+        for entry in entries.prefix(count) where entry.place <= end {
+            inbox.append(.entry(entry))
+            cursor = entry.place
         }
     }
 }

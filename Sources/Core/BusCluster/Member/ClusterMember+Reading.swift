@@ -54,7 +54,11 @@ extension ClusterMember {
             where phase == .waiting && member.name == name && member.incarnation <= own.incarnation {
                 if membership == .none { outputs.append(.end(name, incarnation: member.incarnation)) }
             }
-        case .membersFailed, .trimFailed, .passed, .reads: break
+        case .reads(let relay, _):
+            // What a relay passed on last, the log may have lost before the relay knew.
+            if relay == nil, isRelayed, phase != .waiting { beginReading() }
+            isRelayed = relay != nil
+        case .membersFailed, .trimFailed, .passed: break
         case .trimmed(let through): trimming.behind = max(trimming.behind, through)
         case .attached(let name):
             let isNew = !isAttached
@@ -94,6 +98,7 @@ extension ClusterMember {
         phase = .comparing(from)
         comparedFrom = from
         isReadingAnew = true
+        isRelayed = false
         // What the log has acknowledged it may have lost since, before it came here.
         if queue.sent?.place != nil { (queue.sent!.place, queue.sent!.sentAt) = (nil, nil) }
         outputs.append(.read(behind: from.place, of: cluster))

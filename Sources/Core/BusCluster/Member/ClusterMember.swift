@@ -41,6 +41,8 @@ package final class ClusterMember {
     var vouched: ChainLink?
     /// Reading was started over among the events that are being gone through.
     var isReadingAnew = false
+    /// The log is read through a relay, and was since reading was last started over.
+    var isRelayed = false
     var barriers = MemberBarriers()
 
     // Membership.
