@@ -72,7 +72,8 @@ private struct ExportedHistory {
                 "holds what a client sees of a history, and not all that a log has; make another one with fluxbus export --faithful"
             )
         }
-        guard let epoch = header?["epoch"]?.string, UUIDText.isOne(epoch), let base = header?["revision"]?.int,
+        guard let epoch = header?["epoch"]?.string, UUIDText.isOne(epoch),
+            let base = header?["revision"]?.int,
             let last = header?["until"]?.int, 0...last ~= base
         else { throw lines.damage("has no history in its first line") }
         (self.epoch, self.base, self.last) = (epoch, base, last)

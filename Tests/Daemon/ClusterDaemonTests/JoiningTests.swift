@@ -103,7 +103,7 @@ struct JoiningTests {
             return cluster["b"].relay == cluster["a"].address
         }
         for member in ["offset", "since"] {
-            for token in ["", #","token":"\(UUID())""#] {
+            for token in ["", #","token":"\#(UUID())""#] {
                 let refusal = try client.ask(#"{"op":"cluster","\#(member)":0\#(token)}"#)
                 #expect(refusal.contains(#""code":"forbidden""#), "\(refusal)")
             }

@@ -5,10 +5,10 @@ extension ClusterMember {
     /// Takes what the log has told, in order.
     package func receive(_ events: [OrderedLogEvent], now: Int) {
         time.note(clock: now)
-        isReadingAnew = false
+        reading.isAnew = false
         for event in events where phase != .stopped {
             // What follows of the reading before comes again.
-            if isReadingAnew, event.isOfReading { continue }
+            if reading.isAnew, event.isOfReading { continue }
             receive(event)
         }
         proceed()
@@ -56,8 +56,8 @@ extension ClusterMember {
             }
         case .reads(let relay, _):
             // What a relay passed on last, the log may have lost before the relay knew.
-            if relay == nil, isRelayed, phase != .waiting { beginReading() }
-            isRelayed = relay != nil
+            if relay == nil, reading.isRelayed, phase != .waiting { beginReading() }
+            reading.isRelayed = relay != nil
         case .membersFailed, .trimFailed, .passed: break
         case .trimmed(let through): trimming.behind = max(trimming.behind, through)
         case .attached(let name):
@@ -96,9 +96,7 @@ extension ClusterMember {
 
     private func beginReading(behind from: ChainLink) {
         phase = .comparing(from)
-        comparedFrom = from
-        isReadingAnew = true
-        isRelayed = false
+        reading = MemberReading(isAnew: true, from: from)
         // What the log has acknowledged it may have lost since, before it came here.
         if queue.sent?.place != nil { (queue.sent!.place, queue.sent!.sentAt) = (nil, nil) }
         outputs.append(.read(behind: from.place, of: cluster))
@@ -178,7 +176,7 @@ extension ClusterMember {
         if proof == nil, !omitted.contains(.proofOfLoss) { proof = replica.evidence }
         discardAnswers()
         let most = most ?? link.place
-        guard link == comparedFrom else {
+        guard link == reading.from else {
             search = nil
             return need(ReplicaLack(least: 0, most: most))
         }
@@ -309,5 +307,14 @@ extension ClusterMember {
         barriers.reach(number, at: replica.link.place)
         answerStored()
     }
+}
 
+/// How the log is being read.
+struct MemberReading {
+    /// It was started over among the events that are being gone through.
+    var isAnew = false
+    /// It goes through a relay, and has since it was last started over.
+    var isRelayed = false
+    /// Where it began: what comes behind that is compared with what is here.
+    var from = ChainLink.beginning
 }

@@ -39,10 +39,7 @@ package final class ClusterMember {
     var isStalled = false
     /// Where the replica stood when a member that was present gave it; nil: it is this member's own.
     var vouched: ChainLink?
-    /// Reading was started over among the events that are being gone through.
-    var isReadingAnew = false
-    /// The log is read through a relay, and was since reading was last started over.
-    var isRelayed = false
+    var reading = MemberReading()
     var barriers = MemberBarriers()
 
     // Membership.
@@ -79,8 +76,6 @@ package final class ClusterMember {
     package internal(set) var proof: Evidence? {
         didSet { if proof != oldValue { outputs.append(.rememberProof(proof)) } }
     }
-    /// Where the reading began whose entries are compared.
-    var comparedFrom = ChainLink.beginning
     /// The search for the last place that a log has which lacks all that was compared; nil: there is none.
     var search: LossSearch?
     /// Since when it is a member that is to start the bus over.

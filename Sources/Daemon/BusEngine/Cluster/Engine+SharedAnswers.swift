@@ -126,7 +126,8 @@ extension Engine {
         else { return }
         respond(pending.id, connection) { id throws(RequestError) in
             // It may have waited, and lost the right meanwhile. Who made the member leave has it no more.
-            if case .leave = query.subject {} else {
+            if case .leave = query.subject {
+            } else {
                 try requireRight(to: query.subject, connection, isMember: query.isOfMember)
             }
             switch answer {

@@ -35,11 +35,6 @@ extension BusServer {
         coordinator.leave = { [unowned self] in stop() }
         coordinator.isServing = true
         tellDifferences(loop.engine)
-        if let address = coordinator.settings.advertise, !address.hasPrefix("unix:"), setup.rules == nil {
-            logger.warning(
-                "members on other machines get no snapshot from \(address): without access rules that is for root and the daemon's own user here; give the members' certificates `may: manage` in access rules",
-                metadata: LogKind.otherCopy.metadata)
-        }
     }
 
     /// Waits until what the log has is applied, or, where it can't be reached, for a while.

@@ -24,7 +24,8 @@ final class RelayConnection: RelaySource {
     func part(behind place: Int) throws(OrderedLogFailure) -> RelayedPart {
         do throws(BusError) {
             let reply = try connection.request(
-                BusRequest("cluster", ["since": .int(place), "token": token.map(JSON.string)]), until: Deadline(after: Self.patience))
+                BusRequest("cluster", ["since": .int(place), "token": token.map(JSON.string)]),
+                until: Deadline(after: Self.patience))
             if let part = RelayedPart(reply) { return part }
         } catch {
             throw Self.failure(address, error)
