@@ -284,10 +284,11 @@ import Testing
         _ = member.takeOutputs()
         let other = OrderedLogMember(name: "m", incarnation: incarnation, report: [])
         member.receive([.nameTaken(by: other, lease: 1000)], now: Self.begin)
-        let ended = member.takeOutputs().contains {
-            if case .end("m", incarnation) = $0 { true } else { false }
-        }
-        #expect(ended == isOwn)
+        let outputs = member.takeOutputs()
+        let ended = outputs.contains { if case .end("m", incarnation) = $0 { true } else { false } }
+        // This run has had the name, so whoever has it now is no earlier one.
+        let told = outputs.contains { if case .notice(.nameTaken) = $0 { true } else { false } }
+        #expect(ended == isOwn && told == !isOwn)
     }
 
     /// Its end may come in order before anybody has told it.
