@@ -95,7 +95,7 @@ extension BusServer {
         let listeners = keptListeners
         keptListeners = []
         if isToStop { return }
-        // What takes a restart is no restart's because of this.
+        // Settings that take a restart stay as they were at the start.
         setup.configuration.log = atStart.log
         setup.configuration.cluster = atStart.cluster
         do throws(StartFailure) {
