@@ -22,7 +22,7 @@ package enum OrderedLogEvent: Equatable, Sendable {
     case joined(incarnation: Int)
     /// Another one of this name is present.
     ///
-    /// - Parameter lease: How long one with a lease like ours stays present after its death, in milliseconds.
+    /// - Parameter lease: How long a dead member stays present if its lease is as long as ours, in milliseconds.
     case nameTaken(by: OrderedLogMember, lease: Int)
     /// The incarnation is known to have ended, whoever ended it. Once for each `joined` at most; `ended` also comes in
     /// order, before or after. While the log can't be reached nothing is known, and `ended` may be all that comes.

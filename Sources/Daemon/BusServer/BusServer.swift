@@ -126,7 +126,7 @@ package final class BusServer: @unchecked Sendable {
             service.tell(.stopping)
             logger.notice(isRestarting ? "restarting" : "stopping", metadata: LogKind.stopping.metadata)
             if isRestarting {
-                // Those that have their goodbye are not handed over.
+                // Clients that were sent a goodbye are not handed over.
                 if loop.whenEmpty == nil, leave(loop) { return finish() }
                 loop.stop(.restart, "The bus restarts; connect again.") { [self] in finish() }
             } else {

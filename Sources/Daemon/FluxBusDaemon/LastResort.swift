@@ -10,7 +10,7 @@ enum LastResort {
         signal(SIGALRM) { _ in
             // A signal handler may call little more than these.
             let message: StaticString =
-                "fluxbusd: The bus did not react to the request to stop for 10 seconds. It reads a large copy of a bus, or it gets no thread: then allow the service more (TasksMax=, ulimit -u).\n"
+                "fluxbusd: The bus did not react to the request to stop for 10 seconds. It may be reading a large copy of a bus, or waiting for one. If it gets no thread, allow the service more (TasksMax=, ulimit -u).\n"
             _ = write(STDERR_FILENO, message.utf8Start, message.utf8CodeUnitCount)
             _exit(EX_OSERR)
         }

@@ -64,7 +64,7 @@ struct ClusterClients {
         }
     }
 
-    /// Whether a request of an earlier connection, which came late, may have taken the will's session with its name.
+    /// Whether a late request of an earlier connection may have taken the name of the will's session.
     private func mayLoseItsName(_ will: Operation) -> Bool {
         operations.contains {
             $0.kind == .named && $0.client == will.client && $0.session != will.session

@@ -145,7 +145,7 @@ final class ClusterNode {
         }
     }
 
-    /// A name stands for one proposal: whoever proposes something else by it takes the other's outcome for that of its own.
+    /// A name stands for one proposal. If two had one name, a member would take the outcome of one for that of the other.
     private func requireSame(_ content: [UInt8], as name: ProposalName) throws {
         guard !omitted.contains(.sameAgain), let known = shared.content(of: name), known != content else {
             return

@@ -62,8 +62,8 @@ import Testing
         #expect(reached.beginnings > Int(Self.seeds) / 10)
     }
 
-    /// Seeds of stale relays each of which came out wrong: a member took entries that the log had lost from a relay that did not know
-    /// of that yet, went on behind them once the log had grown past their places, and never looked back.
+    /// Seeds of stale relays each of which came out wrong: a relay gave a member entries that the log had lost, before the relay knew.
+    /// The member went on behind them once the log had grown past their places, and never looked back.
     private static let staleSeeds: [UInt64] = [69, 115, 142, 153, 264, 329]
 
     @Test func staleRelaysMisleadNobodyForLong() throws {

@@ -1,4 +1,4 @@
-/// How far a simulated process is that hands its sessions over to the one after it, as the daemon does when it restarts.
+/// How far a simulated process has come in handing over its sessions to the one after it, as the daemon does when it restarts.
 enum HandOver {
     /// Its clients ask for nothing more, and it waits until it is at rest.
     case resting

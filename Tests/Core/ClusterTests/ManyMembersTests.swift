@@ -13,7 +13,7 @@ import Testing
         let simulation = try ClusterSimulation(seed: 1, setup)
         let (relays, others) = (simulation.nodes.prefix(10), simulation.nodes.dropFirst(10))
         var mostWithoutRelay = 0
-        simulation.stepped = {
+        simulation.stepped = { [unowned simulation] in
             let withoutRelay = others.count { $0.relay?.log?.delivers != true }
             #expect(simulation.nodes.count { $0.log?.readsItself == true } <= 10 + withoutRelay)
             mostWithoutRelay = max(mostWithoutRelay, withoutRelay)

@@ -359,7 +359,7 @@ import Testing
             if case .notice(.logLost(behind: 2)) = $0 { true } else { false }
         }
         #expect(isLost)
-        // That it reads through none is no news where it has read through none.
+        // Without a relay before, this changes nothing.
         member.receive([.reads(from: nil, because: nil)], now: Self.begin)
         #expect(member.takeOutputs().isEmpty)
     }

@@ -56,6 +56,17 @@ struct BeginningAgainTests {
         for member in cluster.members { #expect(member.daemon.exits == [], "\(member.messages)") }
     }
 
+    /// Another machine keeps the name: the start waits for two leases, serves nobody, and ends.
+    @Test func aNameThatStaysTakenIsServedToNobody() throws {
+        let cluster = try TestCluster(["a"], servers: 1)
+        let other = try TestMember("a", cluster.etcd, bus: "home")
+        try other.start()
+        defer { other.daemon.kill() }
+        try TestCluster.wait(until: "end of it; \(other.messages)") { other.daemon.exits.first == 75 }
+        #expect(!other.messages.contains("listening on"), "\(other.messages)")
+        #expect(cluster["a"].daemon.exits == [] && cluster["a"].isAttached)
+    }
+
     /// Nobody gives it what it needs, and it is stopped: it ends as it does at other times.
     @Test func aMemberThatBeginsAgainCanBeStopped() throws {
         let cluster = try laggingBus()

@@ -105,7 +105,7 @@ package final class SharedLog {
         append(.ended(members: [member]))
     }
 
-    /// What a proposal has that is in the log; nil where it has none of this name.
+    /// The content of a proposal in the log; nil if none has this name.
     package func content(of name: ProposalName) -> [UInt8]? {
         guard let place = places[name],
             case .proposal(_, let content) = entries[firstEntry(after: place - 1)].content

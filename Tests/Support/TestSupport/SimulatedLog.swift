@@ -29,7 +29,7 @@ package final class SimulatedLog: OrderedLog {
     /// What it had read when it was frozen.
     private var passedOn: ArraySlice<OrderedEntry> = []
     private var readsThroughFrozen = false
-    /// Whether the log was asked, since reading began, if it is the one that was read before.
+    /// Whether, since reading began, the log has proved to be the one that was read before.
     private var isFound = false
 
     private static let unreachable = OrderedLogFailure(.unreachable, "No server answers.")
@@ -79,6 +79,7 @@ package final class SimulatedLog: OrderedLog {
 
     package func join(as member: String, report: [UInt8]) {
         self.member = member
+        precondition(joining == nil, "A member joins once.")
         joining = (member, report)
     }
 

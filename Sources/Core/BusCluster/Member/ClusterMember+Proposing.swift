@@ -99,13 +99,16 @@ extension ClusterMember {
     func note(namesake incarnation: Int, lease: Int) {
         var end = now + 2 * lease
         if case .waiting(let known) = membership, known.incarnation == incarnation { end = known.end }
-        membership = .none
         // A log that has gone back may have one of before.
-        if incarnation <= own.incarnation { return outputs.append(.end(name, incarnation: incarnation)) }
-        // Who has taken the name from this run is no earlier one.
-        guard !own.isOfThisRun, now <= end else { return outputs.append(.notice(.nameTaken)) }
+        if incarnation <= own.incarnation {
+            membership = .none
+            return outputs.append(.end(name, incarnation: incarnation))
+        }
         membership = .waiting(
-            for: Namesake(incarnation: incarnation, end: end, next: now + ClusterLimits.joinAgain))
+            for: Namesake(
+                incarnation: incarnation, lease: lease, end: end, next: now + ClusterLimits.joinAgain))
+        // This run has had the name, so the holder is no earlier run.
+        if own.isOfThisRun || now > end { outputs.append(.notice(.nameTaken)) }
     }
 
     // MARK: - What became of it

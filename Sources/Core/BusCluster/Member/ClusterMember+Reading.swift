@@ -55,7 +55,7 @@ extension ClusterMember {
                 if membership == .none { outputs.append(.end(name, incarnation: member.incarnation)) }
             }
         case .reads(let relay, _):
-            // What a relay passed on last, the log may have lost before the relay knew.
+            // The relay may have passed on entries that the log had already lost.
             if relay == nil, reading.isRelayed, phase != .waiting { beginReading() }
             reading.isRelayed = relay != nil
         case .membersFailed, .trimFailed, .passed: break
@@ -64,8 +64,11 @@ extension ClusterMember {
             let isNew = !isAttached
             (isAttached, detachedSince) = (true, nil)
             if isNew, !isStalled { outputs.append(.notice(.attached)) }
-            // Leases may have started over.
-            if isNew, isNameTaken { membership = .none }
+            if isNew, case .waiting(var namesake) = membership {
+                // Leases may have started over.
+                namesake.end = now + 2 * namesake.lease
+                membership = .waiting(for: namesake)
+            }
             if cluster == nil { cluster = name }
             // While it was out of reach the log may have lost something, and may have grown since.
             if isNew, phase != .waiting {
@@ -313,7 +316,7 @@ extension ClusterMember {
 struct MemberReading {
     /// It was started over among the events that are being gone through.
     var isAnew = false
-    /// It goes through a relay, and has since it was last started over.
+    /// It goes through a relay.
     var isRelayed = false
     /// Where it began: what comes behind that is compared with what is here.
     var from = ChainLink.beginning

@@ -54,17 +54,19 @@ package final class ClusterMember {
         case leaving(incarnation: Int)
     }
 
-    /// Another member of this name. It may be an earlier run of this one that the copy here does not know of: its lease ends.
+    /// Another member of this name. It may be an earlier run of this one that the copy here does not know of; then its lease
+    /// runs out.
     struct Namesake: Equatable {
         let incarnation: Int
-        /// How long to wait for that.
-        let end: Int
+        let lease: Int
+        /// When to stop waiting for that.
+        var end: Int
         /// When to ask next; `.max` while the answer is awaited.
         var next: Int
     }
 
     var membership = Membership.none
-    /// The last one that is known, and whether it is of this run.
+    /// Its last known incarnation, and whether this run has joined as it.
     var own: (incarnation: Int, isOfThisRun: Bool)
     /// The number of the last proposal under this incarnation.
     var lastNumber = 0
@@ -153,7 +155,9 @@ package final class ClusterMember {
 
     /// Whether it waits for the end of another member of its name.
     package var isNameTaken: Bool {
-        if case .waiting(let namesake) = membership { now <= namesake.end } else { false }
+        guard case .waiting(let namesake) = membership else { return false }
+        // Until the answer to the last question is there. A log that is full gives none.
+        return now <= namesake.end + ClusterLimits.joinAgain + ClusterLimits.propose
     }
 
     /// Its incarnation, once all that it is to apply before is applied.

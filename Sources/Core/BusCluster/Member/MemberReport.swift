@@ -6,7 +6,7 @@ package struct MemberReport: Equatable, Sendable {
         package let version: String
         /// Where others get its snapshot; empty: nowhere.
         package let address: String
-        /// Whoever shows it there is a member: nobody else can read the reports. Empty: it has none, as before version 0.2.
+        /// Proves to this member that another member asks. Empty before version 0.2.
         package let token: String
 
         package init(version: String = "", address: String = "", token: String = "") {

@@ -76,7 +76,7 @@ struct ProposalQueue {
     /// Whether no entry waits to be proposed.
     var isEmpty: Bool { count == 0 }
 
-    /// Whether more than one proposal takes waits to be proposed.
+    /// Whether what waits fills a proposal.
     var fillsProposal: Bool { count >= most || bytes >= ClusterLimits.proposal }
 
     // MARK: - Entries that wait

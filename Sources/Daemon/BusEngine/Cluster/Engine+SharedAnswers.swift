@@ -125,7 +125,7 @@ extension Engine {
             !connection.isClosing
         else { return }
         respond(pending.id, connection) { id throws(RequestError) in
-            // It may have waited, and lost the right meanwhile. Who made the member leave has it no more.
+            // It may have lost the right while it waited. A request to leave is carried out already.
             if case .leave = query.subject {
             } else {
                 try requireRight(to: query.subject, connection, isMember: query.isOfMember)

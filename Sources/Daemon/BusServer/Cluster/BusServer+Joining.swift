@@ -96,6 +96,7 @@ extension BusServer {
         keptListeners = []
         if isToStop { return }
         // Settings that take a restart stay as they were at the start.
+        setup.configuration.stores = atStart.stores
         setup.configuration.log = atStart.log
         setup.configuration.cluster = atStart.cluster
         do throws(StartFailure) {

@@ -86,7 +86,9 @@ final class ClusterCoordinator {
     func serve(with engine: Engine, _ commits: SharedCommits) {
         self.engine = engine
         let own = Array(member.about.token.utf8)
-        engine.share(commits, condition: condition) { TokenTable.equal(own, Array($0.utf8)) }
+        engine.share(commits, condition: condition) {
+            !own.isEmpty && TokenTable.equal(own, Array($0.utf8))
+        }
     }
 
     // MARK: - Turns
@@ -106,7 +108,10 @@ final class ClusterCoordinator {
             case .entry(let entry): tokens.note(entry)
             case .attached where !settings.from.isEmpty: log.listMembers()
             case .membersFailed(let failure): listed = .failure(failure)
-            case .reads(let address, let reason): noteReading(from: address, because: reason)
+            case .reads(let address, let reason):
+                noteReading(from: address, because: reason)
+                // It may have another token by now.
+                if reason != nil { log.listMembers() }
             default: break
             }
             member.receive([event], now: WallClock.now)

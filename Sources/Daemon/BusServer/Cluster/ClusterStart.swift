@@ -77,7 +77,7 @@ struct ClusterStart {
             var etcd = settings.etcdSettings(password: password ?? "")
             etcd.relays = settings.from.map { [settings, tokens] address in
                 Relay(address: address.value) { () throws(OrderedLogFailure) in
-                    try RelayConnection(to: address.value, settings, token: tokens[address.value])
+                    try RelayConnection(to: address.value, settings, tokens)
                 }
             }
             return try EtcdLog(etcd) { [bell] in bell.ring() }

@@ -1,22 +1,36 @@
 import BusCluster
+import Dispatch
 import Synchronization
 
-/// The tokens of the other members, by where they are reached: whoever can read the reports in the shared log is a member.
+/// The tokens of the other members, by address.
 final class MemberTokens: Sendable {
-    private let tokens = Mutex<[String: String]>([:])
+    /// Nil until the members were listed.
+    private let tokens = Mutex<[String: String]?>(nil)
+    private let areKnown = DispatchSemaphore(value: 0)
 
-    subscript(address: String) -> String? { tokens.withLock { $0[address] } }
+    /// Waits until the members were listed; false if that takes too long.
+    func wait() -> Bool {
+        guard areKnown.wait(timeout: .now() + .seconds(5)) == .success else { return false }
+        areKnown.signal()
+        return true
+    }
 
-    /// Those present are no others.
+    /// Nil where there is none: an earlier version goes by its access rules.
+    subscript(address: String) -> String? { tokens.withLock { $0?[address] } }
+
+    /// These are all members that are present.
     func note(_ members: [OrderedLogMember]) {
-        tokens.withLock { $0 = [:] }
+        let isFirst = tokens.withLock { tokens in
+            defer { tokens = [:] }
+            return tokens == nil
+        }
         for member in members { note(member.report) }
+        if isFirst { areKnown.signal() }
     }
 
     private func note(_ report: [UInt8]) {
-        // An earlier version has no token, and goes by its access rules.
-        guard let about = MemberReport(report)?.about, !about.token.isEmpty else { return }
-        tokens.withLock { $0[about.address] = about.token }
+        guard let about = MemberReport(report)?.about else { return }
+        tokens.withLock { $0?[about.address] = about.token.isEmpty ? nil : about.token }
     }
 
     func note(_ entry: OrderedEntry) {

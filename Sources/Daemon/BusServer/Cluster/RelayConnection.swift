@@ -7,13 +7,17 @@ import FluxBus
 final class RelayConnection: RelaySource {
     private let address: String
     private let connection: BusConnection
-    private let token: String?
+    private let tokens: MemberTokens
 
     /// For an answer: twice as long as a member lets one wait.
     private static let patience = LogFollowers.patience * 2
 
-    init(to address: String, _ settings: ClusterSettings, token: String?) throws(OrderedLogFailure) {
-        (self.address, self.token) = (address, token)
+    init(to address: String, _ settings: ClusterSettings, _ tokens: MemberTokens) throws(OrderedLogFailure) {
+        (self.address, self.tokens) = (address, tokens)
+        guard tokens.wait() else {
+            throw OrderedLogFailure(
+                .unreachable, "etcd does not tell which members there are, so \(address) is not asked.")
+        }
         do throws(BusError) {
             connection = try settings.connect(to: address, within: Self.patience)
         } catch {
@@ -24,7 +28,7 @@ final class RelayConnection: RelaySource {
     func part(behind place: Int) throws(OrderedLogFailure) -> RelayedPart {
         do throws(BusError) {
             let reply = try connection.request(
-                BusRequest("cluster", ["since": .int(place), "token": token.map(JSON.string)]),
+                BusRequest("cluster", ["since": .int(place), "token": tokens[address].map(JSON.string)]),
                 until: Deadline(after: Self.patience))
             if let part = RelayedPart(reply) { return part }
         } catch {

@@ -29,7 +29,7 @@ package struct TokenTable: Sendable {
         return found
     }
 
-    /// Takes as long wherever they differ.
+    /// Takes equally long wherever they differ.
     static func equal(_ known: [UInt8], _ shown: [UInt8]) -> Bool {
         var difference = known.count ^ shown.count
         for index in known.indices {

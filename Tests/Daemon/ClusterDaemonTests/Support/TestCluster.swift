@@ -76,7 +76,7 @@ final class TestMember: Sendable {
     let clock: TestClock?
     private let port: UInt16
 
-    /// With what a daemon ends that wants to be started again.
+    /// Exit codes of a daemon that wants to be started again.
     private static let again: Set<Int32> = [70, 75]
 
     init(
