@@ -195,4 +195,24 @@ import Testing
         }
         #expect(attempts <= 2 + took / 1000)
     }
+
+    /// While it waits for an answer the log may be out of reach; the question is still on its way then.
+    @Test func aJoinOnItsWayIsAskedForOnce() throws {
+        let member = ClusterMember(
+            name: "m", replica: Replica(try ClusterBuild.usual.machine()), now: Self.begin)
+        member.receive([.attached(cluster: "c")], now: Self.begin)
+        _ = answerBarriers(member, now: Self.begin)
+        let other = OrderedLogMember(name: "m", incarnation: 7, report: [])
+        member.receive([.nameTaken(by: other, lease: Self.lease)], now: Self.begin)
+        func joins(at now: Int) -> Int {
+            member.tick(now: now)
+            return answerBarriers(member, now: now).count { if case .join = $0 { true } else { false } }
+        }
+        _ = member.takeOutputs()
+        #expect(joins(at: Self.begin + 1100) == 1)
+        member.receive(
+            [.detached(OrderedLogFailure(.unreachable, "It is away.")), .attached(cluster: "c")],
+            now: Self.begin + 1200)
+        for wait in stride(from: 1300, to: 5000, by: 100) { #expect(joins(at: Self.begin + wait) == 0) }
+    }
 }
