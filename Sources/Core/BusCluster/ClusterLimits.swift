@@ -47,8 +47,8 @@ package enum ClusterLimits {
     /// How long each of this many members waits before it shows its clock again, in milliseconds. All members read each heartbeat,
     /// so from ten members to fifty the interval grows with their number: they send about one heartbeat a second in all.
     static func heartbeat(of members: Int) -> Int { min(max(heartbeat, members * 1000), longestHeartbeat) }
-    /// A member that has made a proposal within so many milliseconds is busy. Longer than any spacing: members are fewer than
-    /// `HistoryLimits.overlap`.
+    /// How long a member counts as busy after a proposal, in milliseconds. This is longer than any spacing, since a bus has fewer
+    /// members than `HistoryLimits.overlap`.
     static let busy = 2000
 
     /// The least time from one proposal of a busy member to its next, in milliseconds. etcd works for each proposal and for each

@@ -125,10 +125,11 @@ extension Engine {
             !connection.isClosing
         else { return }
         respond(pending.id, connection) { id throws(RequestError) in
-            // It may have lost the right while it waited. A request to leave is carried out already.
-            if case .leave = query.subject {
-            } else {
-                try requireRight(to: query.subject, connection, isMember: query.isOfMember)
+            switch query.subject {
+            // The member leaves already.
+            case .leave: break
+            // The client may have lost the right while it waited.
+            default: try requireRight(to: query.subject, connection, isMember: query.isOfMember)
             }
             switch answer {
             case .success(let members):

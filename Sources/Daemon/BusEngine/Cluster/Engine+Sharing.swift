@@ -14,7 +14,7 @@ extension Engine {
     ///
     /// - Parameters:
     ///   - condition: What replies tell of the member.
-    ///   - isMember: Whether whoever shows this token is another member.
+    ///   - isMember: Whether a token is that of a member.
     package func share(
         _ commits: SharedCommits, condition: JSONObject, isMember: @escaping (String) -> Bool
     ) {

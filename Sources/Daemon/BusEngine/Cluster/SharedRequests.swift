@@ -15,7 +15,7 @@ package final class SharedRequests {
     @exclusivity(unchecked) private(set) var isOn = false
     /// What replies tell of the member of a shared bus: its bus, its name, and whether it reaches the log.
     private(set) var condition: JSONObject?
-    /// Whether whoever shows this token is another member.
+    /// Whether a token is that of a member.
     private(set) var isMember: (String) -> Bool = { _ in false }
 
     private struct EndedSession {
