@@ -47,18 +47,7 @@ import Testing
 
     /// The log is restored from backups that are older than what members keep, or loses what none of them has read.
     @Test func busBeginsAnewWhereNothingGoesOn() throws {
-        var reached = ClusterFigures()
-        for seed in Array(0..<Self.seeds / 2) + Self.roughSeeds {
-            do {
-                var setup = ClusterSimulation.Setup()
-                setup.isRough = true
-                let simulation = try ClusterSimulation(seed: seed, setup)
-                try simulation.run()
-                reached += simulation.figures
-            } catch {
-                Issue.record("Seed \(seed): \(error)")
-            }
-        }
+        let reached = Self.run(Array(0..<Self.seeds / 2) + Self.roughSeeds) { $0.isRough = true }
         #expect(reached.beginnings > Int(Self.seeds) / 10)
     }
 
@@ -67,11 +56,19 @@ import Testing
     private static let staleSeeds: [UInt64] = [69, 115, 142, 153, 264, 329]
 
     @Test func staleRelaysMisleadNobodyForLong() throws {
+        let reached = Self.run(Array(0..<Self.seeds / 10) + Self.staleSeeds) { $0.hasStaleRelays = true }
+        #expect(reached.frozen > Int(Self.seeds) / 20)
+    }
+
+    /// Runs these seeds, and tells what happened in them.
+    private static func run(
+        _ seeds: [UInt64], _ prepare: (inout ClusterSimulation.Setup) -> Void
+    ) -> ClusterFigures {
         var reached = ClusterFigures()
-        for seed in Array(0..<Self.seeds / 10) + Self.staleSeeds {
+        for seed in seeds {
             do {
                 var setup = ClusterSimulation.Setup()
-                setup.hasStaleRelays = true
+                prepare(&setup)
                 let simulation = try ClusterSimulation(seed: seed, setup)
                 try simulation.run()
                 reached += simulation.figures
@@ -79,6 +76,6 @@ import Testing
                 Issue.record("Seed \(seed): \(error)")
             }
         }
-        #expect(reached.frozen > Int(Self.seeds) / 20)
+        return reached
     }
 }
