@@ -20,7 +20,9 @@ extension StateMachine {
         let name = UnsafeRawBufferPointer(start: start + length + 1, count: address.count &- length &- 1)
         // The machine keeps `stores` alive, and nothing here changes it.
         let found = Unmanaged.passUnretained(stores)._withUnsafeGuaranteedRef {
-            $0.find(type: type, name: name)
+            let found = $0.find(type: type, name: name)
+            if let found { $0.prepare(found) }
+            return found
         }
         return found.map { Location(type: type, store: $0) }
     }

@@ -1,4 +1,5 @@
 import BusJSON
+internal import CScan
 import Glibc
 
 /// All stores: records in slabs that never move, and an index from addresses to them.
@@ -44,8 +45,21 @@ public final class StoreTable {
     /// The record with an index; it stays in its place for life.
     @inlinable @inline(__always)
     public func pointer(_ index: Int32) -> UnsafeMutablePointer<StoreRecord> {
-        let place = Int(truncatingIfNeeded: index)
+        // Of numbers that are not negative, slab and place are a shift and a mask.
+        let place = Int(UInt32(bitPattern: index))
         return slabPlace.pointee[place / Self.slabSize] + place % Self.slabSize
+    }
+
+    /// A store will be changed soon: its state, and its neighbours in the order of change, are fetched meanwhile.
+    @inline(__always)
+    func prepare(_ index: Int32) {
+        let record = pointer(index)
+        let state = UnsafeRawPointer(record.pointer(to: \.state)!).load(as: UnsafeRawPointer.self)
+        scan_prefetch(state)
+        scan_prefetch(state + 64)
+        let (older, newer) = (record.pointee.older, record.pointee.newer)
+        if older >= 0 { scan_prefetch(pointer(older).pointer(to: \.newer)!) }
+        if newer >= 0 { scan_prefetch(pointer(newer).pointer(to: \.older)!) }
     }
 
     /// The store with a type and name; nil when there is none.
