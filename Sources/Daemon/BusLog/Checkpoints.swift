@@ -72,8 +72,8 @@ final class Checkpoints {
     }
 
     /// A failure here costs nothing yet, since all is in the write-ahead log; it is thrown
-    /// when that has grown too long.
-    func runIfDue() throws(LogFailure) {
+    /// when that has grown too long, or, where something in it is not synced, when it is of a sync.
+    func runIfDue(hasUnsynced: Bool) throws(LogFailure) {
         let count = pages.pointee
         if count < tried { tried = 0 }
         guard isDue, count - tried >= min(step, Self.few) || tried == 0 else { return }
@@ -89,7 +89,9 @@ final class Checkpoints {
             code = run(count >= urgent ? SQLITE_CHECKPOINT_RESTART : SQLITE_CHECKPOINT_PASSIVE)
         }
         tried = count
-        if code != SQLITE_OK, count >= most { throw database.failure(code) }
+        if code != SQLITE_OK, count >= most || hasUnsynced && code == LogFailure.failedSync {
+            throw database.failure(code)
+        }
     }
 
     /// At the beginning and the end of a run: moves as much as readers allow. Returns whether that was all.

@@ -28,6 +28,8 @@ package struct LogFailure: Error, Sendable {
     package let path: String
     /// One sentence, with the path, that says what to do.
     package let message: String
+    /// Whether a sync has failed. The kernel takes all that it was to write for clean then, also what was written before.
+    private(set) var isOfSync = false
 
     package init(_ kind: Kind, path: String, _ message: String) {
         self.kind = kind
@@ -51,7 +53,11 @@ package struct LogFailure: Error, Sendable {
             case .io: "can't be read or written; look at its disk with dmesg"
             }
         self.init(kind, path: path, "The log \(path) \(advice) (\(reason)).")
+        isOfSync = code == Self.failedSync
     }
+
+    /// `SQLITE_IOERR_FSYNC`, which Swift does not import.
+    static let failedSync = SQLITE_IOERR | 4 << 8
 
     private static func kind(_ code: Int32, _ systemError: Int32) -> Kind {
         switch code & 0xff {

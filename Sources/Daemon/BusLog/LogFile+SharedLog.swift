@@ -114,7 +114,7 @@ extension LogFile {
         precondition(bytes.count <= 1 << 20, "A part of a replica has at most a MiB.")
         if replica.isThere { return }
         try usable()
-        try checkpoints.runIfDue()
+        try checkpointIfDue()
         try setFull(false)
         let insertion = try Statement(database, ReplicaInfo.partInsertion)
         insertion.bind(1, replica.place)
@@ -158,7 +158,7 @@ extension LogFile {
     package func trimCopy(budget: Int) throws(LogFailure) -> Bool {
         guard let copy, !copy.isTidy else { return false }
         try usable()
-        try checkpoints.runIfDue()
+        try checkpointIfDue()
         // If it is not on disk after a crash, it is done again.
         try setFull(false)
         let removed = try copy.removeOld(most: budget)

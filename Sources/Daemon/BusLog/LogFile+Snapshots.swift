@@ -36,7 +36,7 @@ extension LogFile {
         }
         if snapshot.isThere { return }
         try usable()
-        try checkpoints.runIfDue()
+        try checkpointIfDue()
         try setFull(false)
         let insertion = try Statement(
             database, "INSERT INTO snapshot_parts(revision, part, records) VALUES(?1, ?2, ?3)")

@@ -69,7 +69,7 @@ extension LogFile {
     /// What `usable` does, once it has found that the database may be written.
     func settleTail() throws(LogFailure) {
         guard let tail, tail.hasUnsettled else { return }
-        try checkpoints.runIfDue()
+        try checkpointIfDue()
         try setFull(false)
         try insert(unsettledOf: tail)
         try requireWriteAheadLog()

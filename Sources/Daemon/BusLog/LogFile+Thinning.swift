@@ -172,7 +172,7 @@ extension LogFile {
 
     /// Writes a transaction. If it is not on disk after a crash, it is done again.
     private func change(_ body: () throws(LogFailure) -> Void) throws(LogFailure) {
-        try checkpoints.runIfDue()
+        try checkpointIfDue()
         try setFull(false)
         try database.transaction(body)
         wroteUnsynced()

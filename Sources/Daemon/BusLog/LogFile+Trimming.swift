@@ -165,7 +165,7 @@ extension LogFile {
     }
 
     private func write(_ sql: String) throws(LogFailure) {
-        try checkpoints.runIfDue()
+        try checkpointIfDue()
         // If it is not on disk after a crash, it is done again.
         try setFull(false)
         try database.execute(sql)

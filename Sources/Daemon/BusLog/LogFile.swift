@@ -181,15 +181,12 @@ package final class LogFile {
     ///   - write: Receives the statement that inserts groups.
     func append(_ group: Group?, _ write: (Statement) throws(LogFailure) -> Void) throws(LogFailure) {
         try usable()
-        try checkpoints.runIfDue()
+        try checkpointIfDue()
         try setFull(mode == .always)
         if mode == .always, group.map({ $0.entries.count <= WriteAheadRoom.mostEntries }) ?? true {
             checkpoints.makeRoom()
         }
-        do throws(LogFailure) { try write(insertion) } catch {
-            overwriteFailed(error)
-            throw error
-        }
+        do throws(LogFailure) { try write(insertion) } catch { throw overwriteFailed(error) }
         try requireWriteAheadLog()
         if mode == .always { wroteDurably() } else { wroteUnsynced() }
         if let group { appended(group) }
@@ -297,8 +294,12 @@ package final class LogFile {
     package func probe() throws(LogFailure) {
         try usable()
         try setFull(true)
-        try database.execute("INSERT OR REPLACE INTO snapshot_parts VALUES(-1, 0, zeroblob(1048576))")
-        try database.execute("DELETE FROM snapshot_parts WHERE revision = -1")
+        do throws(LogFailure) {
+            try database.execute("INSERT OR REPLACE INTO snapshot_parts VALUES(-1, 0, zeroblob(1048576))")
+            try database.execute("DELETE FROM snapshot_parts WHERE revision = -1")
+        } catch {
+            throw meant(by: error)
+        }
         wroteDurably()
         try renewFailedTail()
     }
@@ -357,12 +358,9 @@ package final class LogFile {
 
     /// Writes one transaction, which must change something: it is on disk when this returns, and so is everything before it.
     func writeDurably(_ write: () throws(LogFailure) -> Void) throws(LogFailure) {
-        try checkpoints.runIfDue()
+        try checkpointIfDue()
         try setFull(true)
-        do throws(LogFailure) { try write() } catch {
-            overwriteFailed(error)
-            throw error
-        }
+        do throws(LogFailure) { try write() } catch { throw overwriteFailed(error) }
         try requireWriteAheadLog()
         wroteDurably()
     }
@@ -384,9 +382,29 @@ package final class LogFile {
 
     /// Prevents a failed transaction from coming back: when only its sync failed, its pages are complete behind the
     /// last good ones, and the next process would take them for committed. Another small transaction overwrites them.
-    /// It also notes for the next start that damage was met, so that it checks more thoroughly.
-    private func overwriteFailed(_ failure: LogFailure) {
-        try? Meta.set(
-            [(failure.kind == .damaged ? "suspect" : "failed append", "\(number + 1)")], in: database)
+    /// It also notes for the next start that damage was met, so that it checks more thoroughly. Returns what the failure means.
+    private func overwriteFailed(_ failure: LogFailure) -> LogFailure {
+        let meaning = meant(by: failure)
+        if end == nil {
+            try? Meta.set(
+                [(failure.kind == .damaged ? "suspect" : "failed append", "\(number + 1)")], in: database)
+        }
+        return meaning
+    }
+
+    /// A sync that failed may have lost more than its own transaction: whatever was written since the last one that went well,
+    /// of which no later one would say that it is missing. So the file refuses everything then.
+    private func meant(by failure: LogFailure) -> LogFailure {
+        guard failure.isOfSync, transactions.synced != transactions.written else { return failure }
+        return loseSync(failure.message, failure.kind)
+    }
+
+    /// Moves pages into the file, if that is due.
+    func checkpointIfDue() throws(LogFailure) {
+        do throws(LogFailure) {
+            try checkpoints.runIfDue(hasUnsynced: transactions.synced != transactions.written)
+        } catch {
+            throw meant(by: error)
+        }
     }
 }

@@ -53,7 +53,7 @@ extension LogFile {
         try usable()
         if let steps, steps != thinningSteps { return }
         guard let last = try contents.digest(of: block.groups.upperBound) else { return }
-        try checkpoints.runIfDue()
+        try checkpointIfDue()
         try setFull(false)
         try database.execute(IndexSchema.create)
         let insertion = try Statement(

@@ -103,4 +103,38 @@ import Testing
             #expect(next.lastRevision == round + 2)
         }
     }
+
+    /// A sync of the database that fails may lose what was brought there from the tail, unsynced: all of it was acknowledged. So
+    /// the tail keeps it, and nothing follows before a restart has looked.
+    @Test(arguments: ["append", "probe", "checkpoint"]) func aFailedSyncLosesNothingOfBefore(_ way: String) throws {
+        var generator = SeededGenerator(seed: 5)
+        for round in 0..<20 {
+            let disk = SimulatedDisk()
+            let file = try Self.open(disk)
+            for revision in 1...round + 1 { try Self.append(revision, to: file) }
+            try file.settle()
+            // SQLITE_IOERR_FSYNC
+            disk.fail { failing, path in failing == .sync && path == "log-wal" ? SQLITE_IOERR | 4 << 8 : nil }
+            let failure = #expect(throws: LogFailure.self) {
+                switch way {
+                case "append":
+                    let text = String(repeating: "x", count: 20_000)
+                    try file.append(
+                        "{\"revision\":\(round + 2),\"text\":\"\(text)\"}", first: round + 2, last: round + 2, time: 1)
+                case "probe": try file.probe()
+                default:
+                    file.checkpointPages = 1
+                    try Self.append(round + 2, to: file)
+                    try file.settle()
+                }
+            }
+            disk.fail(nil)
+            #expect(failure?.kind == .lost)
+            #expect(throws: LogFailure.self) { try file.probe() }
+            let last = file.lastRevision
+            let after = disk.restarted(using: &generator)
+            let next = try LogFile(path: "log", sync: .always, bootID: "boot", vfs: after.name)
+            #expect(next.lastRevision == last)
+        }
+    }
 }

@@ -46,6 +46,37 @@ import Testing
         #expect(try watcher.reply(to: #"{"op":"subscribe","store":"counter/a"}"#)["sub"] == 2)
     }
 
+    /// A resumption that was not done yet has stores to tell of that are not chosen any more.
+    @Test func storesThatAreNotChosenAnyMoreAreTold() throws {
+        var setup = MemoryBus.Setup()
+        setup.limits.daemon.outbox = 4096
+        setup.stores = (0..<20).map { "value/n\($0)" }
+        let bus = try MemoryBus(setup)
+        let (client, watcher) = (bus.connect(uid: 0), bus.connect())
+        // More than goes into one part of an event.
+        let text = String(repeating: "x", count: 100_000)
+        func set(_ number: Int, to level: Int) throws {
+            try client.ask(
+                #"{"op":"dispatch","store":"value/n\#(number)","action":"set","payload":{"value":{"level":\#(level),"text":"\#(text)"}}}"#
+            )
+        }
+        for number in 0..<20 { try set(number, to: 1) }
+        let subscribe = #"{"op":"subscribe","type":"value","where":"value.level < 5""#
+        var mirror = ContractMirror()
+        try mirror.take(watcher.ask(subscribe + "}"))
+        #expect(mirror.states.count == 20)
+        try watcher.ask(#"{"op":"unsubscribe","sub":1}"#)
+        for number in 0..<20 { try set(number, to: number == 7 ? 9 : 2) }
+        watcher.isReading = false
+        watcher.send(subscribe + #","since":\#(mirror.revision ?? 0),"epoch":"\#(bus.epoch)"}"#)
+        try bus.restart()
+        watcher.isReading = true
+        let told = try watcher.all()
+        #expect(told.contains { $0["more"] == true } && !told.contains { $0["reset"] == true })
+        try mirror.take(told)
+        #expect(mirror.states.count == 19 && mirror.states["value/n7"] == nil)
+    }
+
     @Test func keysAreRememberedForWhoMadeThem() throws {
         var setup = MemoryBus.Setup()
         setup.stores = ["counter/a"]

@@ -57,6 +57,20 @@ import Testing
         }
     }
 
+    /// Also actions that come from the log, because it takes long to tell others of the commit.
+    @Test func actionsFromTheLogComeBeforeTheReply() throws {
+        let bus = try MemoryBus.logging("value/v")
+        let (client, watcher) = (bus.connect(), bus.connect())
+        try watcher.ask(#"{"op":"subscribe","type":"value"}"#)
+        try client.ask(#"{"op":"subscribe","type":"value","actions":true}"#)
+        let text = String(repeating: "x", count: 600_000)
+        client.send(
+            #"{"op":"dispatch","store":"value/v","action":"set","payload":{"value":"\#(text)"},"id":7}"#)
+        client.send(#"{"op":"sync","id":8}"#)
+        let lines = try client.all()
+        #expect(lines.map { $0["event"]?.string ?? "\($0["id"] ?? "")" } == ["action", "7", "8"])
+    }
+
     /// In one burst of requests every reply stands directly behind its own events.
     @Test(.aloneOnly(because: "What one proposal commits is told before its replies leave, together."))
     func pipelinedRepliesStandBehindTheirOwnEvents() throws {

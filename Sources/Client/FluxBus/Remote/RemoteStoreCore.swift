@@ -135,7 +135,9 @@ final class RemoteStoreCore<State: SharedState>: Sendable {
                 status.finish()
                 failures.finish()
             }
-        case .bookmark, .action, .gap: break
+        // The next change begins there.
+        case .bookmark: mirror.withLock { _ = try? $0.fold(event) }
+        case .action, .gap: break
         }
     }
 

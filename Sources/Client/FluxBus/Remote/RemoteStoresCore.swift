@@ -29,7 +29,9 @@ final class RemoteStoresCore<State: SharedState>: Sendable {
                 states.finish()
                 failures.finish()
             }
-        case .bookmark, .action, .gap: break
+        // The next change begins there.
+        case .bookmark: mirror.withLock { _ = try? $0.fold(event) }
+        case .action, .gap: break
         }
     }
 

@@ -13,7 +13,7 @@ extension ClientSession {
         disconnectReason = nil
         written = 0
         lastHeard = now
-        isProbing = false
+        probedAt = nil
         attempts.helloDeadline = now + options.connectTimeout.nanoseconds / attempts.addresses
         requests.own.append(Submission(.request(hello(linger: linger)), role: .hello))
     }

@@ -6,7 +6,7 @@ extension ClientSession {
     package mutating func receive(_ line: UnsafeRawBufferPointer, at now: Int) {
         guard phase != .disconnected, phase != .ended, disconnectReason == nil else { return }
         lastHeard = now
-        isProbing = false
+        probedAt = nil
         if let quick = QuickReply(line) { return answer(quick.id, .dispatch(quick.dispatch), at: now) }
         let message: BusMessage
         do throws(BusError) {

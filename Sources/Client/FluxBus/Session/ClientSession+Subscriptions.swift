@@ -103,6 +103,7 @@ extension ClientSession {
         case "change": takeChange(event, number, size)
         case "bookmark":
             guard let revision = event["revision"]?.int else { return }
+            subscriptions[number]?.actionsAtPosition = 0
             moved(number, to: revision, .bookmark(revision: revision), size)
         case "action": takeAction(event, number, size)
         case "gap":
@@ -139,7 +140,7 @@ extension ClientSession {
 
     private mutating func takeAction(_ event: JSONObject, _ number: Int, _ size: Int) {
         guard let revision = event["revision"]?.int, let place = subscriptions.index(forKey: number),
-            subscriptions.values[place].isNew(actionAt: revision)
+            subscriptions.values[place].isNew(actionAt: revision, isOneOfSeveral: event["index"] != nil)
         else { return }
         moved(number, to: revision, .action(ActionEvent(object: event, revision: revision)), size)
     }

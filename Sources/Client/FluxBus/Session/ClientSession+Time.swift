@@ -22,7 +22,7 @@ extension ClientSession {
         if phase == .disconnected {
             next = min(next, attempts.next)
         } else if let keepAlive = options.keepAlive?.nanoseconds {
-            next = min(next, lastHeard + (isProbing ? 2 * keepAlive : keepAlive))
+            next = min(next, (probedAt ?? lastHeard) + keepAlive)
         }
         if phase == .restoring {
             for store in ephemeralStores { if let due = store.due { next = min(next, due) } }
@@ -54,12 +54,13 @@ extension ClientSession {
             return violated(BusError(.timedOut, "The bus did not answer hello in the time allowed."))
         }
         guard let keepAlive = options.keepAlive?.nanoseconds, phase != .greeting else { return }
-        if now - lastHeard >= 2 * keepAlive {
-            violated(BusError(.timedOut, "The bus has not said anything for a long time."))
-        } else if !isProbing, now - lastHeard >= keepAlive {
-            isProbing = true
-            requests.own.append(Submission(.request(BusRequest("ping")), role: .probe))
+        // However late it is, as where this program stood still: the bus is asked before it is given up.
+        guard now - (probedAt ?? lastHeard) >= keepAlive else { return }
+        if probedAt != nil {
+            return violated(BusError(.timedOut, "The bus has not said anything for a long time."))
         }
+        probedAt = now
+        requests.own.append(Submission(.request(BusRequest("ping")), role: .probe))
     }
 
     private mutating func timeOut(at now: Int) {

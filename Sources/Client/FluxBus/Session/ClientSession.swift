@@ -59,9 +59,9 @@ package struct ClientSession {
     var hasBeenOpen = false
 
     var attempts: ConnectionAttempts
-    /// When the last byte came, and whether a ping was sent since.
+    /// When the last byte came, and when a ping was sent since, if one was.
     var lastHeard = 0
-    var isProbing = false
+    var probedAt: Int?
 
     package internal(set) var requests = SessionRequests()
     /// How many bytes have been written on the present connection.

@@ -15,8 +15,8 @@ struct SubscriptionRecord {
     /// The present `sub` was requested to continue from `position`.
     var isResuming = false
     var assembler: ChangeAssembler
-    /// Of a subscription of actions: how many of the last revision have been delivered, and how many of those that come
-    /// first on a new connection are known.
+    /// Of a subscription of actions: how many of the last revision have been delivered, if it may have more, and how many of
+    /// those that come first on a new connection are known.
     var actionsAtPosition = 0
     var actionsToSkip = 0
     var skipRevision = 0
@@ -30,12 +30,13 @@ struct SubscriptionRecord {
     }
 
     /// Counts an action that has come. False if an earlier connection delivered it.
-    mutating func isNew(actionAt revision: Int) -> Bool {
+    mutating func isNew(actionAt revision: Int, isOneOfSeveral: Bool) -> Bool {
         if actionsToSkip > 0, revision == skipRevision {
             actionsToSkip -= 1
             return false
         }
-        actionsAtPosition = position?.revision == revision ? actionsAtPosition + 1 : 1
+        let before = position?.revision == revision ? actionsAtPosition : 0
+        actionsAtPosition = isOneOfSeveral ? before + 1 : 0
         return true
     }
 
@@ -59,7 +60,8 @@ struct SubscriptionRecord {
     }
 
     /// A commit may hold several actions, and `since` is exclusive: when some of a commit were delivered, it is
-    /// requested again as a whole, and those are skipped.
+    /// requested again as a whole, and those are skipped. Not so the only one of a commit: a bus without a log can't tell
+    /// it again.
     private var resumePoint: ResumePoint? {
         guard let position else { return nil }
         guard request.isOfActions, actionsAtPosition > 0 else { return position }

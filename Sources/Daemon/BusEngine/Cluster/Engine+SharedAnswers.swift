@@ -21,11 +21,12 @@ extension Engine {
         connections.markReady(connection)
     }
 
-    /// Writes the answers that are known and have no other before them. They wait while changes before them are not written.
+    /// Writes the answers that are known and have no other before them. They wait while changes and actions before
+    /// them are not written.
     func releaseAnswers(of connection: Connection) {
         guard let entries = connection.entries else { return }
         while entries.hasAnswer, !connection.isClosing {
-            guard connection.lagging == 0, connection.output.heldReply == nil else {
+            guard !connection.isLate, connection.output.heldReply == nil else {
                 return connection.wait(for: .entries)
             }
             let entry = entries.takeFirst()

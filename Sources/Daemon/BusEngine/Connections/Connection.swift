@@ -119,6 +119,11 @@ final class Connection {
         wait(for: .states)
     }
 
+    /// Whether subscriptions of its have still to be notified of what was committed before: changes, or actions that come from
+    /// the log.
+    @inline(__always)
+    var isLate: Bool { !waits.isDisjoint(with: [.states, .past]) }
+
     /// Whether it asks for nothing, and only waits for changes that its subscriptions have not received yet.
     var isOnlyBehind: Bool {
         lagging > 0 && !turn.awaitsInput && input.countedBytes == 0

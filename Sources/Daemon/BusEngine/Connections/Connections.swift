@@ -217,10 +217,10 @@ final class Connections {
         markReady(connection)
     }
 
-    /// Writes a reply. It waits while earlier changes have not been written.
+    /// Writes a reply. It waits while earlier changes and actions have not been written.
     @inline(__always)
     func reply(to connection: Connection, _ body: (ByteWriter) -> Void) {
-        if connection.lagging == 0 { return replyAtOnce(to: connection, body) }
+        if !connection.isLate { return replyAtOnce(to: connection, body) }
         let writer = ByteWriter()
         body(writer)
         hold(reply: Array(writer.bytes), of: connection)

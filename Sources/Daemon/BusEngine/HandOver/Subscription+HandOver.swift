@@ -81,6 +81,7 @@ extension CatchUp {
         [
             "reset": .bool(reset), "evenIfEmpty": .bool(evenIfEmpty), "open": .bool(isOpen),
             "dropsAfter": .int(dropsAfter), "floor": .int(floor), "ceiling": .int(ceiling),
+            "changed": .array(changed.map(JSON.string)),
         ]
     }
 
@@ -92,5 +93,7 @@ extension CatchUp {
         self.init(
             reset: reset, evenIfEmpty: evenIfEmpty, dropsAfter: dropsAfter, floor: floor, ceiling: ceiling)
         self.isOpen = isOpen
+        // An earlier version does not tell it.
+        changed = (json["changed"]?.array ?? []).compactMap(\.string)
     }
 }

@@ -120,7 +120,7 @@ final class Maps {
 
     /// A connection has ended: maps go with the last one that asked for them.
     func leave(_ connection: Connection) {
-        if all.isEmpty { return }
+        // Also what is left of maps that have ended: the next connection gets the same number.
         given[connection.id] = nil
         for map in all where map.holders.remove(connection.id) != nil && map.holders.isEmpty {
             if map.waiting.isEmpty { end(map.number) }

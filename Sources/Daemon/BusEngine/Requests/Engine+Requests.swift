@@ -21,7 +21,7 @@ extension Engine {
             try connection.input.read(line, with: request)
             guard request.id.count &+ DaemonLimits.eventOverhead <= limits.daemon.line else {
                 // No reply could carry the `id`.
-                return replies.refuse(
+                return replies.refuseInTurn(
                     RequestError(.tooLarge, "`id` leaves no room for a reply on its line; make it shorter."),
                     for: connection)
             }

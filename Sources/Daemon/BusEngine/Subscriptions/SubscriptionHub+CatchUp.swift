@@ -249,7 +249,6 @@ extension SubscriptionHub {
         if catchUp.nextDrop == nil {
             clock.work += catchUp.changed.count * Work.rememberedDrop
             for address in catchUp.changed { append(address) }
-            catchUp.changed = []
         }
         var number = catchUp.nextDrop ?? drops.number(after: catchUp.dropsAfter)
         defer { catchUp.nextDrop = number }

@@ -13,7 +13,9 @@ extension EventLoop {
     ) {
         guard whenEmpty == nil else { return }
         for listener in acceptors.compactMap(\.listener) {
-            if keepsListening { poller.remove(listener.descriptor, &calls) } else { listener.close() }
+            // One that the service manager has passed is open there, too, so that closing it does not take it out.
+            poller.remove(listener.descriptor, &calls)
+            if !keepsListening { listener.close() }
         }
         beginTurn()
         admitStrangers()

@@ -1,5 +1,6 @@
 import BusEngine
 import BusSystem
+import Glibc
 
 /// The end of a turn: the engine's output for clients is written.
 extension EventLoop: SocketWriter {
@@ -137,6 +138,9 @@ extension EventLoop: SocketWriter {
         switch outcome {
         case .bytes(let count): return count
         case .wouldBlock: return 0
+        // Too many files are on their way to others. Without it, the client asks again.
+        case .failed(let error) where file != nil && error.code == ETOOMANYREFS:
+            return sendOutput(pieces, of: total, to: id, &connection)
         case .failed:
             loseOutput(id)
             connection.output = .lost

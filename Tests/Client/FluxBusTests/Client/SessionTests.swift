@@ -19,6 +19,16 @@ import Testing
         #expect(desk.session.disconnectReason?.code == .timedOut)
     }
 
+    /// A program that stood still has heard nothing for longer than two signs of life, and has not asked for any.
+    @Test func whoStoodStillAsksBeforeItGivesUp() {
+        let desk = Desk { $0.keepAlive = .seconds(10) }
+        desk.pass(60 * Self.second)
+        #expect(desk.session.disconnectReason == nil && desk.session.nextWake() == 70 * Self.second)
+        #expect(desk.written().map { $0["op"] } == ["ping"])
+        desk.pass(10 * Self.second)
+        #expect(desk.session.disconnectReason?.code == .timedOut)
+    }
+
     @Test func signOfLifeKeepsTheConnection() {
         let desk = Desk { $0.keepAlive = .seconds(10) }
         desk.pass(10 * Self.second)

@@ -52,6 +52,71 @@ import Testing
         #expect(await counts.next() == 8)
     }
 
+    /// While others commit elsewhere, the bus tells how far a store has not changed; its next change begins there.
+    @Test func changesFollowBookmarks() async throws {
+        let live = try LiveBus(types: [
+            "tick": "type: tick\ninitial: { n: 0 }\nactions: { next: { increment: { n: 1 } } }"
+        ])
+        let bus = try await live.connect()
+        let main = try await bus.store("main", of: SharedCounter.self)
+        let optimistic = try await bus.store("main", of: SharedCounter.self, isOptimistic: true)
+        let all = try await bus.stores(of: SharedCounter.self)
+        // They hear what the stores hear.
+        let marks = Atomic<Int>(0)
+        var handles: [SubscriptionHandle] = []
+        for (bit, pattern) in [StorePattern.store("counter/main"), .type("counter")].enumerated() {
+            handles.append(
+                try await bus.subscribe(to: pattern) { event in
+                    if case .bookmark = event { marks.bitwiseOr(1 << bit, ordering: .relaxed) }
+                })
+        }
+        // The bus sends them when a thousand commits have passed, and a while.
+        try await bus.create("tick/a")
+        while marks.load(ordering: .relaxed) != 3 { try await bus.dispatch("next", to: .store("tick/a")) }
+        try await bus.sync()
+        for count in 1...3 {
+            try await optimistic.dispatch(.increment())
+            for store in [main, optimistic] {
+                #expect(store.status.value == .live)
+                #expect(store.state.count == count)
+            }
+            #expect(all.states["main"]?.count == count)
+        }
+        #expect(try await main.confirmed().state.count == 3)
+        for handle in handles { handle.cancel() }
+    }
+
+    /// So it is where nothing concerned a store while the connection was lost.
+    @Test func changesFollowAnEmptyResumption() async throws {
+        let bus = try HandmadeBus { bus in
+            for revision in [5, 9] {
+                guard let peer = bus.accept() else { return }
+                peer.greet(revision: revision)
+                guard let subscription = peer.request(for: "subscribe") else { return }
+                peer.send(#"{"id":\#(subscription),"ok":true,"sub":1,"revision":\#(revision),"epoch":"e1"}"#)
+                if revision == 5 {
+                    peer.send(
+                        #"{"event":"change","sub":1,"from":0,"revision":5,"reset":true,"states":{"counter/main":{"count":1}}}"#
+                    )
+                    _ = peer.request(for: "ping")
+                    peer.close()
+                } else {
+                    for change in [
+                        #""from":5,"revision":9"#,
+                        #""from":9,"revision":10,"changes":{"counter/main":{"count":2}}"#,
+                    ] { peer.send(#"{"event":"change","sub":1,\#(change)}"#) }
+                    while peer.line() != nil {}
+                }
+            }
+        }
+        let client = try await Bus.connect(bus.address)
+        let store = try await client.store("main", of: SharedCounter.self)
+        client.post(BusRequest("ping")) { _ in }
+        for await count in store.values(\.count) where count == 2 { break }
+        #expect(store.status.value == .live)
+        await client.close()
+    }
+
     @Test func twoProcessesSeeTheSame() async throws {
         let live = try LiveBus()
         let (first, second) = (try await live.connect(), try await live.connect())
