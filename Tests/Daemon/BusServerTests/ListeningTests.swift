@@ -199,4 +199,26 @@ struct ListeningTests {
             #expect(failure.code == .inUse)
         }
     }
+
+    /// The service manager keeps its sockets open, so whoever connects while the daemon ends waits for the next one. It holds up
+    /// nothing, and ends nothing.
+    @Test func whoConnectsAtTheEndToAPassedSocketWaits() throws {
+        let address = "unix:\(directory.path)/passed"
+        let store = DescriptorStore()
+        store.keep(try Sockets.listen(at: address), named: "bus")
+        let daemon = SupervisedProgram(
+            [RunningProgram.path(of: "fluxbusd"), "--listen", "systemd:bus"],
+            messages: "\(directory.path)/messages", again: [], store: store)
+        try daemon.start()
+        let (client, slow) = (try LineClient(address), try LineClient(address))
+        #expect(try client.ask(#"{"op":"ping"}"#).contains("true"))
+        // It has more to read than goes into its socket, and does not read: its goodbye takes seconds.
+        try slow.send(bytes: String(repeating: #"{"op":"stats"}"# + "\n", count: 1000))
+        _ = try client.ask(#"{"op":"sync"}"#)
+        daemon.signal(SIGTERM)
+        #expect(try client.rest().first?.contains("goodbye") == true)
+        let late = try LineClient(address)
+        #expect(daemon.stop() == 0)
+        for one in [client, slow, late] { one.close() }
+    }
 }

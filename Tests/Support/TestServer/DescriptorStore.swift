@@ -26,6 +26,12 @@ package final class DescriptorStore: Sendable {
 
     deinit { for (_, descriptor) in contents.withLock({ $0 }) { close(descriptor) } }
 
+    /// The next runs are given this socket, too, as one of a socket unit; closed with the store.
+    package func keep(_ socket: Int32, named name: String) {
+        defer { close(socket) }
+        contents.withLock { $0.append((name, fcntl(socket, F_DUPFD_CLOEXEC, Self.lowest))) }
+    }
+
     /// What the next run is given.
     var kept: [(name: String, descriptor: Int32)] { contents.withLock { $0 } }
 
