@@ -350,10 +350,15 @@ func (a *actions) take(event *event, epoch string) error {
 			a.feed.push(gap(), gap)
 		}
 	case "action":
-		if epoch == a.epoch && (revision < a.seen || revision == a.seen && event.Index <= a.index) {
+		// One without an index is the only one of its commit, which is not asked for again.
+		index, at := int64(0), revision
+		if event.Index != nil {
+			index, at = *event.Index, revision-1
+		}
+		if epoch == a.epoch && (revision < a.seen || revision == a.seen && index <= a.index) {
 			return nil
 		}
-		a.revision, a.epoch, a.seen, a.index = revision-1, epoch, revision, event.Index
+		a.revision, a.epoch, a.seen, a.index = at, epoch, revision, index
 		target := event.Store
 		if target == "" {
 			target = event.Type

@@ -35,9 +35,10 @@ type Pending struct {
 	session *session
 	number  int64
 	op      string
+	// line is the request without its end, and behind it what was seen when it was first written: told when it is repeated.
 	line    []byte
 	isKeyed bool
-	// tellsSeen: it is to say what was seen when it is first written.
+	// tellsSeen: it is to say so.
 	tellsSeen bool
 	// isOwn: it belongs to this connection, and is not repeated on another.
 	isOwn     bool
@@ -212,19 +213,17 @@ func (s *session) own(op string, body body, then func(whole *reply, err error) e
 }
 
 func (s *session) write(p *Pending) {
-	if p.written == 0 {
-		if p.tellsSeen {
-			p.line = strconv.AppendInt(append(p.line, `,"after":`...), s.revision, 10)
-			p.line = appendText(append(p.line, `,"epoch":`...), s.epoch)
-		}
-		p.line = append(p.line, "}\n"...)
+	line := p.line
+	if p.written == 0 && p.tellsSeen {
+		p.line = strconv.AppendInt(append(line, `,"after":`...), s.revision, 10)
+		p.line = appendText(append(p.line, `,"epoch":`...), s.epoch)
 	}
 	p.written++
 	s.unanswered.push(p)
 	if len(s.out) == 0 {
 		s.wake()
 	}
-	s.out = append(s.out, p.line...)
+	s.out = append(append(s.out, line...), "}\n"...)
 }
 
 func (s *session) giveUp(p *Pending, ctx context.Context) error {
@@ -286,6 +285,9 @@ func (s *session) subscribe(one subscriber) {
 
 func (s *session) askFor(one subscriber) {
 	s.own("subscribe", one.request(), func(whole *reply, err error) error {
+		if err != nil && !s.isWanted(one) {
+			return nil
+		}
 		if err != nil {
 			s.forget(one)
 			one.end(err)
@@ -368,6 +370,7 @@ func (s *session) greet(whole *reply) {
 	if whole.Epoch != s.epoch {
 		s.epoch, s.revision = whole.Epoch, whole.Revision
 	}
+	s.saw(whole.Revision)
 	s.greeting, s.isOpen = &whole.Reply, true
 	if s.will != nil && !whole.Resumed {
 		s.ownLine("will", s.will)
@@ -492,7 +495,7 @@ func (s *session) refusalOf(p *Pending, err *Error) error {
 func (s *session) answered(p *Pending, err error) {
 	if err == nil && p.op == "will" {
 		rest := p.line[bytes.IndexByte(p.line, ',')+1:]
-		s.will = append([]byte(nil), bytes.TrimSuffix(rest, []byte("}\n"))...)
+		s.will = append([]byte(nil), rest...)
 	}
 	p.settle(err)
 	s.leaves(p)

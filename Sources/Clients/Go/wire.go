@@ -202,7 +202,7 @@ type event struct {
 	Store       string           `json:"store"`
 	Type        string           `json:"type"`
 	Action      string           `json:"action"`
-	Index       int64            `json:"index"`
+	Index       *int64           `json:"index"`
 	Payload     State            `json:"payload"`
 	By          State            `json:"by"`
 	Time        float64          `json:"time"`

@@ -127,6 +127,7 @@ class Feed {
 	#items = [];
 	#waiters = [];
 	#end = null;
+	#isBehind = false;
 	/** `catchUp()` makes what stands for all that did not fit, when its turn has come. */
 	constructor(catchUp, onReturn) { Object.assign(this, {_catchUp: catchUp, _onReturn: onReturn}); }
 	[Symbol.asyncIterator]() { return this; }
@@ -141,9 +142,15 @@ class Feed {
 		return {value: undefined, done: true};
 	}
 	_push(item) {
-		if (this.#items.length < backlog) this.#items.push(() => ({value: item, done: false}));
-		else this.#items[backlog] = () => ({value: this._catchUp(), done: false});
+		// What catches up stands for all that comes until its turn.
+		if (this.#isBehind) return;
+		this.#isBehind = this.#items.length === backlog;
+		this.#items.push(this.#isBehind ? () => this.#caughtUp() : () => ({value: item, done: false}));
 		this.#wake();
+	}
+	#caughtUp() {
+		this.#isBehind = false;
+		return {value: this._catchUp(), done: false};
 	}
 	_end(error) {
 		this.#end ??= () => error ? Promise.reject(error) : {value: undefined, done: true};
@@ -211,12 +218,13 @@ class Actions extends Feed {
 		Object.assign(super(() => ({gap: true, revision: this.#last.revision}), subscription._leave), subscription);
 	}
 	_granted({revision, epoch}) { this._position ??= {since: revision, epoch}; }
-	_take({event, revision, index = 0, store, type, action, payload, by, time, result, results, traceparent}, epoch) {
+	_take({event, revision, index, store, type, action, payload, by, time, result, results, traceparent}, epoch) {
 		const last = this.#last, isAction = event === "action";
-		this._position = {since: isAction ? revision - 1 : revision, epoch};
+		// One without an index is the only one of its commit.
+		this._position = {since: isAction && index >= 0 ? revision - 1 : revision, epoch};
 		if (event === "gap") this._push({gap: true, revision});
-		if (!isAction || last.epoch === epoch && last.revision === revision && last.index >= index) return;
-		this.#last = {revision, epoch, index};
+		if (!isAction || last.epoch === epoch && last.revision === revision && last.index >= (index ?? 0)) return;
+		this.#last = {revision, epoch, index: index ?? 0};
 		this._push({gap: false, revision, target: store ?? type, action, payload, by, time, result, results, traceparent});
 	}
 }
@@ -360,7 +368,7 @@ export class Bus {
 		const text = this.#encode(body), isRepeatable = !isOwn && repeatable.has(body.op);
 		const tellsSeen = isKeyed && body.after === undefined && body.epoch === undefined;
 		const will = body.op === "will" ? body : null;
-		const request = {id, text, line: "", isKeyed, tellsSeen, isRepeatable, will, wasCut: false, isGivenUp: false, resolve, reject};
+		const request = {id, text, line: "", seen: "", isKeyed, tellsSeen, isRepeatable, will, wasCut: false, isGivenUp: false, resolve, reject};
 		if (isOwn) this.#connection?.write([this.#sending(request)]);
 		else if (this.#waiting.push(request) === 1) queueMicrotask(() => this.#flush());
 		return request;
@@ -375,8 +383,9 @@ export class Bus {
 	#own(body, resolve, reject) { this.#send(body, resolve, reject, true); }
 	/** The line of a request that is sent now. */
 	#sending(request) {
-		const seen = request.tellsSeen ? `,"after":${this.revision},"epoch":"${this.greeting.epoch}"` : "";
-		request.line ||= `{"id":${request.id},${request.text.slice(1, -1)}${seen}}\n`;
+		// What was seen when it was first sent is told when it is sent again.
+		request.line = `{"id":${request.id},${request.text.slice(1, -1)}${request.seen}}\n`;
+		if (request.tellsSeen) request.seen ||= `,"after":${this.revision},"epoch":"${this.greeting.epoch}"`;
 		this.#sent.push(request);
 		return request.line;
 	}
@@ -532,7 +541,7 @@ export class Bus {
 	}
 	/** Continues on a new connection: will, subscriptions, requests. */
 	#resume(greeting) {
-		if (greeting.epoch !== this.greeting.epoch) this.revision = greeting.revision;
+		if (greeting.epoch !== this.greeting.epoch || greeting.revision > this.revision) this.revision = greeting.revision;
 		this.greeting = greeting;
 		this.#connection.isLive = true;
 		if (this.#will && !greeting.resumed) this.#own(this.#will);

@@ -32,6 +32,7 @@ static void greeted(fluxbus *bus, const fluxbus_json *reply, const fluxbus_error
         strcpy(bus->epoch, epoch);
         bus->revision = fluxbus_json_integer(revision);
     }
+    if (fluxbus_json_integer(revision) > bus->revision) bus->revision = fluxbus_json_integer(revision);
     fluxbus_json_release(bus->greeting);
     bus->greeting = fluxbus_json_retain(reply);
     bus->is_open = true;
@@ -59,7 +60,7 @@ void fluxbus_connected(fluxbus *bus, bool is_remote) {
 
 /* For the next connection: all of the request but its number. */
 static void keep_will(fluxbus *bus, const request *request) {
-    const char *rest = memchr(request->line, ',', request->length), *end = request->line + request->length - strlen("}\n");
+    const char *rest = memchr(request->line, ',', request->length), *end = request->line + request->length;
     free(bus->will);
     bus->will = sentence("%.*s", (int)(end - rest), rest);
 }

@@ -119,6 +119,8 @@ static void rest(struct loop *loop) {
 /* The connection, or the attempt to make one, has failed. Takes the message. */
 static void failed(struct loop *loop, const char *code, char *message) {
     fluxbus *bus = loop->bus;
+    /* It may have ended while what came was handled. */
+    if (loop->stage == STOPPED) { free(message); return; }
     bool was_talking = loop->stage == TALKING, was_open = bus->is_open;
     disconnect(loop);
     loop->stage = RESTING;

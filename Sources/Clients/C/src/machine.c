@@ -88,21 +88,18 @@ void settle(fluxbus *bus, request *request, const fluxbus_json *reply, const flu
 }
 
 void write_out(fluxbus *bus, request *request) {
-    if (!request->written++) {
-        /* There is room for it. */
-        buffer seen = {request->line + request->length, 0, SEEN};
-        if (request->call.is_keyed && !request->call.has_seen) {
-            append_text(&seen, ",\"after\":");
-            append_integer(&seen, bus->revision);
-            append_text(&seen, ",\"epoch\":\"");
-            append_text(&seen, bus->epoch);
-            append_text(&seen, "\"");
-        }
-        append_text(&seen, "}\n");
-        request->length += seen.length;
-    }
     put(&bus->unanswered, request);
-    append(&bus->out, request->line, request->length);
+    append(&bus->out, request->line, request->length + request->seen);
+    append_text(&bus->out, "}\n");
+    if (request->written++ || !request->call.is_keyed || request->call.has_seen) return;
+    /* There is room for it. */
+    buffer seen = {request->line + request->length, 0, SEEN};
+    append_text(&seen, ",\"after\":");
+    append_integer(&seen, bus->revision);
+    append_text(&seen, ",\"epoch\":\"");
+    append_text(&seen, bus->epoch);
+    append_text(&seen, "\"");
+    request->seen = seen.length;
 }
 
 void write_waiting(fluxbus *bus) {

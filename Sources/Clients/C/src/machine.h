@@ -36,8 +36,8 @@ typedef struct request {
     bool is_forgotten;
     /* How often it was written. */
     unsigned written;
-    /* The line; what it had seen is added when it is first written, and stays the same. */
-    size_t length;
+    /* The line without its end; behind it stands what had been seen when it was first written, which is told when it is repeated. */
+    size_t length, seen;
     char line[];
 } request;
 

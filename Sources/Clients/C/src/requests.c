@@ -235,7 +235,7 @@ uint64_t fluxbus_states(fluxbus *bus, const char *target, fluxbus_json *options,
 void fluxbus_forget(fluxbus *bus, uint64_t number) {
     for (int each = 0; each < 2; each++)
         for (request *request = (each ? &bus->waiting : &bus->unanswered)->first; request; request = request->next) {
-            if (request->number != number) continue;
+            if (request->number != number || request->is_forgotten) continue;
             /* What it has read so far is let go at its end. */
             if (request->call.done == take_page) ((paging *)request->call.context)->done = NULL;
             else request->is_forgotten = true;

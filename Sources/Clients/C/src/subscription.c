@@ -108,7 +108,8 @@ static void take_action(fluxbus_actions *actions, const fluxbus_json *event) {
         /* A connection may be lost between those of one commit: all are asked for again, and what was seen is left out. */
         bool is_new = revision > actions->seen_revision || (revision == actions->seen_revision && index > actions->seen_index);
         if (!is_new && !strcmp(actions->base.epoch, actions->base.bus->epoch)) return;
-        stand(&actions->base, revision - 1);
+        /* One without an index is the only one of its commit, which is not asked for again. */
+        stand(&actions->base, revision - (fluxbus_json_member(event, "index") != NULL));
         actions->seen_revision = revision;
         actions->seen_index = index;
         const char *store = fluxbus_json_string(fluxbus_json_member(event, "store"));

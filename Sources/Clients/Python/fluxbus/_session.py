@@ -35,14 +35,14 @@ def ignore(_reply: JSON, _error: BusError | None) -> None:
 class Request:
     """A request that is not answered yet. One of the connection's `own` is not repeated on another."""
 
-    __slots__ = ("number", "line", "done", "is_wanted", "keyed", "repeats", "own", "written", "tells_seen", "will")
+    __slots__ = ("number", "line", "done", "is_wanted", "keyed", "repeats", "own", "written", "tells_seen", "seen", "will")
 
     def __init__(self, number: int, prefix: str, body: JSON, done: Done, is_wanted: IsWanted, own: bool) -> None:
         self.number, self.done, self.is_wanted, self.own, self.written = number, done, is_wanted, own, 0
         self.keyed = body["op"] in KEYED and not body.get("dryRun")
         self.repeats = self.keyed or body["op"] in REPEATABLE
         self.tells_seen = self.keyed and not ("after" in body or "epoch" in body)
-        self.will = body if body["op"] == "will" else None
+        self.will, self.seen = body if body["op"] == "will" else None, b""
         key = f',"key":"{prefix}-{number}"' if self.keyed and "key" not in body else ""
         self.line = f'{{"id":{number}{key},{encode(body)[1:-1]}'.encode()
 
@@ -94,13 +94,16 @@ class Session:
 
     def _write(self, request: Request) -> None:
         if not request.written:
+            # Told when it is repeated.
             seen = b',"after":%d,"epoch":"%b"' % (self.revision, self._epoch.encode()) if request.tells_seen else b""
-            request.line += seen + b"}\n"
+            line, request.seen = request.line + b"}\n", seen
+        else:
+            line = request.line + request.seen + b"}\n"
         request.written += 1
         self.unanswered.append(request)
         if not self._lines:
             self._wake()
-        self._lines.append(request.line)
+        self._lines.append(line)
 
     def outgoing(self) -> bytes:
         with self._lock:
@@ -151,10 +154,11 @@ class Session:
             raise error
         if reply["epoch"] != self._epoch:
             self._epoch, self.revision = reply["epoch"], reply["revision"]
+        self.revision = max(self.revision, reply["revision"])
         self.greeting, self.open = reply, True
         if self._will and not reply.get("resumed"):
             self.request(self._will, own=True)
-        for subscription in self._subscriptions.values():
+        for subscription in list(self._subscriptions.values()):
             self._ask_for(subscription)
         self._write_waiting()
 

@@ -221,7 +221,8 @@ class Actions(Subscription[Union[Action, Gap]]):
         if not self._feeds:
             self.close()
         elif kind == "action" and (epoch != self.epoch or place > self._seen):
-            self.revision, self.epoch, self._seen = revision - 1, epoch, place
+            # One without an index is the only one of its commit, which is not asked for again.
+            self.revision, self.epoch, self._seen = revision - ("index" in event), epoch, place
             target, payload, by = event.get("store", event.get("type")), event.get("payload", {}), event.get("by", {})
             told = [event.get(name) for name in ("result", "results", "traceparent")]
             action = Action(revision, target, event["action"], payload, by, event.get("time", 0), *told)

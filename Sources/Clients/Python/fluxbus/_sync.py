@@ -147,7 +147,8 @@ class Bus:
         with self._lock:
             oldest = self._window.popleft() if len(self._window) >= WINDOW else None
             self._window.append(pending)
-        if oldest and not oldest._wait(self.timeout):
+        if oldest and oldest._is_wanted and not oldest._wait(self.timeout):
+            pending._is_wanted = False
             raise BusError("timed_out", "There was no room in the time allowed; this was not committed.")
         self._bus._session.request(body, pending._settle, lambda: pending._is_wanted)
         return pending

@@ -46,6 +46,7 @@ enum Purpose<T> {
 struct Sent<T> {
     number: u64,
     op: &'static str,
+    /// Without its end; behind the request what was seen when it was first written, which is told when it is repeated.
     line: Vec<u8>,
     is_keyed: bool,
     tells_seen: bool,
@@ -208,17 +209,16 @@ impl<T> Session<T> {
     }
 
     fn write(&mut self, mut sent: Sent<T>) {
-        if sent.written == 0 {
-            if sent.tells_seen {
-                sent.line.extend_from_slice(b",\"after\":");
-                write_int(self.revision, &mut sent.line);
-                sent.line.extend_from_slice(b",\"epoch\":");
-                write_text(&self.epoch, &mut sent.line);
-            }
-            sent.line.extend_from_slice(b"}\n");
+        let told = sent.line.len();
+        if sent.written == 0 && sent.tells_seen {
+            sent.line.extend_from_slice(b",\"after\":");
+            write_int(self.revision, &mut sent.line);
+            sent.line.extend_from_slice(b",\"epoch\":");
+            write_text(&self.epoch, &mut sent.line);
         }
         sent.written += 1;
-        self.out.extend_from_slice(&sent.line);
+        self.out.extend_from_slice(&sent.line[..told]);
+        self.out.extend_from_slice(b"}\n");
         self.unanswered.push_back(sent);
     }
 
@@ -336,6 +336,7 @@ impl<T> Session<T> {
             self.epoch = epoch.to_string();
             self.revision = greeting.revision;
         }
+        self.revision = self.revision.max(greeting.revision);
         let is_resumed = greeting.get("resumed").and_then(Value::as_bool).unwrap_or(false);
         self.greeting = greeting;
         self.is_open = true;

@@ -194,7 +194,8 @@ impl Subscription {
                 if epoch == self.epoch && place <= self.seen {
                     return None;
                 }
-                self.moves(revision - 1, epoch);
+                // One without an index is the only one of its commit, which is not asked for again.
+                self.moves(revision - i64::from(event.get("index").is_some()), epoch);
                 self.seen = place;
                 let text = |name: &str| event[name].as_str().unwrap_or("").to_string();
                 Some(Action::Committed {
