@@ -44,9 +44,9 @@ package final class LogFile {
     let contents: LogContents
     private var isFull = false
     /// Transactions written in this run, and how many of them are on disk.
-    private var transactions = (written: 0, synced: 0)
+    private(set) var transactions = (written: 0, synced: 0)
     /// Set when it can't be trusted any more until it is opened again.
-    private var end: LogFailure?
+    private(set) var end: LogFailure?
     /// The number of the newest group; consecutive.
     private(set) var number: Int
     /// Bytes of entries in all groups, including those trimmed.
@@ -281,7 +281,7 @@ package final class LogFile {
         if let place = sync.place { copy?.synced(through: place) }
     }
 
-    private func loseSync(_ reason: String, _ kind: LogFailure.Kind) -> LogFailure {
+    func loseSync(_ reason: String, _ kind: LogFailure.Kind) -> LogFailure {
         let failure = lose(
             "What was last written to the log \(path) may not be on disk; look at the disk with dmesg, then restart "
                 + "the daemon (\(reason)).")
@@ -378,33 +378,5 @@ package final class LogFile {
         transactions.synced = transactions.written
         tail?.restart()
         if let copy { copy.synced(through: copy.reached) }
-    }
-
-    /// Prevents a failed transaction from coming back: when only its sync failed, its pages are complete behind the
-    /// last good ones, and the next process would take them for committed. Another small transaction overwrites them.
-    /// It also notes for the next start that damage was met, so that it checks more thoroughly. Returns what the failure means.
-    private func overwriteFailed(_ failure: LogFailure) -> LogFailure {
-        let meaning = meant(by: failure)
-        if end == nil {
-            try? Meta.set(
-                [(failure.kind == .damaged ? "suspect" : "failed append", "\(number + 1)")], in: database)
-        }
-        return meaning
-    }
-
-    /// A sync that failed may have lost more than its own transaction: whatever was written since the last one that went well,
-    /// of which no later one would say that it is missing. So the file refuses everything then.
-    private func meant(by failure: LogFailure) -> LogFailure {
-        guard failure.isOfSync, transactions.synced != transactions.written else { return failure }
-        return loseSync(failure.message, failure.kind)
-    }
-
-    /// Moves pages into the file, if that is due.
-    func checkpointIfDue() throws(LogFailure) {
-        do throws(LogFailure) {
-            try checkpoints.runIfDue(hasUnsynced: transactions.synced != transactions.written)
-        } catch {
-            throw meant(by: error)
-        }
     }
 }
