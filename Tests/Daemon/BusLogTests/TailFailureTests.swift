@@ -106,7 +106,9 @@ import Testing
 
     /// A sync of the database that fails may lose what was brought there from the tail, unsynced: all of it was acknowledged. So
     /// the tail keeps it, and nothing follows before a restart has looked.
-    @Test(arguments: ["append", "probe", "checkpoint"]) func aFailedSyncLosesNothingOfBefore(_ way: String) throws {
+    @Test(arguments: ["append", "probe", "checkpoint"]) func aFailedSyncLosesNothingOfBefore(_ way: String)
+        throws
+    {
         var generator = SeededGenerator(seed: 5)
         for round in 0..<20 {
             let disk = SimulatedDisk()
@@ -120,7 +122,8 @@ import Testing
                 case "append":
                     let text = String(repeating: "x", count: 20_000)
                     try file.append(
-                        "{\"revision\":\(round + 2),\"text\":\"\(text)\"}", first: round + 2, last: round + 2, time: 1)
+                        "{\"revision\":\(round + 2),\"text\":\"\(text)\"}", first: round + 2, last: round + 2,
+                        time: 1)
                 case "probe": try file.probe()
                 default:
                     file.checkpointPages = 1

@@ -156,4 +156,16 @@ import Testing
         try client.ask(#"{"op":"will","actions":[]}"#)
         #expect(try bus.connect().isUsable())
     }
+
+    /// An `id` that no reply has room for is refused in its turn: behind what was asked before.
+    @Test func anIDThatLeavesNoRoomIsRefusedInTurn() throws {
+        let bus = try MemoryBus.with("counter/a")
+        let client = bus.connect()
+        let id = String(repeating: "x", count: (1 << 20) - 600)
+        client.queue(#"{"op":"dispatch","store":"counter/a","action":"increment","id":1}"#)
+        client.send(#"{"op":"ping","id":"\#(id)"}"#)
+        let replies = try client.all()
+        #expect(replies.map { $0["id"] } == [1, nil])
+        #expect(replies.map { $0["error"]?["code"] } == [nil, "too_large"])
+    }
 }
