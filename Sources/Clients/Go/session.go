@@ -35,7 +35,7 @@ type Pending struct {
 	session *session
 	number  int64
 	op      string
-	// line is the request without its end, and behind it what was seen when it was first written: told when it is repeated.
+	// line is the request without its end. Once it is written, what had been seen by then follows it, for when it is sent again.
 	line    []byte
 	isKeyed bool
 	// tellsSeen: it is to say so.
@@ -285,12 +285,11 @@ func (s *session) subscribe(one subscriber) {
 
 func (s *session) askFor(one subscriber) {
 	s.own("subscribe", one.request(), func(whole *reply, err error) error {
-		if err != nil && !s.isWanted(one) {
-			return nil
-		}
 		if err != nil {
-			s.forget(one)
-			one.end(err)
+			if s.isWanted(one) {
+				s.forget(one)
+				one.end(err)
+			}
 			return nil
 		}
 		if !s.isWanted(one) {
@@ -368,7 +367,7 @@ func (s *session) connected(members []Member, greeted func()) {
 
 func (s *session) greet(whole *reply) {
 	if whole.Epoch != s.epoch {
-		s.epoch, s.revision = whole.Epoch, whole.Revision
+		s.epoch, s.revision = whole.Epoch, 0
 	}
 	s.saw(whole.Revision)
 	s.greeting, s.isOpen = &whole.Reply, true

@@ -383,7 +383,7 @@ export class Bus {
 	#own(body, resolve, reject) { this.#send(body, resolve, reject, true); }
 	/** The line of a request that is sent now. */
 	#sending(request) {
-		// What was seen when it was first sent is told when it is sent again.
+		// A line that is sent again says, too, what had been seen before it was first sent.
 		request.line = `{"id":${request.id},${request.text.slice(1, -1)}${request.seen}}\n`;
 		if (request.tellsSeen) request.seen ||= `,"after":${this.revision},"epoch":"${this.greeting.epoch}"`;
 		this.#sent.push(request);

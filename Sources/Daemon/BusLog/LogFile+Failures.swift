@@ -12,8 +12,8 @@ extension LogFile {
         return meaning
     }
 
-    /// A sync that failed may have lost more than its own transaction: whatever was written since the last one that went well,
-    /// of which no later one would say that it is missing. So the file refuses everything then.
+    /// A failed sync may have lost more than its own transaction: everything written since the last sync that succeeded. No
+    /// later sync would report that, so the file refuses everything from then on.
     func meant(by failure: LogFailure) -> LogFailure {
         guard failure.isOfSync, transactions.synced != transactions.written else { return failure }
         return loseSync(failure.message, failure.kind)

@@ -30,7 +30,7 @@ static void greeted(fluxbus *bus, const fluxbus_json *reply, const fluxbus_error
     }
     if (strcmp(epoch, bus->epoch) != 0) {
         strcpy(bus->epoch, epoch);
-        bus->revision = fluxbus_json_integer(revision);
+        bus->revision = 0;
     }
     if (fluxbus_json_integer(revision) > bus->revision) bus->revision = fluxbus_json_integer(revision);
     fluxbus_json_release(bus->greeting);

@@ -36,7 +36,7 @@ typedef struct request {
     bool is_forgotten;
     /* How often it was written. */
     unsigned written;
-    /* The line without its end; behind it stands what had been seen when it was first written, which is told when it is repeated. */
+    /* The request without its end. Once it is written, what had been seen by then follows it, for when it is sent again. */
     size_t length, seen;
     char line[];
 } request;

@@ -94,7 +94,7 @@ class Session:
 
     def _write(self, request: Request) -> None:
         if not request.written:
-            # Told when it is repeated.
+            # For when it is sent again.
             seen = b',"after":%d,"epoch":"%b"' % (self.revision, self._epoch.encode()) if request.tells_seen else b""
             line, request.seen = request.line + b"}\n", seen
         else:
@@ -153,7 +153,7 @@ class Session:
                 return
             raise error
         if reply["epoch"] != self._epoch:
-            self._epoch, self.revision = reply["epoch"], reply["revision"]
+            self._epoch, self.revision = reply["epoch"], 0
         self.revision = max(self.revision, reply["revision"])
         self.greeting, self.open = reply, True
         if self._will and not reply.get("resumed"):

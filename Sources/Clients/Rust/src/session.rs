@@ -46,7 +46,7 @@ enum Purpose<T> {
 struct Sent<T> {
     number: u64,
     op: &'static str,
-    /// Without its end; behind the request what was seen when it was first written, which is told when it is repeated.
+    /// The request without its end. Once it is written, what had been seen by then follows it, for when it is sent again.
     line: Vec<u8>,
     is_keyed: bool,
     tells_seen: bool,
@@ -334,7 +334,7 @@ impl<T> Session<T> {
         let epoch = greeting.text("epoch");
         if epoch != self.epoch {
             self.epoch = epoch.to_string();
-            self.revision = greeting.revision;
+            self.revision = 0;
         }
         self.revision = self.revision.max(greeting.revision);
         let is_resumed = greeting.get("resumed").and_then(Value::as_bool).unwrap_or(false);
