@@ -67,4 +67,16 @@ final class SessionDesk {
     }
 
     func reply(_ members: String) { receive(#"{"id":\#(lastID),"ok":true,\#(members)}"#) }
+
+    /// Subscribes to the actions of doors, at revision 4.
+    func followActions(
+        _ receive: @escaping @Sendable (SubscriptionEvent) -> SubscriptionRequest.Verdict
+    ) {
+        let request = SubscriptionRequest(
+            number: 1, request: BusRequest("subscribe", ["type": "door", "actions": true]), isOfActions: true
+        ) { event, _ in receive(event) }
+        session.submit(Submission(.request(request.request), role: .subscribe(request)))
+        _ = written()
+        reply(#""sub":1,"revision":4,"epoch":"e""#)
+    }
 }

@@ -48,12 +48,7 @@ import Testing
     @Test func repliesFromBeforeAResumptionDoNotMoveItsPlace() {
         let desk = SessionDesk()
         let rests = Mutex(true)
-        let request = SubscriptionRequest(
-            number: 1, request: BusRequest("subscribe", ["type": "door", "actions": true]), isOfActions: true
-        ) { _, _ in rests.withLock { $0 } ? .rest : .goOn }
-        desk.session.submit(Submission(.request(request.request), role: .subscribe(request)))
-        _ = desk.written()
-        desk.reply(#""sub":1,"revision":4,"epoch":"e""#)
+        desk.followActions { _ in rests.withLock { $0 } ? .rest : .goOn }
         desk.receive(#"{"event":"action","sub":1,"revision":5,"index":0,"action":"a"}"#)
         _ = desk.written()
         desk.reply(#""done":1"#)
@@ -77,12 +72,7 @@ import Testing
 
     @Test func repliesAfterAResumptionDoMoveItsPlace() {
         let desk = SessionDesk()
-        let request = SubscriptionRequest(
-            number: 1, request: BusRequest("subscribe", ["type": "door", "actions": true]), isOfActions: true
-        ) { _, _ in .goOn }
-        desk.session.submit(Submission(.request(request.request), role: .subscribe(request)))
-        _ = desk.written()
-        desk.reply(#""sub":1,"revision":4,"epoch":"e""#)
+        desk.followActions { _ in .goOn }
         desk.session.submit(dispatch("open"))
         _ = desk.written()
         desk.receive(#"{"id":\#(desk.lastID),"ok":true,"revision":9,"matched":1,"changed":1}"#)
@@ -94,12 +84,7 @@ import Testing
     /// A bus without a log can't tell an action again: to ask for it would end in a gap, though nothing is missing.
     @Test func theOnlyActionOfACommitIsNotAskedForAgain() {
         let desk = SessionDesk()
-        let request = SubscriptionRequest(
-            number: 1, request: BusRequest("subscribe", ["type": "door", "actions": true]), isOfActions: true
-        ) { _, _ in .goOn }
-        desk.session.submit(Submission(.request(request.request), role: .subscribe(request)))
-        _ = desk.written()
-        desk.reply(#""sub":1,"revision":4,"epoch":"e""#)
+        desk.followActions { _ in .goOn }
         let events: [(told: String, asked: Int)] = [
             (#"{"event":"action","sub":1,"revision":5,"action":"a"}"#, 5),
             (#"{"event":"action","sub":1,"revision":6,"index":0,"action":"a"}"#, 5),

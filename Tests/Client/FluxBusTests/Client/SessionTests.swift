@@ -51,15 +51,10 @@ import Testing
     @Test func actionsOfAHalfDeliveredCommitComeOnce() {
         let desk = Desk()
         let seen = Mutex<[String]>([])
-        let request = SubscriptionRequest(
-            number: 1, request: BusRequest("subscribe", ["type": "door", "actions": true]), isOfActions: true
-        ) { event, _ in
+        desk.followActions { event in
             if case .action(let action) = event { seen.withLock { $0.append(action.action) } }
             return .goOn
         }
-        desk.session.submit(Submission(.request(request.request), role: .subscribe(request)))
-        _ = desk.written()
-        desk.reply(#""sub":1,"revision":4,"epoch":"e""#)
         desk.receive(#"{"event":"action","sub":1,"revision":5,"index":0,"action":"a"}"#)
         desk.session.lost(BusError(.closed, "cut"), sent: 1000, at: desk.now)
         desk.pass(Self.second)
