@@ -71,6 +71,23 @@ import Testing
         #expect(lines.map { $0["event"]?.string ?? "\($0["id"] ?? "")" } == ["action", "7", "8"])
     }
 
+    /// A slow reader gets its actions from the log, behind requests that are on their way already.
+    @Test func noReplyOvertakesTheActionsOfASlowReader() throws {
+        let bus = try MemoryBus.logging("counter/a") { $0.limits.daemon.outbox = 4096 }
+        let client = bus.connect()
+        try client.ask(#"{"op":"subscribe","type":"counter","actions":true}"#)
+        client.isReading = false
+        for _ in 0..<200 { client.queue(Line.increment) }
+        client.send(#"{"op":"sync"}"#)
+        client.isReading = true
+        var seen = 0
+        for line in try client.all() {
+            guard let revision = line["revision"]?.int else { continue }
+            if line["event"] == "action" { seen = revision } else { #expect(seen >= revision, "\(line)") }
+        }
+        #expect(seen == 201)
+    }
+
     /// In one burst of requests every reply stands directly behind its own events.
     @Test(.aloneOnly(because: "What one proposal commits is told before its replies leave, together."))
     func pipelinedRepliesStandBehindTheirOwnEvents() throws {
