@@ -187,8 +187,8 @@ void fluxbus_pending_clear(fluxbus_pending *pending);
 
 /*
  * A target is one store, `counter/kitchen`, or every store of a type, `counter`; what reads takes patterns, too: `counter/k*`.
- * `options` is an object with further members of the protocol's request, `{'ifRevision': 4, 'return': 'states'}`, and perhaps with
- * `timeout`: so many seconds the request may take, instead of those of the bus. It is not sent.
+ * `options` is an object with further members of the protocol's request but `id` and `ack`, `{'ifRevision': 4, 'return': 'states'}`,
+ * and perhaps with `timeout`: so many seconds the request may take, instead of those of the bus. It is not sent.
  * `done` may be NULL. It is called before the function returns where the request is refused here.
  * Each function returns the number of the request, for `fluxbus_forget`.
  */

@@ -146,6 +146,9 @@ func (s *session) prepare(op string, body body) (*Pending, error) {
 	if body.hasID {
 		return nil, &Error{Code: InvalidRequest, Message: "The client numbers its requests itself: leave out `id`."}
 	}
+	if body.hasAck {
+		return nil, &Error{Code: InvalidRequest, Message: "The client matches replies by order and needs them all: leave out `ack`."}
+	}
 	p := &Pending{session: s, number: atomic.AddInt64(&s.count, 1), op: op}
 	p.isKeyed = keyed[op] && !body.isDry
 	p.tellsSeen = p.isKeyed && !body.hasSeen

@@ -24,7 +24,7 @@ type Member struct {
 	value any
 }
 
-// With is any member of a request, by its name in the protocol.
+// With is any member of a request but id and ack, by its name in the protocol.
 func With(name string, value any) Member { return Member{name, value} }
 
 // A Step is one action of a batch or a will, or a store that a batch creates or drops.
@@ -82,8 +82,8 @@ func patternOf(target string) string {
 type body struct {
 	bytes []byte
 	err   error
-	// Whether the program passed its own key, what it had seen, or an id, and whether the request commits nothing (a dry run).
-	hasKey, hasSeen, hasID, isDry bool
+	// Whether the program passed its own key, what it had seen, an id or an ack, and whether the request commits nothing (a dry run).
+	hasKey, hasSeen, hasID, hasAck, isDry bool
 }
 
 func (b *body) name(name string) {
@@ -127,6 +127,7 @@ func (b *body) addAll(members []Member) {
 		b.hasKey = b.hasKey || member.name == "key"
 		b.hasSeen = b.hasSeen || member.name == "after" || member.name == "epoch"
 		b.hasID = b.hasID || member.name == "id"
+		b.hasAck = b.hasAck || member.name == "ack"
 		b.isDry = b.isDry || member.name == "dryRun" && member.value == true
 		b.add(member.name, member.value)
 	}

@@ -148,6 +148,18 @@ func TestPayloadThatIsNoJSONIsRefusedBeforeItIsSent(t *testing.T) {
 	}
 }
 
+func TestIDAndAckAreRefusedBeforeTheyAreSent(t *testing.T) {
+	session := newSession(func() {}, nil)
+	for _, name := range []string{"id", "ack"} {
+		body := actionOf("counter/a", "increment", nil)
+		body.addAll([]Member{With(name, false)})
+		_, err := session.prepare("dispatch", body)
+		if !errors.Is(err, InvalidRequest) || !strings.Contains(err.Error(), "leave out `"+name+"`") {
+			t.Error(name, err)
+		}
+	}
+}
+
 func TestWhatIsNothingIsNoPayload(t *testing.T) {
 	var none State
 	for _, payload := range []any{nil, none, json.RawMessage(nil)} {

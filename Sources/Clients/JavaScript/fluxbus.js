@@ -348,8 +348,9 @@ export class Bus {
 	#request(body) {
 		return new Promise((resolve, reject) => {
 			this.#check();
-			const {id, signal, timeout = this.#options.timeout} = body;
+			const {id, ack, signal, timeout = this.#options.timeout} = body;
 			if (id !== undefined) throw new BusError("invalid_request", "The client numbers its requests itself: leave out `id`.");
+			if (ack !== undefined) throw new BusError("invalid_request", "The client matches replies by order and needs them all: leave out `ack`.");
 			signal?.throwIfAborted();
 			if (signal) delete body.signal;
 			if (body.timeout !== undefined) delete body.timeout;

@@ -68,7 +68,7 @@ void submit_own(fluxbus *bus, const char *body, fluxbus_done *done, void *contex
 
 bool append_members(buffer *line, const fluxbus_json *members) {
     if (!members) return true;
-    if (!is_object(members) || fluxbus_json_member(members, "id")) return false;
+    if (!is_object(members) || fluxbus_json_member(members, "id") || fluxbus_json_member(members, "ack")) return false;
     for (size_t index = 0; index < members->count; index++) {
         const fluxbus_json *name = name_at(members, index);
         if (!strcmp(text_of(name), "timeout")) continue;
@@ -112,8 +112,8 @@ static bool is_text(const char *text) { return !text || is_utf8(text, strlen(tex
 
 /* Takes the values of the subject. */
 static uint64_t finish(draft *draft, subject subject) {
-    static const fluxbus_error invalid = {
-        "invalid_request", "This can't be written as a request: options are an object without `id`, which the client sets itself, and texts are UTF-8.", NULL};
+    static const fluxbus_error invalid = {"invalid_request", "This can't be written as a request: options are an object without `id`, "
+        "which the client sets itself, and without `ack`, as it needs all replies; texts are UTF-8.", NULL};
     draft->is_valid &= is_text(subject.target) && is_text(subject.action);
     if (draft->is_valid && subject.target) append_target(&draft->line, subject.target, subject.is_pattern);
     if (draft->is_valid && subject.action) append_member(&draft->line, ",\"action\":", subject.action);

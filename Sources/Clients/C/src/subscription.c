@@ -68,7 +68,7 @@ static void follow(subscription *subscription) {
 }
 
 void open_subscription(fluxbus *bus, subscription *subscription, const char *target, fluxbus_json *options, const char *kind, void *context) {
-    static const fluxbus_error invalid = {"invalid_request", "Options are an object without `id` and `timeout`, and a target is UTF-8.", NULL};
+    static const fluxbus_error invalid = {"invalid_request", "Options are an object without `id`, `ack` and `timeout`; a target is UTF-8.", NULL};
     buffer body = {0};
     append_text(&body, ",\"op\":\"subscribe\"");
     append_target(&body, target, true);

@@ -70,6 +70,9 @@ class Session:
         if "id" in body:
             done({}, BusError("invalid_request", "The client numbers its requests itself: leave out `id`."))
             return
+        if "ack" in body:
+            done({}, BusError("invalid_request", "The client matches replies by order and needs them all: leave out `ack`."))
+            return
         try:
             request = Request(next(self._numbers), self._prefix, body, done, is_wanted, own)
         except (TypeError, ValueError, RecursionError) as error:

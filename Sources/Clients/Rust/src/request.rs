@@ -18,6 +18,7 @@ pub struct Request {
     pub(crate) is_dry: bool,
     pub(crate) timeout: Option<Duration>,
     has_id: bool,
+    has_ack: bool,
     is_writable: bool,
 }
 
@@ -41,6 +42,7 @@ impl Request {
             is_dry: false,
             timeout: None,
             has_id: false,
+            has_ack: false,
             is_writable: true,
         }
     }
@@ -101,12 +103,13 @@ impl Request {
         self.members.push(b':');
     }
 
-    /// Any member, by its name in the protocol.
+    /// Any member but `id` and `ack`, by its name in the protocol.
     pub fn with(mut self, name: &str, value: impl Into<Value>) -> Request {
         let value = value.into();
         self.has_key |= name == "key";
         self.has_seen |= name == "after" || name == "epoch";
         self.has_id |= name == "id";
+        self.has_ack |= name == "ack";
         self.is_dry |= name == "dryRun" && value == Value::Bool(true);
         self.is_writable &= value.is_writable();
         self.name(name);
@@ -203,6 +206,9 @@ impl Request {
     pub(crate) fn check(&self) -> Result<(), Error> {
         if self.has_id {
             return Err(Error::new("invalid_request", "The client numbers its requests itself: leave out `id`."));
+        }
+        if self.has_ack {
+            return Err(Error::new("invalid_request", "The client matches replies by order and needs them all: leave out `ack`."));
         }
         if self.is_writable {
             return Ok(());

@@ -84,6 +84,18 @@ fn what_is_lost_is_sent_again_as_it_was() {
 }
 
 #[test]
+fn id_and_ack_are_refused_before_they_are_sent() {
+    let mut run = Run::new();
+    for name in ["id", "ack"] {
+        run.session.request(&increment().with(name, false), 1);
+        let refused = answers(run.events());
+        let is_named = |error: &Error| error.is("invalid_request") && error.to_string().contains(&format!("leave out `{}`", name));
+        assert!(matches!(&refused[..], [(1, Err(error))] if is_named(error)), "{}: {:?}", name, refused);
+    }
+    assert!(run.sent().is_empty());
+}
+
+#[test]
 fn usual_replies_are_read_as_others_are() {
     for (line, is_one) in [
         (r#""ok":true,"revision":6,"matched":1,"changed":1}"#, true),

@@ -66,6 +66,14 @@ await assert.rejects(bus.mirror("counter", {where: {"==": [1, NaN]}}), {code: "i
 await bus.dispatch("counter/a", "increment", {by: null, text: "null", large: 2n ** 60n});
 assert.deepEqual(heard.at(-1).payload, {by: null, text: "null", large: 2 ** 60});
 
+// The client numbers requests itself, and needs every reply.
+const before = heard.length, calm = {store: "counter/a", action: "reset"};
+for (const name of ["id", "ack"])
+	await assert.rejects(bus.request("dispatch", {...calm, [name]: false}),
+		{code: "invalid_request", message: RegExp(`leave out \`${name}\``)});
+await bus.request("ping");
+assert.equal(heard.length, before + 1);
+
 await Promise.all([bus.close({timeout: 0}), hasty.close({timeout: 0})]);
 server.close();
 rmSync(folder, {recursive: true});

@@ -123,6 +123,13 @@ static void check_refusals(void)
 	CHECK(!strcmp(code, "invalid_request"));
 	fluxbus_get(bus, "counter/a", fluxbus_json_parse("[]", 2), keep_code, code);
 	CHECK(!strcmp(code, "invalid_request"));
+	/* The client numbers requests itself, and needs every reply. */
+	static const char *const own[] = {"{'id': 7}", "{'ack': false}"};
+	for (int each = 0; each < 2; each++) {
+		*code = 0;
+		fluxbus_dispatch(bus, "counter/a", "increment", NULL, fluxbus_json_format(own[each]), keep_code, code);
+		CHECK(!strcmp(code, "invalid_request"));
+	}
 	/* A mirror waits for nothing. */
 	fluxbus_mirror_open(bus, "counter", fluxbus_json_format("{'timeout': 1}"), keep_end, end);
 	CHECK(!strcmp(end, "invalid_request"));

@@ -61,6 +61,14 @@ def check(call):
     for name in ["create", "drop"]:
         call(name, "counter/a", key="mine")
         assert members(heard[-1]) == {"op": name, "store": "counter/a", "key": "mine"}, heard[-1]
+    before = len(heard)
+    for name in ["id", "ack"]:
+        try:
+            call("request", "dispatch", store="counter/a", action="reset", **{name: False})
+            raise AssertionError(f"{name} was sent")
+        except fluxbus.BusError as error:
+            assert error.code == "invalid_request" and f"leave out `{name}`" in str(error), error
+    assert len(heard) == before, heard[before:]
 
 
 def check_reconnect(bus, call):
