@@ -16,7 +16,7 @@ extension EffectRunner {
         Task { [self] in
             var (start, holding): (Int, Result<[String], BusError>) = (done, .success([]))
             holding = await Self.holding(effect, at: done, host.bus)
-            if case .failure(let error) = holding, error.code == .conflict || error.code == .unavailable {
+            if case .failure(let error) = holding, error.meansNoPast {
                 start = now
                 holding = await Self.holding(effect, at: nil, host.bus)
             }
@@ -131,10 +131,10 @@ extension EffectRunner {
                 failure = error
             }
             host.queue.async { [self, failure] in
-                switch failure?.code {
+                switch failure {
                 case nil where end == revision: scanned(through: revision)
                 case nil: skip(through: revision)
-                case .conflict, .unavailable:
+                case let error? where error.meansNoPast:
                     lose(from: scanned, to: revision)
                     skip(through: revision)
                 default: host.after(EffectLimits.pause) { [self] in scan(through: revision) }

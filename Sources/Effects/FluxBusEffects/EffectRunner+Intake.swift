@@ -65,7 +65,7 @@ extension EffectRunner {
         do throws(BusError) {
             return .success(try await names(of: effect, at: revision, bus))
         } catch {
-            guard error.code == .conflict || error.code == .unavailable else { return .failure(error) }
+            guard error.meansNoPast else { return .failure(error) }
         }
         do throws(BusError) {
             return .success(try await names(of: effect, at: nil, bus))

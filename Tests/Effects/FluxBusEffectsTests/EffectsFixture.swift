@@ -49,14 +49,17 @@ final class EffectsFixture {
     }
 
     /// Starts the service, and returns once it follows the bus.
-    func start(_ more: [String: String] = [:]) throws {
-        service = try another(more)
+    ///
+    /// - Parameter relay: What stands between the service and the daemon.
+    func start(_ more: [String: String] = [:], through relay: LineRelay? = nil) throws {
+        service = try another(more, through: relay)
     }
 
     /// Another service with the same files.
-    func another(_ more: [String: String] = [:]) throws -> RunningProgram {
+    func another(_ more: [String: String] = [:], through relay: LineRelay? = nil) throws -> RunningProgram {
         let program = try RunningProgram(
-            "fluxbus-effects", ["--effects", "\(directory.path)/effects", "--address", address],
+            "fluxbus-effects",
+            ["--effects", "\(directory.path)/effects", "--address", relay?.address ?? address],
             environment: [
                 "PATH": "/usr/bin:/bin", "OUT": directory.path, "CREDENTIALS_DIRECTORY": directory.path,
             ].merging(more) { $1 })

@@ -7,7 +7,7 @@ import Testing
 
 /// Effects of conditions that become true, on a real bus.
 @Suite struct WhenTests {
-    private static let lamp = """
+    static let lamp = """
         type: lamp
         initial: { isOn: false, times: 0 }
         actions:

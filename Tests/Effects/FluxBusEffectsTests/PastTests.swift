@@ -1,0 +1,93 @@
+import BusJSON
+import FluxBus
+import Synchronization
+import TestServer
+import Testing
+
+/// What becomes of events where the bus keeps no past of them, can't tell it for now, or begins a new one.
+@Suite struct PastTests {
+    private let noted = "{ dispatch: { store: log/main, action: note, payload: { number: = revision } } }"
+
+    private func fixture(
+        _ on: String, _ more: String = "", keeping policy: String = "all", hasLog: Bool = true
+    ) throws -> EffectsFixture {
+        try EffectsFixture(
+            ["lit": "\(on)\ndo: \(noted)\n\(more)"], hasLog: hasLog,
+            more: ["lamp": WhenTests.lamp + "\nlog: { keep: \(policy) }"])
+    }
+
+    private func turn(_ bus: Bus, _ name: String, _ isOn: Bool) async throws -> Int {
+        try await bus.dispatch("turn", to: .store("lamp/\(name)"), payload: ["isOn": .bool(isOn)]).revision
+    }
+
+    /// What a relay sends instead of the requests of this operation about a revision.
+    ///
+    /// - Parameters:
+    ///   - revision: Only at this revision; nil: the first request only.
+    ///   - other: Gives the line for the `id` of the request; nil: what the client has sent.
+    private static func replacing(
+        _ op: String, at revision: Int? = nil, by other: @escaping @Sendable (String) -> String?
+    ) -> @Sendable (String) -> String {
+        let isOver = Mutex(false)
+        return { line in
+            guard let request = try? JSON(parsing: Array(line.utf8)), request["op"]?.string == op,
+                let asked = request["revision"] ?? request["since"], let id = request["id"]?.encoded
+            else { return line }
+            let isMeant =
+                revision.map { asked == .int($0) }
+                ?? isOver.withLock { isOver in
+                    defer { isOver = true }
+                    return !isOver
+                }
+            return isMeant ? other(id) ?? line : line
+        }
+    }
+
+    /// The bus refuses the first request of this operation.
+    ///
+    /// - Parameter other: Another operation, which it refuses in the same way.
+    private static func refusing(
+        _ op: String, at revision: Int? = nil, by other: String
+    ) -> @Sendable (String) -> String {
+        replacing(op, at: revision) { id in #"{"id":\#(id),"op":"\#(other)"}"# }
+    }
+
+    // MARK: No past
+
+    /// Of such a type an action to all stores is about those of now, and holds up nothing behind it.
+    @Test(arguments: ["latest", "none"])
+    func anActionToATypeWithoutAPastIsHandled(_ policy: String) async throws {
+        let fixture = try fixture("on: { action: flash, of: lamp/* }", keeping: policy)
+        let address = fixture.address
+        // The bus goes on before it is asked.
+        let relay = try LineRelay(
+            to: address,
+            Self.replacing("get") { _ in
+                _ = try? LineClient(address).ask(#"{"op":"dispatch","store":"log/a","action":"echo"}"#)
+                return nil
+            })
+        try fixture.start(through: relay)
+        let bus = try await fixture.bus()
+        try await bus.create("lamp/a")
+        let all = try await bus.dispatch("flash", to: .type("lamp")).revision
+        let one = try await bus.dispatch("flash", to: .store("lamp/a")).revision
+        try await fixture.waits(for: "log/main", bus, within: 60) { $0["notes"] == [.int(all), .int(one)] }
+        #expect(try fixture.stop() == 0)
+    }
+
+    /// What happened while the service was down is lost, and what happens then is handled.
+    @Test(arguments: ["latest", "none"])
+    func aConditionOfATypeWithoutAPastGoesOn(_ policy: String) async throws {
+        let fixture = try fixture("when: { of: lamp/*, becomes: isOn }", keeping: policy)
+        let bus = try await fixture.bus()
+        for name in ["a", "b"] { try await bus.create("lamp/\(name)") }
+        try fixture.start()
+        try fixture.stop()
+        _ = try await turn(bus, "a", true)
+        try fixture.start()
+        try await fixture.waits(for: "effect/lit", bus, within: 60) { $0["lost"] != .null }
+        let revision = try await turn(bus, "b", true)
+        try await fixture.waits(for: "log/main", bus, within: 60) { $0["notes"] == [.int(revision)] }
+        #expect(try fixture.stop() == 0)
+    }
+}
