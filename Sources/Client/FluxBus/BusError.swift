@@ -30,6 +30,9 @@ public struct BusError: Error, Sendable, Equatable {
         self.details = details
     }
 
+    /// Whether the bus keeps no action log: what needs one is not there later either.
+    package var meansNoLog: Bool { code == .unavailable && details["log"] == false }
+
     /// Reads the `error` member of a reply.
     public init(reply error: JSON?) {
         var details = error?.object ?? [:]

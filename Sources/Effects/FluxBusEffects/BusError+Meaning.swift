@@ -2,5 +2,5 @@ import FluxBus
 
 extension BusError {
     /// Whether the bus does not have the past that it was asked for: the type or the log does not keep it, or there is no log.
-    var meansNoPast: Bool { code == .conflict || code == .gone || code == .unavailable }
+    var meansNoPast: Bool { code == .conflict || code == .gone || meansNoLog }
 }

@@ -137,7 +137,9 @@ extension EffectRunner {
                 case let error? where error.meansNoPast:
                     lose(from: scanned, to: revision)
                     skip(through: revision)
-                default: host.after(EffectLimits.pause) { [self] in scan(through: revision) }
+                case let error?:
+                    mention(error, "the history can't be read")
+                    host.after(EffectLimits.pause) { [self] in scan(through: revision) }
                 }
             }
         }

@@ -31,10 +31,13 @@ extension EffectRunner {
     }
 
     private func foundStores(_ found: Result<[String], BusError>, _ action: ActionEvent, _ size: Int) {
-        guard case .success(let stores) = found else {
+        let stores: [String]
+        switch found {
+        case .success(let all): stores = all
+        case .failure(let error):
             // The connection is restored by itself.
-            host.after(EffectLimits.pause) { [self] in lookUpStores(action, size) }
-            return
+            mention(error, "the stores of revision \(action.revision) can't be read")
+            return host.after(EffectLimits.pause) { [self] in lookUpStores(action, size) }
         }
         isLookingUp = false
         intake.removeFirst()
@@ -132,7 +135,7 @@ extension EffectRunner {
             machine.take(event, isAgain: true)
             pump()
         case .success(nil): forget(id, store, "its commit is not in the history any more")
-        case .failure(let error) where error.code == .conflict:
+        case .failure(let error) where error.meansNoPast:
             forget(id, store, "its commit is not in the history any more")
         case .failure(let error):
             host.log("\(effect.name): \(id) can't be read: \(error.message)")

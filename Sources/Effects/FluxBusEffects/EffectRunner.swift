@@ -94,13 +94,18 @@ final class EffectRunner: @unchecked Sendable {
 
     func complain(_ error: BusError) {
         guard phase == .beginning, error.code != .closed else { return }
-        if error.message != lastComplaint { host.log("\(effect.name): it can't begin yet: \(error.message)") }
-        lastComplaint = error.message
+        mention(error, "it can't begin yet")
         begun()
         claim.isHeldBack = error.code == .rejected
         host.after(EffectLimits.pause) { [self, attempt = claim.attempt] in
             if claim.attempt == attempt { tryToBegin() }
         }
+    }
+
+    /// Logs why something has to be tried again, unless that is what was logged last.
+    func mention(_ error: BusError, _ what: String) {
+        if error.message != lastComplaint { host.log("\(effect.name): \(what): \(error.message)") }
+        lastComplaint = error.message
     }
 
     private func begun() {

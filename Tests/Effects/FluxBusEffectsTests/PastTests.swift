@@ -52,6 +52,9 @@ import Testing
         replacing(op, at: revision) { id in #"{"id":\#(id),"op":"\#(other)"}"# }
     }
 
+    /// Only a bus of several machines can answer it; others are `unavailable` for it, as they are for much while they restart.
+    private static let unavailable = "cluster"
+
     // MARK: No past
 
     /// Of such a type an action to all stores is about those of now, and holds up nothing behind it.
@@ -88,6 +91,44 @@ import Testing
         try await fixture.waits(for: "effect/lit", bus, within: 60) { $0["lost"] != .null }
         let revision = try await turn(bus, "b", true)
         try await fixture.waits(for: "log/main", bus, within: 60) { $0["notes"] == [.int(revision)] }
+        #expect(try fixture.stop() == 0)
+    }
+
+    // MARK: Not now
+
+    /// A bus that can't tell the past for now is asked again: nothing is taken for lost.
+    @Test(arguments: ["get", "history"])
+    func whatTheBusCanNotTellForNowIsNotLost(_ op: String) async throws {
+        let fixture = try fixture("when: { of: lamp/*, becomes: isOn }")
+        let bus = try await fixture.bus()
+        try await bus.create("lamp/a")
+        try fixture.start()
+        try fixture.stop()
+        let revision = try await turn(bus, "a", true)
+        _ = try await turn(bus, "a", false)
+        let relay = try LineRelay(to: fixture.address, Self.refusing(op, by: Self.unavailable))
+        try fixture.start(through: relay)
+        try await fixture.waits(for: "log/main", bus, within: 60) { $0["notes"] == [.int(revision)] }
+        #expect(try await bus.state(of: "effect/lit").state["lost"] == .null)
+        #expect(try fixture.stop() == 0)
+    }
+
+    /// An action to a type is not for stores that came later, also where the bus can't tell for now which were there.
+    @Test func anActionToATypeWaitsForTheStoresOfItsTime() async throws {
+        let fixture = try fixture("on: { action: flash, of: lamp/* }")
+        let bus = try await fixture.bus()
+        try await bus.create("lamp/a")
+        try fixture.start()
+        try fixture.stop()
+        let all = try await bus.dispatch("flash", to: .type("lamp")).revision
+        try await bus.create("lamp/b")
+        let one = try await bus.dispatch("flash", to: .store("lamp/a")).revision
+        let relay = try LineRelay(to: fixture.address, Self.refusing("get", by: Self.unavailable))
+        try fixture.start(through: relay)
+        try await fixture.waits(for: "log/main", bus, within: 60) {
+            $0["notes"]?.array?.contains(.int(one)) == true
+        }
+        #expect(try await bus.state(of: "log/main").state["notes"] == [.int(all), .int(one)])
         #expect(try fixture.stop() == 0)
     }
 }

@@ -99,6 +99,19 @@ struct TransferTests {
         return try CommandRun(["import", "-", "--human"] + arguments, bus: address, input: file)
     }
 
+    /// A log that can't be read for now may know how far an earlier import came.
+    @Test func anImportEndsWhereTheLogCanNotBeRead() throws {
+        let file = try export(try eventfulBus())
+        let bus = try ScriptedBus { line in
+            line.contains(#""history""#)
+                ? [ScriptedBus.refusal(of: line, "unavailable", "The bus restarts; ask again.")]
+                : [ScriptedBus.reply(to: line, ["epoch": .string(Self.otherEpoch), "types": []])]
+        }
+        defer { bus.stop() }
+        let run = try CommandRun(["import", "-", "--human"], bus: bus.address, input: file)
+        #expect(run.status == .temporary && run.messages.contains("ask again"), "\(run.messages)")
+    }
+
     @Test(arguments: [0, 3, 5, 8], [true, false])
     func anImportGivesTheSameStates(_ base: Int, _ keepsLog: Bool) throws {
         let source = try eventfulBus()

@@ -85,7 +85,7 @@ final class Admission {
             throw RequestError(
                 .unavailable,
                 "This bus keeps no action log, so there is no past to read or return to; configure log: for one."
-            )
+            ).with("log", false)
         }
     }
 

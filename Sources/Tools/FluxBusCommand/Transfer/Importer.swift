@@ -78,7 +78,7 @@ final class Importer {
                 progress = place(of: commit)
                 return progress == nil
             }
-        } catch let error as BusError where error.code == .unavailable {
+        } catch let error as BusError where error.meansNoLog {
             return
         }
         if let progress {
