@@ -30,10 +30,11 @@ extension EffectRunner {
                     }
                     let (hold, holding) = (effect.becoming?.hold ?? .zero, Set(stores))
                     let isWhole = start == done && isWhole || hold == .zero
+                    // What began after the start was noted before the place had come so far: it is found again.
+                    let known = isSame ? standing.held.filter { $0.id.revision <= start } : []
                     tracker = ConditionTracker(
                         hold: hold, holding: holding,
-                        beginnings: isSame
-                            ? standing.held.filter { isWhole || holding.contains($0.store) } : [])
+                        beginnings: known.filter { isWhole || holding.contains($0.store) })
                     if isSame, !standing.isClean { uncertain = Set(standing.held.map(\.id)) }
                     scanned = start
                     follow(from: start, standing)

@@ -131,4 +131,28 @@ import Testing
         #expect(try await bus.state(of: "log/main").state["notes"] == [.int(all), .int(one)])
         #expect(try fixture.stop() == 0)
     }
+
+    // MARK: A place of before
+
+    /// The service is killed while it looks up what happened: what it had found by then to have begun began after the place where
+    /// the next one starts, so it has not held for long enough.
+    @Test func whatBeganBehindThePlaceHasNotHeldBefore() async throws {
+        let fixture = try fixture("when: { of: lamp/*, becomes: isOn, for: 1h }")
+        let bus = try await fixture.bus()
+        for name in ["a", "b"] { try await bus.create("lamp/\(name)") }
+        try fixture.start()
+        try fixture.stop()
+        _ = try await turn(bus, "a", true)
+        let second = try await turn(bus, "b", true)
+        let relay = try LineRelay(to: fixture.address, Self.refusing("get", at: second, by: "nonsense"))
+        try fixture.start(through: relay)
+        try await fixture.waits(for: "effect/lit", bus, within: 60) { $0["held"]?.object?.count == 1 }
+        try #require(fixture.service).kill()
+        try await fixture.waits(for: "effect/lit", bus, within: 60) { $0["owner"] == "" }
+        try fixture.start()
+        try await fixture.waits(for: "effect/lit", bus, within: 60) { $0["held"]?.object?.count == 2 }
+        #expect(try fixture.stop() == 0)
+        #expect(try await bus.state(of: "log/main").state["notes"] == [])
+        #expect(try await bus.state(of: "effect/lit").state["held"]?.object?.count == 2)
+    }
 }
