@@ -103,7 +103,7 @@ extension EffectRunner {
         let (_, size) = changes.removeFirst()
         taken += 1
         scanned = max(scanned, revision)
-        release(size: size)
+        makeRoom(size)
     }
 
     // MARK: - The history

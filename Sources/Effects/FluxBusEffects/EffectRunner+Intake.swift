@@ -17,7 +17,7 @@ extension EffectRunner {
             intake.removeFirst()
             taken += 1
             let id = EffectEvent.ID(revision: action.revision, index: action.index ?? 0)
-            enter(EffectEvent(id, store: store, object: action.object, size: size))
+            enter([EffectEvent(id, store: store, object: action.object, size: size)])
             keepPlaceSoon()
         }
         pump()
@@ -42,17 +42,13 @@ extension EffectRunner {
         isLookingUp = false
         intake.removeFirst()
         taken += 1
-        let events = Self.events(of: action, stores, effect, size)
-        inlet.add(more: events.count)
-        for event in events { enter(event) }
-        release(EffectEvent(.init(revision: action.revision), store: "", object: [:], size: size))
+        enter(Self.events(of: action, stores, effect))
+        makeRoom(size)
         takeIn()
     }
 
     /// The events of an action to a whole type, for the stores whose condition may hold.
-    static func events(
-        of action: ActionEvent, _ stores: [String], _ effect: Effect, _ size: Int
-    ) -> [EffectEvent] {
+    static func events(of action: ActionEvent, _ stores: [String], _ effect: Effect) -> [EffectEvent] {
         let decides = effect.condition?.reads.contains("state") != true
         return stores.enumerated().compactMap { place, store in
             let id = EffectEvent.ID(revision: action.revision, index: action.index ?? 0, part: place + 1)

@@ -30,7 +30,7 @@ final class EffectRunner: @unchecked Sendable {
     /// Events that were set aside before this service began, and those that are to be tried again.
     private var aside: Set<EffectEvent.ID> = []
     var again: Set<EffectEvent.ID> = []
-    /// Events that an earlier service may have begun, and how many of those to come may be some.
+    /// Events that an earlier service may have begun, and of how many actions to come it may have begun some.
     var uncertain: Set<EffectEvent.ID> = []
     var uncertainLeft = 0
     var deeds: [EffectEvent.ID: any RunningDeed] = [:]
@@ -230,16 +230,20 @@ final class EffectRunner: @unchecked Sendable {
         takeIn()
     }
 
-    /// Hands an event to the machine, unless it was set aside before.
-    func enter(_ event: EffectEvent) {
-        guard !aside.contains(event.id) else { return release(event) }
-        if uncertainLeft > 0 {
-            uncertainLeft -= 1
-            uncertain.insert(event.id)
+    /// Hands the events of an action to the machine, apart from those that were set aside before.
+    func enter(_ events: [EffectEvent]) {
+        let meant = events.filter { !aside.contains($0.id) }
+        var free = events.reduce(0) { $0 + $1.size } - meant.reduce(0) { $0 + $1.size }
+        let isUncertain = uncertainLeft > 0
+        if isUncertain, !meant.isEmpty { uncertainLeft -= 1 }
+        for event in meant {
+            if isUncertain { uncertain.insert(event.id) }
+            guard let skipped = machine.take(event) else { continue }
+            // It is not among those that an earlier service has begun.
+            if uncertain.remove(skipped.id) != nil { uncertainLeft += 1 }
+            free += skipped.size
         }
-        guard let skipped = machine.take(event) else { return }
-        uncertain.remove(skipped.id)
-        release(skipped)
+        makeRoom(free)
     }
 
     /// An event of a condition, which the machine may take at any time: what is not settled stands in the effect's store.
@@ -252,10 +256,9 @@ final class EffectRunner: @unchecked Sendable {
         machine.take(event, isAgain: true)
     }
 
-    func release(_ event: EffectEvent) { release(size: event.size) }
-
-    func release(size: Int) {
-        if inlet.release(size: size) { subscription?.proceed() }
+    /// Lets the bus continue, where there is room again for more events.
+    func makeRoom(_ bytes: Int = 0) {
+        if inlet.update(taken: taken, left: machine.room, free: bytes) { subscription?.proceed() }
     }
 
     // MARK: - Jobs
@@ -290,7 +293,7 @@ final class EffectRunner: @unchecked Sendable {
         let failure = machine.finished(job.event, outcome, at: MonotonicClock.nanoseconds)
         if case .failed = outcome, failure == nil { return goOn() }
         uncertain.remove(job.event.id)
-        if !job.isAgain { release(job.event) }
+        if !job.isAgain { makeRoom(job.event.size) }
         if let failure {
             if phase == .following { setAside(failure, job.isAgain) }
         } else if again.contains(job.event.id) {
@@ -323,6 +326,7 @@ final class EffectRunner: @unchecked Sendable {
         host.tell(effect, "setAside", payload) { [self] in
             again.remove(failure.id)
             if !isAgain { machine.settled(failure.id) }
+            makeRoom()
             tracker?.settled(failure.id)
             keepPlaceSoon()
         }

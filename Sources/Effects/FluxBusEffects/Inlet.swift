@@ -7,8 +7,11 @@ final class Inlet: Sendable {
     private struct State {
         var added = 0
         var seen = 0
-        var held = 0
+        /// How many of them have come out, and how much room those take up.
+        var taken = 0
+        var left = 0
         var bytes = 0
+        var held: Int { added - taken + left }
         var isResting = false
         /// How often it rested.
         var rests = 0
@@ -24,7 +27,6 @@ final class Inlet: Sendable {
         state.withLock { state in
             state.added += 1
             state.seen = max(state.seen, revision - 1)
-            state.held += 1
             state.bytes += size
             guard state.held >= EffectLimits.window || state.bytes >= EffectLimits.windowBytes else {
                 return true
@@ -35,14 +37,12 @@ final class Inlet: Sendable {
         }
     }
 
-    /// Events of one action that went to several stores.
-    func add(more count: Int) { state.withLock { $0.held += count } }
-
-    /// An event is over. True: there is room again for a subscription that rests.
-    func release(size: Int) -> Bool {
+    /// So many have come out by now, which take up so much room, and so many bytes more are free. True: there is room again for a
+    /// subscription that rests.
+    func update(taken: Int, left: Int, free bytes: Int) -> Bool {
         state.withLock { state in
-            state.held -= 1
-            state.bytes -= size
+            (state.taken, state.left) = (taken, left)
+            state.bytes -= bytes
             guard state.isResting, state.held <= EffectLimits.window / 2,
                 state.bytes <= EffectLimits.windowBytes / 2
             else { return false }

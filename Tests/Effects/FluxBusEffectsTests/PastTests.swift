@@ -155,4 +155,28 @@ import Testing
         #expect(try await bus.state(of: "log/main").state["notes"] == [])
         #expect(try await bus.state(of: "effect/lit").state["held"]?.object?.count == 2)
     }
+
+    // MARK: A downtime
+
+    /// The newest event of each store fills more than half of the memory, and there are still more to come.
+    @Test func theNewestOfManyStoresAreHandled() async throws {
+        let fixture = try EffectsFixture([
+            "note":
+                "on: { action: echo, of: log/* }\ndo: { dispatch: { store: log/main, action: note, payload: { number: = payload.number } } }\nafter-downtime: newest"
+        ])
+        let bus = try await fixture.bus()
+        for number in 0..<600 { try await bus.create("log/\(number)") }
+        try fixture.start()
+        try fixture.stop()
+        for round in 1...3 {
+            try await bus.dispatch(
+                (0..<600).map {
+                    ActionRequest("echo", to: .store("log/\($0)"), payload: ["number": .int(round)])
+                })
+        }
+        try fixture.start()
+        try await fixture.waits(for: "log/main", bus, within: 60) { $0["notes"]?.array?.count == 600 }
+        #expect(try await bus.state(of: "log/main").state["notes"]?.array?.allSatisfy { $0 == 3 } == true)
+        #expect(try fixture.stop() == 0)
+    }
 }

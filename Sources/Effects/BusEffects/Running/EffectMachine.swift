@@ -65,7 +65,7 @@ package struct EffectMachine {
     /// How events of a downtime are treated, and the revision at which it began.
     private let downtime: Effect.Downtime
     private let left: Int
-    /// Until `caughtUp`: the newest event of each store, where only that counts.
+    /// Until `caughtUp`: the newest event of each store, where only that counts. They come behind those in `open`.
     private var newest: [String: EffectEvent]?
     /// When the next start would be in time if all starts were spread evenly.
     private var pace = 0
@@ -89,7 +89,12 @@ package struct EffectMachine {
     }
 
     /// Everything up to this revision is settled: nothing of it has to be done after a crash.
-    package var done: Int { open.first.map { $0.revision - 1 } ?? seen }
+    package var done: Int {
+        (open.first ?? newest?.values.lazy.map(\.id).min()).map { $0.revision - 1 } ?? seen
+    }
+    /// How much room its events take up: one each until all up to it are settled. Of a downtime of which only the newest count it is
+    /// half of that, so that there is room for those that take the places of others.
+    package var room: Int { open.count + (newest?.count ?? 0) / 2 }
     /// Whether nothing behind `done` has been tried.
     package var isClean: Bool {
         reached <= done && !lanes.values.contains { $0[0].tries > 0 && !$0[0].isAgain }
@@ -115,17 +120,13 @@ package struct EffectMachine {
         }
         // Another event of its commit may follow.
         seen = max(seen, event.revision - 1)
-        open.append(event.id)
         guard newest != nil, event.revision > left else {
-            enqueue(Entry(event: event, isAgain: false))
+            open(event)
             return nil
         }
         let skipped = downtime == .none ? event : newest?.updateValue(event, forKey: event.store)
-        if let skipped {
-            counts.skipped += 1
-            settled(skipped.id)
-        }
-        if let count = newest?.count, count >= EffectLimits.window { caughtUp() }
+        if skipped != nil { counts.skipped += 1 }
+        if let count = newest?.count, open.count + count >= EffectLimits.window { caughtUp() }
         return skipped
     }
 
@@ -136,9 +137,12 @@ package struct EffectMachine {
     package mutating func caughtUp() {
         guard let events = newest else { return }
         newest = nil
-        for event in events.values.sorted(by: { $0.id < $1.id }) {
-            enqueue(Entry(event: event, isAgain: false))
-        }
+        for event in events.values.sorted(by: { $0.id < $1.id }) { open(event) }
+    }
+
+    private mutating func open(_ event: EffectEvent) {
+        open.append(event.id)
+        enqueue(Entry(event: event, isAgain: false))
     }
 
     private func lane(_ event: EffectEvent) -> String { limit.isOneByOne ? "" : event.store }
