@@ -3,4 +3,13 @@ import FluxBus
 extension BusError {
     /// Whether the bus does not have the past that it was asked for: the type or the log does not keep it, or there is no log.
     var meansNoPast: Bool { code == .conflict || code == .gone || meansNoLog }
+
+    /// Whether a dispatch with a key may have been committed, or may yet be.
+    var leavesOutcomeOpen: Bool {
+        switch code {
+        case .timedOut, .closed, .outcomeUnknown, .conflict, .internal: true
+        case .unavailable: details["outcome"] == "unknown"
+        default: false
+        }
+    }
 }

@@ -122,7 +122,7 @@ extension EffectRunner {
         for member in members.members { request.set(member.key, member.value) }
         request.set("key", .string(effect.key(id, epoch: epoch)))
         request.set("traceparent", job.event.traceparent.map(JSON.string))
-        // An earlier service may have sent it: the bus refuses it where it can't remember that.
+        // It may have been committed: the bus refuses it where it can't remember that.
         if uncertain.contains(id) {
             request.set("after", .int(id.revision))
             request.set("epoch", .string(epoch))
@@ -135,6 +135,7 @@ extension EffectRunner {
     private func dispatched(_ reply: Result<JSONObject, BusError>, _ job: EffectMachine.Job) {
         switch reply {
         case .success(let reply):
+            uncertain.remove(job.event.id)
             let rate = effect.limit.rate ?? .ofLoops
             if let revision = reply["revision"]?.int,
                 host.ancestry.note(
@@ -145,6 +146,8 @@ extension EffectRunner {
             }
             finish(job, .succeeded)
         case .failure(let error):
+            let id = job.event.id
+            if error.leavesOutcomeOpen { uncertain.insert(id) } else { uncertain.remove(id) }
             let words = error.message.hasSuffix(".") ? String(error.message.dropLast()) : error.message
             finish(job, Self.final.contains(error.code) ? .refused(words) : .failed(words))
         }

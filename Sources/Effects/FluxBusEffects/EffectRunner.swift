@@ -30,7 +30,7 @@ final class EffectRunner: @unchecked Sendable {
     /// Events that were set aside before this service began, and those that are to be tried again.
     private var aside: Set<EffectEvent.ID> = []
     var again: Set<EffectEvent.ID> = []
-    /// Events that an earlier service may have begun, and of how many actions to come it may have begun some.
+    /// Events of which a dispatch may have been committed, and of how many actions to come an earlier service may have begun some.
     var uncertain: Set<EffectEvent.ID> = []
     var uncertainLeft = 0
     var deeds: [EffectEvent.ID: any RunningDeed] = [:]
@@ -292,7 +292,6 @@ final class EffectRunner: @unchecked Sendable {
         if phase != .following, outcome != .succeeded, outcome != .notMeant { outcome = .failed("") }
         let failure = machine.finished(job.event, outcome, at: MonotonicClock.nanoseconds)
         if case .failed = outcome, failure == nil { return goOn() }
-        uncertain.remove(job.event.id)
         if !job.isAgain { makeRoom(job.event.size) }
         if let failure {
             if phase == .following { setAside(failure, job.isAgain) }

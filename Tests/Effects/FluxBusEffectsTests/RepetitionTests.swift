@@ -84,4 +84,35 @@ import Testing
         #expect(notes == Array(1...1500))
         #expect(try fixture.stop() == 0)
     }
+
+    /// A dispatch was not answered in time: it may have been committed, whether it is tried again by itself or when somebody asks.
+    @Test(arguments: [0, 1000]) func whatWasNotAnsweredMayBeCommitted(_ times: Int) async throws {
+        let fixture = try EffectsFixture([
+            "note":
+                "on: { action: echo, of: log/* }\ndo: { dispatch: { store: log/main, action: note, payload: { number: = payload.number } } }\ntimeout: 1s\nretry: { times: \(times), first: 10ms }",
+            // Tells when that time has passed, while nothing gets to the bus.
+            "slow":
+                "on: { action: echo, of: log/* }\ndo: { run: [/bin/sleep, 1000] }\ntimeout: 2s\nretry: { times: 0 }",
+        ])
+        let (record, isOver) = (Record(), DispatchSemaphore(value: 0))
+        let relay = try LineRelay(to: fixture.address) { line in
+            if let sent = Sent(line), record.add(sent) { isOver.wait() }
+            return line
+        }
+        try fixture.start(through: relay)
+        let bus = try await fixture.bus()
+        let revision = try await bus.dispatch("echo", to: .store("log/a"), payload: ["number": 1]).revision
+        #expect(try #require(fixture.service).waitFor("slow: "))
+        isOver.signal()
+        if times == 0 {
+            try await fixture.waits(for: "effect/note", bus, within: 60) { $0["failed"] != [:] }
+            try await bus.dispatch(
+                "retry", to: .store("effect/note"), payload: ["event": .string("\(revision):0")])
+        }
+        try await fixture.waits(for: "effect/note", bus, within: 60) { $0["succeeded"] == 1 }
+        let sent = record.take().map(\.isRepeated)
+        #expect(sent.count > 1 && sent == [false] + Array(repeating: true, count: sent.count - 1))
+        #expect(try await bus.state(of: "log/main").state["notes"] == [1])
+        #expect(try fixture.stop() == 0)
+    }
 }
