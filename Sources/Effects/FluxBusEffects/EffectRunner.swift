@@ -171,6 +171,8 @@ final class EffectRunner: @unchecked Sendable {
         phase = .following
         lastComplaint = ""
         begun()
+        // A new history that the bus has begun meanwhile was not told to an effect that did not follow yet.
+        guard host.bus.greeting.epoch == epoch else { return restart() }
         noticed(latest?.standing ?? standing, at: latest?.revision ?? 0)
         keepPlaceSoon()
         checkNames()

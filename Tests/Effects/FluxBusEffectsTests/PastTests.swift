@@ -179,4 +179,29 @@ import Testing
         #expect(try await bus.state(of: "log/main").state["notes"]?.array?.allSatisfy { $0 == 3 } == true)
         #expect(try fixture.stop() == 0)
     }
+
+    // MARK: A new history
+
+    /// The bus begins a new one when the effect has read where it stands, and does not follow yet.
+    @Test func aNewHistoryWhileAnEffectBeginsIsNoticed() async throws {
+        let fixture = try fixture("on: { action: echo, of: log/* }", hasLog: false)
+        let isOver = Mutex(false)
+        // The test waits meanwhile.
+        nonisolated(unsafe) let daemon = fixture
+        let relay = try LineRelay(to: fixture.address) { line in
+            let isFirst = isOver.withLock { isOver in
+                guard !isOver, line.contains(#""subscribe""#), line.contains("log/*") else { return false }
+                isOver = true
+                return true
+            }
+            if isFirst { try? daemon.restartDaemon() }
+            return line
+        }
+        try fixture.start(through: relay)
+        let bus = try await fixture.bus()
+        try await fixture.waits(for: "effect/lit", bus, within: 60) {
+            $0["epoch"]?.string == bus.greeting.epoch
+        }
+        #expect(try fixture.stop() == 0)
+    }
 }
