@@ -7,6 +7,8 @@ import FluxBus
 /// What is started for an event.
 extension EffectRunner {
     func perform(_ job: EffectMachine.Job) {
+        // Programs and requests have deeds of their own.
+        deeds[job.event.id] = AwaitedDeed { [self] in finish(job, .failed("it was given up")) }
         guard effect.readsState else { return perform(job, state: nil) }
         Task { [self] in
             let state: Result<JSON, BusError>
@@ -26,6 +28,7 @@ extension EffectRunner {
     }
 
     private func perform(_ job: EffectMachine.Job, state: JSON?) {
+        guard deeds[job.event.id] != nil else { return }
         let data = job.event.data(for: effect, state: state)
         guard state == nil || effect.isMeant(data) else { return finish(job, .notMeant) }
         do throws(EffectRefusal) {

@@ -288,7 +288,8 @@ final class EffectRunner: @unchecked Sendable {
 
     /// A job has ended. What fails while the effect retires is done again by whoever comes next.
     func finish(_ job: EffectMachine.Job, _ outcome: EffectMachine.Outcome) {
-        deeds[job.event.id] = nil
+        // What comes of one that was given up is of no interest any more.
+        guard deeds.removeValue(forKey: job.event.id) != nil else { return }
         keepPlaceSoon()
         var outcome = outcome
         if phase != .following, outcome != .succeeded, outcome != .notMeant { outcome = .failed("") }
@@ -356,7 +357,7 @@ final class EffectRunner: @unchecked Sendable {
         }
     }
 
-    /// Ends the programs and the requests that still run.
+    /// Ends the programs and the requests that still run, and waits for nothing else.
     func endDeeds() {
         for deed in deeds.values { deed.end() }
     }
