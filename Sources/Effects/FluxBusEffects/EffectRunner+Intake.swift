@@ -31,13 +31,20 @@ extension EffectRunner {
     }
 
     private func foundStores(_ found: Result<[String], BusError>, _ action: ActionEvent, _ size: Int) {
-        let stores: [String]
+        var stores: [String]
         switch found {
         case .success(let all): stores = all
         case .failure(let error):
             // The connection is restored by itself.
             mention(error, "the stores of revision \(action.revision) can't be read")
             return host.after(EffectLimits.pause) { [self] in lookUpStores(action, size) }
+        }
+        if stores.count > EffectLimits.stores {
+            lose(
+                from: action.revision - 1, to: action.revision,
+                "\(action.action) went to more than \(EffectLimits.stores) stores; what it does to those behind "
+                    + "\(stores[EffectLimits.stores - 1]) is left out")
+            stores.removeSubrange(EffectLimits.stores...)
         }
         isLookingUp = false
         intake.removeFirst()
@@ -73,7 +80,8 @@ extension EffectRunner {
         }
     }
 
-    /// The addresses of the stores at a revision, or now; of an effect with a condition those for which it holds.
+    /// The addresses of the stores at a revision, or now, some more than an action is handled for at most; of an effect with a
+    /// condition all those for which it holds.
     static func names(of effect: Effect, at revision: Int?, _ bus: Bus) async throws(BusError) -> [String] {
         var names: [String] = []
         var after: String?
@@ -83,7 +91,7 @@ extension EffectRunner {
                 at: revision, limit: 1000, after: after)
             names += page.states.keys
             after = page.next
-        } while after != nil && (names.count < EffectLimits.stores || effect.becoming != nil)
+        } while after != nil && (names.count <= EffectLimits.stores || effect.becoming != nil)
         return names
     }
 

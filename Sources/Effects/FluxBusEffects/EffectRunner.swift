@@ -180,8 +180,9 @@ final class EffectRunner: @unchecked Sendable {
         keepPlaceWhileIdle()
     }
 
-    func lose(from: Int, to: Int) {
-        host.log("\(effect.name): what happened after revision \(from) is not in the history any more.")
+    func lose(from: Int, to: Int, _ reason: String? = nil) {
+        let reason = reason ?? "what happened after revision \(from) is not in the history any more"
+        host.log("\(effect.name): \(reason).")
         host.tell(effect, "lose", ["from": .int(from), "to": .int(to)])
     }
 

@@ -204,4 +204,24 @@ import Testing
         }
         #expect(try fixture.stop() == 0)
     }
+
+    // MARK: More than is looked up
+
+    /// An action to more stores than are handled for it: the others are lost, and it is said.
+    @Test func storesBeyondTheLimitAreReported() async throws {
+        let fixture = try fixture("on: { action: echo, of: log/* }", "if: name == 'none'")
+        let client = try LineClient(fixture.address)
+        for part in 0..<20 {
+            for number in 0..<500 {
+                try client.send(#"{"op":"create","store":"log/\#(part * 500 + number)"}"#)
+            }
+            for _ in 0..<500 { #expect(try client.line()?.contains(#""ok":true"#) == true) }
+        }
+        try fixture.start()
+        let bus = try await fixture.bus()
+        let revision = try await bus.dispatch("echo", to: .type("log")).revision
+        try await fixture.waits(for: "effect/lit", bus, within: 60) { $0["lost"]?["to"] == .int(revision) }
+        #expect(try #require(fixture.service).waitFor("went to more than 10000 stores"))
+        #expect(try fixture.stop() == 0)
+    }
 }
