@@ -34,7 +34,14 @@ final class ChildProcess: RunningDeed {
         pid = try Spawning.start(
             [path] + arguments, variables: environment, streams: [STDIN_FILENO: .descriptor(file)],
             leadsGroup: true, hasDefaultSignals: true)
-        try SystemThread.start(named: "effect run") { [self] in onEnd(wait()) }
+        do throws(SystemError) {
+            try SystemThread.start(named: "effect run") { [self] in onEnd(wait()) }
+        } catch {
+            // Nobody would wait for it, and it is tried again.
+            kill(-pid, SIGKILL)
+            while waitpid(pid, nil, 0) < 0, errno == EINTR {}
+            throw error
+        }
     }
 
     /// Ends it with its group. What is left of that is killed once the program has ended, or if it takes longer than `grace`.
