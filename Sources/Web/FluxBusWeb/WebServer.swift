@@ -38,6 +38,8 @@ package final class WebServer: Sendable {
         package var idleExit: Duration?
         /// How long the bus may take for an answer to this server itself.
         package var patience: Duration = .seconds(2)
+        /// How long it may take for an answer under `/v1`; less than the front gives a client that is gone.
+        package var apiPatience: Duration = .seconds(25)
         /// How often the counters are looked at that the inspector's plots begin with.
         package var healthRhythm: Duration = HealthMemory.rhythm
         package var limits = FrontLimits()
@@ -68,6 +70,9 @@ package final class WebServer: Sendable {
     /// Where it listens: `127.0.0.1:7480`, `unix:/path`.
     package let addresses: [String]
 
+    /// How much longer the library waits for an answer than a request may wait for others, and then for the
+    /// bus: what the library gives up is answered with an empty 500.
+    private static let margin: Duration = .seconds(5)
     /// How long connections have to end.
     private static let ending: Duration = .milliseconds(1500)
 
@@ -102,7 +107,8 @@ package final class WebServer: Sendable {
         let (guesses, memory) = (Guesses(now: setup.now), HealthMemory())
         let api = APIHandler(
             bus: bus, sessions: sessions, token: setup.apiToken, guesses: guesses,
-            conversations: conversations, mostConversations: setup.limits.conversations)
+            conversations: conversations, mostConversations: setup.limits.conversations,
+            patience: setup.apiPatience)
         hooks = HookHandler(api, setup)
         let handler = WebHandler(
             hosts: HostPolicy(
@@ -112,7 +118,8 @@ package final class WebServer: Sendable {
             api: api, origins: Origins(setup.origins), hooks: hooks)
         http = HTTPServer(
             config: .init(
-                address: ServerAddress(path: socket.path), pool: pool, logger: .disabled),
+                address: ServerAddress(path: socket.path),
+                timeout: (setup.apiPatience * 2 + Self.margin) / .seconds(1), pool: pool, logger: .disabled),
             handler: handler)
         addresses = listeners.map { $0.internet?.text ?? "unix:\($0.path ?? "")" }
         link = Self.link(listeners, setup.hosts, isSecure: context != nil, token: sessions?.token)

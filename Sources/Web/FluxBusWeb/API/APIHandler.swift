@@ -15,8 +15,8 @@ struct APIHandler: Sendable {
     let conversations: Conversations
     let mostConversations: Int
 
-    /// The longest that the bus may take. It is shorter than the front's patience with a client that is gone.
-    private static let patience: Duration = .seconds(25)
+    /// The longest that a request may wait for the bus.
+    let patience: Duration
 
     // MARK: - Who asks
 
@@ -52,6 +52,7 @@ struct APIHandler: Sendable {
     /// - Parameter hooks: Those that the description names.
     func answer(_ request: HTTPRequest, isOwnPage: Bool, _ hooks: [Hook]) async -> HTTPResponse {
         var token: String?
+        let deadline = Deadline(after: patience)
         do throws(Problem) {
             let caller = try caller(request, isOwnPage: isOwnPage)
             token = caller.token
@@ -60,11 +61,11 @@ struct APIHandler: Sendable {
                 guard request.method == .GET || request.method == .HEAD else {
                     throw Problem(methods: "GET, HEAD")
                 }
-                let types = try await ask([BusRequest("types")], caller)[0]["types"]?.array ?? []
+                let types = try await ask([BusRequest("types")], caller, deadline)[0]["types"]?.array ?? []
                 let description = APIDescription(types, hooks)
                 return Self.json(request.path == "/openapi.json" ? description.openAPI : description.asyncAPI)
             default:
-                return try await answer(try await call(request), caller, request)
+                return try await answer(try await call(request), caller, request, deadline)
             }
         } catch {
             if token != nil, error.error.code == .unauthorized { guesses.addWrong() }
@@ -100,19 +101,19 @@ struct APIHandler: Sendable {
         }
     }
 
-    private func answer(_ call: APICall, _ caller: Caller, _ request: HTTPRequest) async throws(Problem)
-        -> HTTPResponse
-    {
+    private func answer(
+        _ call: APICall, _ caller: Caller, _ request: HTTPRequest, _ deadline: Deadline
+    ) async throws(Problem) -> HTTPResponse {
         switch call.answer {
         case .events: return try await events(call, caller)
         case .state(let store) where call.request["revision"] == nil && call.request["time"] == nil:
-            return try await state(of: store, call, caller, request.headers[.ifNoneMatch])
+            return try await state(of: store, call, caller, request.headers[.ifNoneMatch], deadline)
         case .state(let store):
-            return Self.json(try await ask([call.request], caller)[0]["states"]?[store] ?? .null)
+            return Self.json(try await ask([call.request], caller, deadline)[0]["states"]?[store] ?? .null)
         case .reply:
             let reply: JSONObject
             do throws(Problem) {
-                reply = try await ask([call.request], caller)[0]
+                reply = try await ask([call.request], caller, deadline)[0]
             } catch {
                 throw call.isConditional && [.conflict, .exists].contains(error.error.code)
                     ? Problem(error.error, status: .preconditionFailed) : error
@@ -125,11 +126,11 @@ struct APIHandler: Sendable {
 
     /// A store, with the revision of its last change as its tag: read until nothing comes between the two.
     private func state(
-        of store: String, _ call: APICall, _ caller: Caller, _ known: String?
+        of store: String, _ call: APICall, _ caller: Caller, _ known: String?, _ deadline: Deadline
     ) async throws(Problem) -> HTTPResponse {
         let revision = BusRequest("stores", ["match": .string(store)])
         for _ in 0..<8 {
-            let replies = try await ask([revision, call.request, revision], caller)
+            let replies = try await ask([revision, call.request, revision], caller, deadline)
             guard let tag = replies[0]["stores"]?[0]?["revision"],
                 tag == replies[2]["stores"]?[0]?["revision"]
             else { continue }
@@ -140,7 +141,8 @@ struct APIHandler: Sendable {
             return response
         }
         // It changes without a pause, so a tag would be wrong at once.
-        return Self.json(try await ask([call.request], caller)[0]["states"]?[store] ?? .null)
+        return Self.json(
+            try await ask([call.request], caller, deadline)[0]["states"]?[store] ?? .null)
     }
 
     private func events(_ call: APICall, _ caller: Caller) async throws(Problem) -> HTTPResponse {
@@ -151,13 +153,14 @@ struct APIHandler: Sendable {
             )
         }
         let source = EventFeed.Source(
-            bus: bus, caller: caller, request: call.request, place: call.place, pool: conversations.pool)
+            bus: bus, caller: caller, request: call.request, place: call.place, pool: conversations.pool,
+            patience: min(patience, EventFeed.patience))
         let first: EventFeed.Subscription?
         do throws(BusError) {
             first = try await source.subscribe(from: call.place)
         } catch {
             // A browser gives up at a status that is none of success. One that comes back while the bus is away is kept.
-            guard call.place != nil, error.code == .unreachable || error.code == .closed else {
+            guard call.place != nil, [.unreachable, .closed, .timedOut].contains(error.code) else {
                 throw Problem(error)
             }
             first = nil
@@ -177,13 +180,14 @@ struct APIHandler: Sendable {
     // MARK: - Asking the bus
 
     /// The members of the replies, without those of the wire.
-    func ask(_ requests: [BusRequest], _ caller: Caller) async throws(Problem) -> [JSONObject] {
+    func ask(
+        _ requests: [BusRequest], _ caller: Caller, _ deadline: Deadline
+    ) async throws(Problem) -> [JSONObject] {
         let result = await withCheckedContinuation {
             (done: CheckedContinuation<Result<[JSONObject], BusError>, Never>) in
             DispatchQueue.global().async { [bus] in
                 done.resume(
                     returning: Result { () throws(BusError) in
-                        let deadline = Deadline(after: Self.patience)
                         let connection = try bus.connect(for: caller, until: deadline)
                         var replies: [JSONObject] = []
                         for request in requests {

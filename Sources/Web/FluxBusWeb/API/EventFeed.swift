@@ -9,7 +9,8 @@ import FlyingSocks
 final class EventFeed: Talk {
     private typealias Frames = Outlet<[UInt8], Never>
 
-    private static let patience: Duration = .seconds(5)
+    /// How long the bus may take to accept a connection, and then to grant what is subscribed to.
+    static let patience: Duration = .seconds(5)
     /// How long nothing may pass before something does, so that nobody between takes it for dead.
     private static let silence: Duration = .seconds(15)
     /// How long it waits between two attempts to reach the bus.
@@ -61,37 +62,51 @@ final class EventFeed: Talk {
         /// What its client had before.
         let place: EventPlace?
         let pool: any AsyncSocketPool
+        let patience: Duration
 
         /// Subscribes, from a place on if there is one. Throws the bus's refusal.
         func subscribe(from place: EventPlace?) async throws(BusError) -> Subscription {
-            let link = try await BusLink.open(bus, for: caller, pool, within: EventFeed.patience)
+            let link = try await BusLink.open(bus, for: caller, pool, within: patience)
             var request = request
             if let place {
                 request.set("since", .int(place.since))
                 request.set("epoch", .string(place.epoch))
             }
-            let writer = ByteWriter()
-            request.write(to: writer)
-            var lines = LineBuffer()
             do {
-                try await link.write(Array(writer.bytes))
-                while true {
-                    while let line = lines.next() {
-                        guard case .reply(let reply) = try BusMessage(parsing: line) else { continue }
-                        guard reply["ok"] == true else { throw BusError(reply: reply["error"]) }
-                        let start = EventPlace(
-                            epoch: reply["epoch"]?.string ?? "", revision: reply["revision"]?.int ?? 0)
-                        return Subscription(link: link, lines: lines, start: start)
+                return try await withThrowingTaskGroup(of: Subscription.self) { [request, patience] group in
+                    group.addTask { try await Self.send(request, over: link) }
+                    group.addTask {
+                        try await ContinuousClock().sleep(for: patience)
+                        throw BusError(.timedOut, "The bus did not answer in the time allowed.")
                     }
-                    guard let bytes = try await link.read() else {
-                        throw BusError(.closed, "The bus ended the connection.")
-                    }
-                    bytes.withUnsafeBytes { lines.append($0) }
+                    defer { group.cancelAll() }
+                    guard let first = try await group.next() else { throw CancellationError() }
+                    return first
                 }
             } catch let error as BusError {
                 throw error
             } catch {
                 throw BusError(.closed, "The connection to the bus was lost.")
+            }
+        }
+
+        private static func send(_ request: BusRequest, over link: BusLink) async throws -> Subscription {
+            let writer = ByteWriter()
+            request.write(to: writer)
+            try await link.write(Array(writer.bytes))
+            var lines = LineBuffer()
+            while true {
+                while let line = lines.next() {
+                    guard case .reply(let reply) = try BusMessage(parsing: line) else { continue }
+                    guard reply["ok"] == true else { throw BusError(reply: reply["error"]) }
+                    let start = EventPlace(
+                        epoch: reply["epoch"]?.string ?? "", revision: reply["revision"]?.int ?? 0)
+                    return Subscription(link: link, lines: lines, start: start)
+                }
+                guard let bytes = try await link.read() else {
+                    throw BusError(.closed, "The bus ended the connection.")
+                }
+                bytes.withUnsafeBytes { lines.append($0) }
             }
         }
     }

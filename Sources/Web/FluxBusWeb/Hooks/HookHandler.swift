@@ -62,8 +62,9 @@ final class HookHandler: Sendable {
             let caller = Caller(
                 address: request.headers[HTTPHeader(RequestHead.addressField)], token: try token(of: hook),
                 client: "hook/\(name)")
+            let deadline = Deadline(after: api.patience)
             do throws(Problem) {
-                return APIHandler.json(.object(try await api.ask([dispatch], caller)[0]))
+                return APIHandler.json(.object(try await api.ask([dispatch], caller, deadline)[0]))
             } catch {
                 // It is this server's token that the bus refuses, and none of the request's.
                 throw error.error.code == .unauthorized

@@ -1,0 +1,48 @@
+import BusJSON
+import FluxBus
+import FluxBusWeb
+import TestServer
+import Testing
+
+/// What is answered while the bus answers nothing.
+@Suite("A bus that hangs")
+struct SilentBusTests {
+    private static let token = "a-program-of-this-house"
+    private static let bearer = ["Authorization": "Bearer \(token)"]
+
+    private static func run(
+        _ bus: SilentBus, patience: Duration, _ body: @escaping @Sendable (WebFixture) throws -> Void
+    ) async throws {
+        try await WebFixture.run { setup, _ in
+            setup.bus = (try? BusAddress(parsing: bus.address)) ?? setup.bus
+            (setup.apiToken, setup.apiPatience, setup.patience) = (Array(token.utf8), patience, patience)
+        } _: { (web) throws in
+            defer { bus.end() }
+            try body(web)
+        }
+    }
+
+    @Test func whatIsNotKnownIsSaidInTime() async throws {
+        try await Self.run(SilentBus(), patience: .seconds(1)) { (web) throws in
+            for (method, path, code) in [
+                ("POST", "/v1/dispatch/counter/main/increment", "outcome_unknown"),
+                ("GET", "/v1/stores", "timed_out"), ("GET", "/v1/stores/counter/main", "timed_out"),
+                ("GET", "/v1/changes", "timed_out"),
+            ] {
+                let answer = try web.ask(method, path, Self.bearer)
+                #expect(answer.status == 504, "\(path)")
+                #expect(try JSON(parsing: answer.text)["error"]?["code"]?.string == code)
+            }
+        }
+    }
+
+    /// A browser gives up at a status that is none of success.
+    @Test func aFeedThatComesBackWaits() async throws {
+        try await Self.run(SilentBus(), patience: .seconds(1)) { (web) throws in
+            let fields = Self.bearer.merging(["Last-Event-ID": "e:1"]) { $1 }
+            let client = try web.client()
+            client.send(client.request("GET", "/v1/changes", fields))
+            #expect(try client.answer(hasBody: false).status == 200)
+        }
+    }
+}
