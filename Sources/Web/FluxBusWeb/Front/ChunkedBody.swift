@@ -36,6 +36,9 @@ package struct ChunkedBody {
 
     package var isComplete: Bool { part == .complete }
 
+    /// For those who only look for its end.
+    mutating func forgetContent() { content = [] }
+
     /// Takes bytes up to the end of the body.
     /// - Returns: How many it took; fewer than there are only if the body is complete.
     package mutating func take(_ bytes: ArraySlice<UInt8>) throws(RequestHead.Refusal) -> Int {

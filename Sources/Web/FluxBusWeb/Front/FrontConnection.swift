@@ -24,8 +24,8 @@ final class FrontConnection {
     private var security: FrontSecurity?
     private var toServer = ByteQueue()
     private var toClient = ByteQueue()
-    /// The beginning of the server's first answer, which says whether it becomes a WebSocket.
-    private var answer: [UInt8]?
+    /// What the client is told once all requests before are answered.
+    private var refusal: RequestHead.Refusal?
 
     private var clientHasEnded = false
     private var serverHasEnded = false
@@ -34,8 +34,6 @@ final class FrontConnection {
     private var serverIsDeaf = false
     /// The client hears nothing more, and is read until it ends, so that what it was sent is not lost.
     private var isLingering = false
-    /// Requests were passed on that the server has not begun to answer.
-    private var awaitsAnswer = false
 
     /// When it came to be in the state in which it is.
     private(set) var since: Int
@@ -62,10 +60,12 @@ final class FrontConnection {
     var isOver: Bool { client < 0 && server < 0 }
     /// A connection that may give way to another one: nothing is being done for it.
     var isIdle: Bool {
-        client >= 0 && !awaitsAnswer && toClient.isEmpty && !guarded.isInChunks
+        if client < 0 || isLingering { return client >= 0 }
+        return hasToldAll && guarded.answersLeft == 0 && !guarded.isInChunks
             && (guarded.phase == .between || guarded.phase == .partial)
     }
-    var isWebSocket: Bool { guarded.phase == .webSocket }
+    /// Nothing waits to be sent to the client.
+    private var hasToldAll: Bool { toClient.isEmpty && security?.hasOutput != true }
     /// Bytes of bodies that came in chunks: of one that is not complete, and what the server has not taken of others. Of all else a
     /// buffer's worth and one read is the most that waits for the server.
     var heldBodies: Int { guarded.heldBody + max(0, toServer.count - 2 * limits.buffer) }
@@ -118,12 +118,13 @@ final class FrontConnection {
 
     /// What it holds is needed for the bodies of others.
     func giveUpBodies(now: Int) {
-        // An answer could be taken for that to a request before.
-        if server >= 0 { return linger(now) }
+        // Else it is the server that does not take them.
+        guard guarded.isInChunks else { return linger(now) }
         refuse(
             .init(
                 status: 503,
-                reason: "Too many bodies are on their way; try again, with the field Content-Length."), now)
+                reason: "Too many bodies are on their way; try again, with the field Content-Length."))
+        settle(now)
     }
 
     // MARK: - Moving bytes
@@ -172,23 +173,14 @@ final class FrontConnection {
         do throws(RequestHead.Refusal) {
             try guarded.receive(bytes, into: &toServer)
         } catch {
-            return refuse(error, now)
+            refuse(error)
         }
         if requests > 0, phase == .between || requests < guarded.requests { since = now }
-        guard !toServer.isEmpty else {
-            // A body in chunks may come, of which nothing is passed on yet.
-            if guarded.awaitsContinue { toClient.append(Self.goOn) }
-            return
-        }
+        // Of a body in chunks nothing is passed on before its end.
+        guard !toServer.isEmpty else { return }
         if guarded.phase != .partial { isOpening = false }
-        if guarded.phase == .awaitingAnswer, answer == nil { answer = [] }
         if server < 0 { server = connectToServer() }
-        if server < 0 {
-            return refuse(
-                .init(status: 503, reason: "The server is overloaded; try again later."), now)
-        }
-        awaitsAnswer = !isWebSocket
-        if guarded.awaitsContinue { toClient.append(Self.goOn) }
+        if server < 0 { refuse(.init(status: 503, reason: "The server is overloaded; try again later.")) }
         writeServer(now)
     }
 
@@ -214,23 +206,13 @@ final class FrontConnection {
         case .bytes(let count):
             if client < 0 || isLingering { return }
             lastMoved = now
-            awaitsAnswer = false
             toClient.append(space[..<count])
-            lookForWebSocket(space[..<count], now)
+            guarded.receiveAnswer(space[..<count], into: &toServer)
+            writeServer(now)
         }
     }
 
     private static let goOn = Array("HTTP/1.1 100 Continue\r\n\r\n".utf8)
-    private static let change = Array("HTTP/1.1 101".utf8)
-
-    private func lookForWebSocket(_ bytes: some Collection<UInt8>, _ now: Int) {
-        guard var beginning = answer, guarded.phase == .awaitingAnswer else { return }
-        beginning += bytes.prefix(Self.change.count - beginning.count)
-        answer = beginning
-        guard beginning.count == Self.change.count else { return }
-        guarded.answered(isWebSocket: beginning == Self.change, into: &toServer)
-        writeServer(now)
-    }
 
     private func writeClient(_ now: Int) {
         while client >= 0 {
@@ -256,6 +238,12 @@ final class FrontConnection {
 
     /// Passes ends on, once what came before them has been.
     private func settle(_ now: Int) {
+        if guarded.takeContinue() { toClient.append(Self.goOn) }
+        if let refusal, !serverHasEnded, server < 0 || guarded.answersLeft == 0 {
+            toClient.append(answers.bytes(refusal))
+            self.refusal = nil
+            serverHasEnded = true
+        }
         let isEnd = clientHasEnded || client < 0 || guarded.phase == .done
         if isEnd, server >= 0, toServer.isEmpty, !serverKnowsEnd {
             serverKnowsEnd = true
@@ -264,7 +252,7 @@ final class FrontConnection {
         if clientHasEnded, server < 0, client >= 0, toClient.isEmpty { return drop(now) }
         guard serverHasEnded else { return }
         closeServer()
-        if client >= 0, !isLingering, toClient.isEmpty, security?.hasOutput != true { linger(now) }
+        if client >= 0, !isLingering, hasToldAll { linger(now) }
     }
 
     /// Tells the client that this was all, and waits a little for its end.
@@ -287,22 +275,20 @@ final class FrontConnection {
     }
 
     private func endServer() {
-        guarded.forgetBody()
+        guarded.stop()
         toServer.removeAll()
         guard server >= 0 else { return }
+        // A stream could go on for long, and its sender finds out.
+        if guarded.isStreaming { return closeServer() }
         if !serverKnowsEnd { shutdown(server, Int32(SHUT_WR)) }
         serverKnowsEnd = true
         if serverHasEnded { closeServer() }
     }
 
-    /// Answers in the server's place.
-    private func refuse(_ refusal: RequestHead.Refusal, _ now: Int) {
-        // An answer that the server has begun can't be followed by another one.
-        if toClient.isEmpty, !awaitsAnswer {
-            toClient.append(answers.bytes(refusal))
-            writeClient(now)
-        }
-        linger(now)
+    /// Takes nothing more, and answers in the server's place, once the server has answered what came before.
+    private func refuse(_ refusal: RequestHead.Refusal) {
+        guarded.stop()
+        self.refusal = refusal
     }
 
     private func closeClient() {

@@ -2,6 +2,8 @@
 /// to the first is the change to WebSocket, frames in small pieces. A request whose body comes in chunks is passed on when it
 /// is complete, with its length, so that nothing behind knows chunks.
 ///
+/// It is shown the answers, too: what may be said to the client depends on which requests are answered.
+///
 /// Pure: bytes in, bytes out. It holds at most one request's head, a body that comes in chunks, and behind a request for
 /// WebSocket what came with it.
 package struct RequestGuard {
@@ -23,9 +25,9 @@ package struct RequestGuard {
     package private(set) var phase = Phase.between
     /// Heads that were taken.
     package private(set) var requests = 0
-    /// The client waits to hear that it may send the body of its first request. Later ones are not told, since an answer may be
-    /// on its way then; their clients wait a second, and send it.
-    package private(set) var awaitsContinue = false
+    private var answers = AnswerReader()
+    /// The client waits to hear that it may send a body.
+    private var awaitsContinue = false
     private var held: [UInt8] = []
     /// How much of `held` was searched for the head's end.
     private var searched = 0
@@ -45,7 +47,13 @@ package struct RequestGuard {
     /// How many bytes of it have come.
     package var heldBody: Int { chunked?.body.content.count ?? 0 }
 
-    /// Takes what came from the client, and appends what is passed on.
+    /// Requests that were passed on and are not answered to the end.
+    var answersLeft: Int { answers.left }
+
+    /// Whether the present answer is sent as it comes about, and may not end by itself.
+    var isStreaming: Bool { answers.isStream }
+
+    /// Takes what came from the client, and appends what is passed on; after a refusal, nothing more.
     package mutating func receive(
         _ bytes: some Collection<UInt8>, into queue: inout ByteQueue
     ) throws(RequestHead.Refusal) {
@@ -56,20 +64,39 @@ package struct RequestGuard {
         case .between, .partial:
             awaitsContinue = false
             held.append(contentsOf: bytes)
-            try takeRequests(into: &queue)
+            do throws(RequestHead.Refusal) {
+                try takeRequests(into: &queue)
+            } catch {
+                stop()
+                throw error
+            }
         }
     }
 
-    /// The server's answer to a request for WebSocket has begun.
-    package mutating func answered(isWebSocket: Bool, into queue: inout ByteQueue) {
+    /// Takes what came from the server, and appends what is passed on to it because of that.
+    mutating func receiveAnswer(_ bytes: some Collection<UInt8>, into queue: inout ByteQueue) {
+        guard phase != .webSocket else { return }
+        answers.take(bytes)
         guard phase == .awaitingAnswer else { return }
-        phase = isWebSocket ? .webSocket : .done
-        if isWebSocket { splitter.pass(held, into: &queue) }
-        held = []
+        if answers.isWebSocket {
+            phase = .webSocket
+            splitter.pass(held, into: &queue)
+            held = []
+        } else if answers.left == 0 {
+            stop()
+        }
     }
 
-    /// Nothing more is passed on of a request whose body is not complete.
-    package mutating func forgetBody() { chunked = nil }
+    /// Whether to tell the client now that it may send its body, as all before is answered. True only once.
+    mutating func takeContinue() -> Bool {
+        // The head of a request with a length has been passed on.
+        guard awaitsContinue, !answers.hasBegun, answers.left == (isInChunks ? 0 : 1) else { return false }
+        awaitsContinue = false
+        return true
+    }
+
+    /// Nothing more is passed on.
+    mutating func stop() { (phase, held, chunked, awaitsContinue) = (.done, [], nil, false) }
 
     private mutating func takeRequests(into queue: inout ByteQueue) throws(RequestHead.Refusal) {
         while true {
@@ -96,16 +123,16 @@ package struct RequestGuard {
             requests += 1
             drop(end)
             isLast = head.isLast
-            awaitsContinue = head.expectsContinue && requests == 1 && held.isEmpty
+            awaitsContinue = head.expectsContinue && held.isEmpty
             if head.isUpgrade {
-                // Its answer has to be found, so it is the first of its connection, as browsers do it.
+                // It is the first of its connection, as browsers do it.
                 guard requests == 1, head.framing == .length(0) else { throw .malformed }
-                queue.append(head.bytes())
+                pass(head, into: &queue)
                 return phase = .awaitingAnswer
             }
             switch head.framing {
             case .length(let length):
-                queue.append(head.bytes())
+                pass(head, into: &queue)
                 bodyLeft = length
             case .chunked(let most):
                 chunked = (head, ChunkedBody(atMost: most, extras: limits.head))
@@ -118,10 +145,17 @@ package struct RequestGuard {
         guard chunked != nil else { return true }
         drop(try chunked?.body.take(held[...]) ?? 0)
         guard let (head, body) = chunked, body.isComplete else { return false }
-        queue.append(head.bytes(withLength: body.content.count))
+        pass(head, withLength: body.content.count, into: &queue)
         queue.append(body.content)
         chunked = nil
         return true
+    }
+
+    private mutating func pass(
+        _ head: RequestHead, withLength length: Int? = nil, into queue: inout ByteQueue
+    ) {
+        queue.append(head.bytes(withLength: length))
+        answers.expect(isHead: head.isHead)
     }
 
     private var tooLong: RequestHead.Refusal {

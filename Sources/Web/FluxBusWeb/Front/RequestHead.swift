@@ -36,6 +36,8 @@ package struct RequestHead: Equatable {
     /// The lines that are passed on, without those that say where a chunked body ends.
     private let lines: [String]
     package let framing: Framing
+    /// The answer has no body.
+    let isHead: Bool
     package let isUpgrade: Bool
     /// The client sends its body when it hears that it may.
     package let expectsContinue: Bool
@@ -96,6 +98,7 @@ package struct RequestHead: Equatable {
             throw Refusal(status: 417, reason: "The only expectation that is known is 100-continue.")
         }
         expectsContinue = expectation != nil && framing != .length(0)
+        isHead = method == "HEAD"
         isUpgrade = fields["upgrade"] != nil && options.contains("upgrade")
         isLast = options.contains("close") || (isOld && !options.contains("keep-alive"))
         self.lines = passed

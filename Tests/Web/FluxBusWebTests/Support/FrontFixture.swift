@@ -19,6 +19,8 @@ final class FrontFixture {
         _ change: (inout FrontLimits) -> Void = { _ in }
     ) throws {
         server = try Sockets.listen(at: "unix:\(directory.path)/server")
+        // Nobody waits for ever for a connection that the front does not open.
+        Served.limitWaiting(of: server)
         var passed = ListenDescriptors([])
         let listeners = try WebListener.open(
             WebAddress(parsing: "127.0.0.1:0"), isSecure: certificate != nil, &passed)
@@ -47,6 +49,12 @@ final class FrontFixture {
         front.wake()
     }
 
+    /// Has it stop, and returns once it listens no more. Connections have as long as they need.
+    func beginStop() {
+        Thread.detachNewThread { [front] in front.stop(within: .seconds(3600)) }
+        while (try? client()) != nil {}
+    }
+
     /// A connection of the front, as the server sees it.
     final class Served {
         private let descriptor: Int32
@@ -56,6 +64,10 @@ final class FrontFixture {
                 throw Sockets.Failure("accept: \(String(cString: strerror(errno)))")
             }
             self.descriptor = descriptor
+            Self.limitWaiting(of: descriptor)
+        }
+
+        fileprivate static func limitWaiting(of descriptor: Int32) {
             var patience = timeval(tv_sec: 20, tv_usec: 0)
             setsockopt(
                 descriptor, SOL_SOCKET, SO_RCVTIMEO, &patience, socklen_t(MemoryLayout<timeval>.size))
@@ -75,6 +87,12 @@ final class FrontFixture {
             }
             return String(decoding: bytes, as: UTF8.self)
                 .replacing(/x-client-address: 127\.0\.0\.1:[0-9]+\r\n/, with: "")
+        }
+
+        /// Whether the front closes it, and does not only stop sending.
+        func isClosed() -> Bool {
+            var entry = pollfd(fd: descriptor, events: 0, revents: 0)
+            return poll(&entry, 1, 20_000) == 1 && Int32(entry.revents) & POLLHUP != 0
         }
 
         func send(_ text: String) {
