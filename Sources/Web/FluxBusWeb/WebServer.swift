@@ -103,8 +103,8 @@ package final class WebServer: Sendable {
         let files = try setup.readHooks()
         socket = try InnerSocket(in: setup.runtimeDirectory)
         let pool = HTTPServer.defaultPool()
-        conversations = Conversations(pool)
         let (guesses, memory) = (Guesses(now: setup.now), HealthMemory())
+        conversations = Conversations(pool, guesses)
         let api = APIHandler(
             bus: bus, sessions: sessions, token: setup.apiToken, guesses: guesses,
             conversations: conversations, mostConversations: setup.limits.conversations,

@@ -1,4 +1,5 @@
 import BusJSON
+import Dispatch
 import FluxBus
 import FluxBusWeb
 import TestServer
@@ -43,6 +44,33 @@ struct SilentBusTests {
             let client = try web.client()
             client.send(client.request("GET", "/v1/changes", fields))
             #expect(try client.answer(hasBody: false).status == 200)
+        }
+    }
+
+    // MARK: - Tokens of the bus
+
+    @Test(arguments: ["/metrics", "/v1/stores"])
+    func manyGuessesAtATimeAreNoMoreThanInARow(_ path: String) async throws {
+        let bus = try SilentBus(overTCP: true, answersHello: false)
+        try await Self.run(bus, patience: .seconds(60)) { (web) throws in
+            let clients = try (0..<15).map { _ in try web.client() }
+            for (number, client) in clients.enumerated() {
+                client.send(client.request("GET", path, ["Authorization": "Bearer wrong-\(number)"]))
+            }
+            for _ in 0..<10 { #expect(bus.isAsked.wait(timeout: .now() + .seconds(20)) == .success) }
+            bus.end()
+            let statuses = try clients.map { try $0.answer().status }
+            #expect(statuses.count { $0 == 401 } == 10 && statuses.count { $0 == 429 } == 5)
+        }
+    }
+
+    @Test func whoGuessesKeepsNobodyFromHealth() async throws {
+        let bus = try SilentBus(overTCP: true, answersHello: false)
+        try await Self.run(bus, patience: .seconds(60)) { (web) throws in
+            let client = try web.client()
+            client.send(client.request("GET", "/metrics", Self.bearer))
+            bus.isAsked.wait()
+            #expect(try web.ask("GET", "/healthz").text == "ok\n")
         }
     }
 }

@@ -1,6 +1,5 @@
 import BusHooks
 import BusJSON
-import Dispatch
 import FluxBus
 import FlyingFox
 import FoundationEssentials
@@ -25,13 +24,7 @@ struct APIHandler: Sendable {
         let address = request.headers[HTTPHeader(RequestHead.addressField)]
         if let field = request.headers[.authorization] {
             guard let given = Bearer.token(in: field) else { throw Problem(Self.unauthorized) }
-            guard sessions != nil else {
-                // The bus makes all who come from here wait for each other's wrong tokens. A token that it has taken is no guess.
-                if !guesses.isKnown(given), let wait = guesses.wait() {
-                    throw Problem(tooManyIn: wait)
-                }
-                return Caller(address: address, token: given)
-            }
+            guard sessions != nil else { return Caller(address: address, token: given) }
             guard let token, Secret.isSame(given.utf8, token) else { throw Problem(Self.unauthorized) }
             return Caller(address: address)
         }
@@ -51,11 +44,13 @@ struct APIHandler: Sendable {
 
     /// - Parameter hooks: Those that the description names.
     func answer(_ request: HTTPRequest, isOwnPage: Bool, _ hooks: [Hook]) async -> HTTPResponse {
-        var token: String?
+        var guess: Guesses.Guess?
+        var code: BusError.Code?
+        defer { if let guess { guesses.end(guess, code) } }
         let deadline = Deadline(after: patience)
         do throws(Problem) {
             let caller = try caller(request, isOwnPage: isOwnPage)
-            token = caller.token
+            if let token = caller.token { guess = try await begin(token, from: caller.address) }
             switch request.path {
             case "/openapi.json", "/asyncapi.json":
                 guard request.method == .GET || request.method == .HEAD else {
@@ -68,8 +63,17 @@ struct APIHandler: Sendable {
                 return try await answer(try await call(request), caller, request, deadline)
             }
         } catch {
-            if token != nil, error.error.code == .unauthorized { guesses.addWrong() }
+            code = error.error.code
             return error.response
+        }
+    }
+
+    /// The bus makes all who come from here wait for each other's wrong tokens, so it is asked about few.
+    private func begin(_ token: String, from address: String?) async throws(Problem) -> Guesses.Guess {
+        do throws(Guesses.TooMany) {
+            return try await guesses.begin(token, from: address)
+        } catch {
+            throw Problem(error)
         }
     }
 
@@ -158,6 +162,7 @@ struct APIHandler: Sendable {
         let first: EventFeed.Subscription?
         do throws(BusError) {
             first = try await source.subscribe(from: call.place)
+            if let token = caller.token { guesses.addRight(token) }
         } catch {
             // A browser gives up at a status that is none of success. One that comes back while the bus is away is kept.
             guard call.place != nil, [.unreachable, .closed, .timedOut].contains(error.code) else {
@@ -183,22 +188,16 @@ struct APIHandler: Sendable {
     func ask(
         _ requests: [BusRequest], _ caller: Caller, _ deadline: Deadline
     ) async throws(Problem) -> [JSONObject] {
-        let result = await withCheckedContinuation {
-            (done: CheckedContinuation<Result<[JSONObject], BusError>, Never>) in
-            DispatchQueue.global().async { [bus] in
-                done.resume(
-                    returning: Result { () throws(BusError) in
-                        let connection = try bus.connect(for: caller, until: deadline)
-                        var replies: [JSONObject] = []
-                        for request in requests {
-                            var reply = try Self.exchange(request, connection, deadline)
-                            reply["id"] = nil
-                            reply["ok"] = nil
-                            replies.append(reply)
-                        }
-                        return replies
-                    })
+        let result = await BusAccess.ask { [bus] () throws(BusError) in
+            let connection = try bus.connect(for: caller, until: deadline)
+            var replies: [JSONObject] = []
+            for request in requests {
+                var reply = try Self.exchange(request, connection, deadline)
+                reply["id"] = nil
+                reply["ok"] = nil
+                replies.append(reply)
             }
+            return replies
         }
         do throws(BusError) {
             let replies = try result.get()
@@ -242,10 +241,7 @@ struct Problem: Error {
         if error.code == .unauthorized { fields.append(("WWW-Authenticate", "Bearer")) }
     }
 
-    init(tooManyIn seconds: Int) {
-        self.init(
-            BusError(.limit, "There were too many wrong tokens; try again in \(seconds) s."), after: seconds)
-    }
+    init(_ limit: Guesses.TooMany) { self.init(BusError(.limit, limit.sentence), after: limit.seconds) }
 
     init(methods: String) {
         self.init(

@@ -4,8 +4,8 @@ import Dispatch
 import FluxBus
 import Synchronization
 
-/// Where the bus is, and what this server itself asks it: whether it answers, and for its counters. Questions wait for one
-/// another on one queue, which may block, and those who ask the same at the same time get the same answer.
+/// Where the bus is, and what this server asks it: whether it answers, and for its counters. Questions of one
+/// kind that the server asks for itself wait for one another; nobody else waits for anybody.
 final class BusAccess: Sendable {
     let address: BusAddress
     let tls: TLSOptions
@@ -13,6 +13,7 @@ final class BusAccess: Sendable {
     private let token: String?
     private let patience: Duration
     private let queue = DispatchQueue(label: "fluxbus.web.questions")
+    private let pings = DispatchQueue(label: "fluxbus.web.pings")
     private let asking = Mutex(Asking())
     private let kept = Kept()
 
@@ -20,15 +21,9 @@ final class BusAccess: Sendable {
         var check: Task<Result<Void, BusError>, Never>?
     }
 
-    /// The connection on which counters were asked for last, and by whose token. Confined to the queue.
+    /// The connection on which this server asked for counters last. Confined to the queue.
     private final class Kept: @unchecked Sendable {
         var connection: BusConnection?
-        var token: String?
-
-        func isFor(_ other: String?) -> Bool {
-            guard let token, let other else { return token == nil && other == nil }
-            return Secret.isSame(token.utf8, other.utf8)
-        }
     }
 
     /// - Parameter patience: How long the bus may take for an answer.
@@ -58,7 +53,7 @@ final class BusAccess: Sendable {
         let task = asking.withLock { asking in
             if let task = asking.check { return task }
             let task = Task { () -> Result<Void, BusError> in
-                let result = await ask { () throws(BusError) in try self.ping() }
+                let result = await Self.ask(on: pings) { () throws(BusError) in try self.ping() }
                 self.asking.withLock { $0.check = nil }
                 return result
             }
@@ -82,44 +77,54 @@ final class BusAccess: Sendable {
     /// Whether this server itself may ask for counters.
     var isKnown: Bool { isKnownWithoutToken || token != nil }
 
-    /// The counters, as this server itself.
-    func ownStats() async throws(BusError) -> JSONObject { try await stats(token: token) }
-
-    /// What there are metrics of, asked for with this token; nil: as this server itself.
-    func stats(token: String?) async throws(BusError) -> JSONObject {
-        try await ask { () throws(BusError) in
-            if self.kept.connection != nil, self.kept.isFor(token) {
+    /// What there are metrics of, asked for as this server itself.
+    func ownStats() async throws(BusError) -> JSONObject {
+        try await Self.ask(on: queue) { () throws(BusError) in
+            if let connection = self.kept.connection {
                 do throws(BusError) {
-                    return try self.keptStats()
+                    return try self.keptStats(connection)
                 } catch  where error.code == .closed {
                     // The bus was restarted since then.
                 }
             }
-            self.kept.connection = nil
-            self.kept.connection = try BusConnection(
-                to: self.address, token: token, client: Self.name, tls: self.tls,
-                until: Deadline(after: self.patience))
-            self.kept.token = token
-            return try self.keptStats()
+            return try self.keptStats(try self.connection(self.token))
         }.get()
     }
 
-    private func keptStats() throws(BusError) -> JSONObject {
-        guard let connection = kept.connection else { return JSONObject() }
-        do throws(BusError) {
-            let deadline = Deadline(after: patience)
-            return try BusMetrics.statistics { (op, members) throws(BusError) in
-                try connection.request(BusRequest(op, object: members), until: deadline)
-            }
-        } catch {
-            kept.connection = nil
-            throw error
+    /// The same, asked for with a token.
+    func stats(token: String) async throws(BusError) -> JSONObject {
+        try await Self.ask { () throws(BusError) in
+            try self.stats(over: try self.connection(token))
+        }.get()
+    }
+
+    /// A connection is kept as long as it answers.
+    private func keptStats(_ connection: BusConnection) throws(BusError) -> JSONObject {
+        kept.connection = nil
+        let stats = try stats(over: connection)
+        kept.connection = connection
+        return stats
+    }
+
+    private func stats(over connection: BusConnection) throws(BusError) -> JSONObject {
+        let deadline = Deadline(after: patience)
+        return try BusMetrics.statistics { (op, members) throws(BusError) in
+            try connection.request(BusRequest(op, object: members), until: deadline)
         }
+    }
+
+    private func connection(_ token: String?) throws(BusError) -> BusConnection {
+        try BusConnection(
+            to: address, token: token, client: Self.name, tls: tls, until: Deadline(after: patience))
     }
 
     private static let name = "fluxbus-web"
 
-    private func ask<Answer: Sendable>(
+    /// Does what may block.
+    /// - Parameter queue: A new one has a thread of its own. On those that all share, whoever waits for the
+    ///   bus would keep the others waiting.
+    static func ask<Answer: Sendable>(
+        on queue: DispatchQueue = DispatchQueue(label: "fluxbus.web.question"),
         _ work: @escaping @Sendable () throws(BusError) -> Answer
     ) async -> Result<Answer, BusError> {
         await withCheckedContinuation { continuation in

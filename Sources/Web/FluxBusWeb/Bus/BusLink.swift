@@ -1,4 +1,3 @@
-import Dispatch
 import FluxBus
 import FlyingSocks
 
@@ -21,15 +20,9 @@ actor BusLink {
     static func open(
         _ bus: BusAccess, for caller: Caller, _ pool: any AsyncSocketPool, within time: Duration
     ) async throws(BusError) -> BusLink {
-        try await withCheckedContinuation { (done: CheckedContinuation<Result<BusLink, BusError>, Never>) in
-            DispatchQueue.global().async {
-                done.resume(
-                    returning: Result { () throws(BusError) in
-                        BusLink(try bus.connect(for: caller, until: Deadline(after: time)), pool)
-                    })
-            }
-        }
-        .get()
+        try await BusAccess.ask { () throws(BusError) in
+            BusLink(try bus.connect(for: caller, until: Deadline(after: time)), pool)
+        }.get()
     }
 
     /// What has come, at least a byte; nil at the end.

@@ -23,12 +23,13 @@ final class Conversation: Talk {
 
     init(
         _ client: AsyncThrowingStream<WSFrame, any Error>, with browser: Caller, _ bus: BusAccess,
-        _ pool: any AsyncSocketPool,
+        _ pool: any AsyncSocketPool, _ guesses: Guesses,
         whenOver: @escaping @Sendable () -> Void
     ) {
         self.whenOver = whenOver
         self.browser = browser
-        work = Task { [outlet] in await Self.talk(client, with: browser, bus, pool, outlet) }
+        let introduction = bus.isKnownWithoutToken ? nil : Introduction(guesses, from: browser.address)
+        work = Task { [outlet] in await Self.talk(client, with: browser, introduction, bus, pool, outlet) }
     }
 
     deinit {
@@ -55,8 +56,8 @@ final class Conversation: Talk {
     }
 
     private static func talk(
-        _ client: AsyncThrowingStream<WSFrame, any Error>, with browser: Caller, _ bus: BusAccess,
-        _ pool: any AsyncSocketPool, _ outlet: Frames
+        _ client: AsyncThrowingStream<WSFrame, any Error>, with browser: Caller,
+        _ introduction: Introduction?, _ bus: BusAccess, _ pool: any AsyncSocketPool, _ outlet: Frames
     ) async {
         let link: BusLink
         do throws(BusError) {
@@ -66,16 +67,16 @@ final class Conversation: Talk {
             return outlet.end(WSCloseCode(1013, reason: reason))
         }
         await withTaskGroup(of: Void.self) { group in
-            group.addTask { await carryToBus(client, browser, link, outlet) }
-            group.addTask { await carryFromBus(link, browser, outlet) }
+            group.addTask { await carryToBus(client, browser, introduction, link, outlet) }
+            group.addTask { await carryFromBus(link, browser, introduction, outlet) }
             await group.next()
             group.cancelAll()
         }
     }
 
     private static func carryToBus(
-        _ client: AsyncThrowingStream<WSFrame, any Error>, _ browser: Caller, _ link: BusLink,
-        _ outlet: Frames
+        _ client: AsyncThrowingStream<WSFrame, any Error>, _ browser: Caller,
+        _ introduction: Introduction?, _ link: BusLink, _ outlet: Frames
     ) async {
         var reader = MessageReader()
         do {
@@ -87,21 +88,27 @@ final class Conversation: Talk {
                     outlet.giveFirst(WSFrame(fin: true, opcode: .pong, mask: nil, payload: payload))
                 case .close(let code): return outlet.end(code)
                 case .send(let bytes):
+                    try await introduction?.pass(bytes)
                     // What the bus says before it ends is still to be read, so the other way finds out.
                     do { try await link.write(bytes) } catch { return await untilCancelled() }
                 }
             }
             outlet.end(nil)
         } catch is CancellationError {
+        } catch let limit as Guesses.TooMany {
+            outlet.end(WSCloseCode(1008, reason: limit.sentence))
         } catch {
             outlet.end(WSCloseCode(1002, reason: "A frame can't be read."))
         }
     }
 
-    private static func carryFromBus(_ link: BusLink, _ browser: Caller, _ outlet: Frames) async {
+    private static func carryFromBus(
+        _ link: BusLink, _ browser: Caller, _ introduction: Introduction?, _ outlet: Frames
+    ) async {
         var writer = MessageWriter()
         while let bytes = try? await link.read() {
             guard browser.isSignedIn() else { return outlet.end(signedOut) }
+            introduction?.hear(bytes)
             guard await outlet.give(writer.frames(of: bytes)) else { return }
         }
         if !Task.isCancelled { outlet.end(WSCloseCode(1001, reason: "The bus ended the connection.")) }

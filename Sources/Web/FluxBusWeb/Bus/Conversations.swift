@@ -32,9 +32,10 @@ final class Conversations: Sendable {
     private struct Weak { weak var talk: (any Talk)? }
 
     let pool: any AsyncSocketPool
+    private let guesses: Guesses
     private let state = Mutex(State())
 
-    init(_ pool: any AsyncSocketPool) { self.pool = pool }
+    init(_ pool: any AsyncSocketPool, _ guesses: Guesses) { (self.pool, self.guesses) = (pool, guesses) }
 
     /// How many there are.
     var count: Int { state.withLock { $0.open.count } }
@@ -80,7 +81,8 @@ final class Conversations: Sendable {
 
         func makeFrames(for client: AsyncThrowingStream<WSFrame, any Error>) -> AsyncStream<WSFrame> {
             let conversation = conversations.begin {
-                Conversation(client, with: browser, bus, conversations.pool, whenOver: $0)
+                Conversation(
+                    client, with: browser, bus, conversations.pool, conversations.guesses, whenOver: $0)
             }
             return AsyncStream { await conversation.next() }
         }

@@ -14,7 +14,7 @@ struct WebHandler: HTTPHandler {
     let bus: BusAccess
     let conversations: Conversations
     let metricsToken: [UInt8]?
-    /// Wrong tokens of the bus, shown for its counters.
+    /// Wrong tokens of the bus.
     let guesses: Guesses
     let memory: HealthMemory
     /// Seconds since 1970.
@@ -138,15 +138,14 @@ struct WebHandler: HTTPHandler {
                 .forbidden,
                 "This link has expired or was already used; run fluxbus web for a new one."
             )
-        case .tooMany(let seconds): return tooMany(seconds)
+        case .tooMany(let seconds): return tooMany(Guesses.TooMany(seconds: seconds))
         }
     }
 
-    private func tooMany(_ seconds: Int) -> HTTPResponse {
+    private func tooMany(_ limit: Guesses.TooMany) -> HTTPResponse {
         var response = HTTPResponse.sentence(
-            HTTPStatusCode(429, phrase: "Too Many Requests"),
-            "There were too many wrong tokens; try again in \(seconds) s.")
-        response.headers[HTTPHeader("Retry-After")] = String(seconds)
+            HTTPStatusCode(429, phrase: "Too Many Requests"), limit.sentence)
+        response.headers[HTTPHeader("Retry-After")] = String(limit.seconds)
         return response
     }
 
@@ -213,7 +212,8 @@ struct WebHandler: HTTPHandler {
 
     private func metrics(_ request: HTTPRequest) async -> HTTPResponse {
         await counted(request) { token throws(BusError) in
-            let stats = try await bus.stats(token: token)
+            let stats =
+                if let token { try await bus.stats(token: token) } else { try await bus.ownStats() }
             let form: BusMetrics.Form =
                 (request.headers[HTTPHeader("Accept")] ?? "").contains("application/openmetrics-text")
                 ? .openMetrics : .prometheus
@@ -225,7 +225,7 @@ struct WebHandler: HTTPHandler {
     private func remembered(_ request: HTTPRequest) async -> HTTPResponse {
         await counted(request) { token throws(BusError) in
             // Whoever brings a token of the bus is shown what the bus would show.
-            if token != nil, try await bus.stats(token: token)["totals"] == nil {
+            if let token, try await bus.stats(token: token)["totals"] == nil {
                 return .sentence(.forbidden, "The counters are for those who may manage the bus.")
             }
             return .make(.ok, Data((memory.encoded(now: now()) + "\n").utf8), type: "application/json")
@@ -237,25 +237,32 @@ struct WebHandler: HTTPHandler {
         _ request: HTTPRequest, _ answer: (_ token: String?) async throws(BusError) -> HTTPResponse
     ) async -> HTTPResponse {
         let given = Bearer.token(in: request.headers[.authorization])
-        let token: String?
+        var guess: Guesses.Guess?
         if sessions != nil {
             let isKnown =
                 given.flatMap { given in metricsToken.map { Secret.isSame(given.utf8, $0) } } ?? false
             guard isKnown || isSignedIn(request) else { return unauthorized() }
-            token = nil
         } else {
             guard let given else { return unauthorized() }
             // The bus makes all who come from here wait for each other's wrong tokens, so it is not asked about many.
-            if let wait = guesses.wait() { return tooMany(wait) }
-            token = given
+            do throws(Guesses.TooMany) {
+                let address = request.headers[HTTPHeader(RequestHead.addressField)]
+                guess = try await guesses.begin(given, from: address)
+            } catch {
+                return tooMany(error)
+            }
         }
+        var code: BusError.Code?
+        defer { if let guess { guesses.end(guess, code) } }
         do throws(BusError) {
-            return try await answer(token)
+            guard guess != nil, let given else { return try await answer(nil) }
+            let response = try await answer(given)
+            guesses.addRight(given)
+            return response
         } catch {
+            code = error.code
             switch error.code {
-            case .unauthorized:
-                guesses.addWrong()
-                return unauthorized(error.message)
+            case .unauthorized: return unauthorized(error.message)
             case .forbidden: return .sentence(.forbidden, error.message)
             default: return .sentence(.serviceUnavailable, error.message)
             }

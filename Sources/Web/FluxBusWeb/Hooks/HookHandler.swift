@@ -110,8 +110,11 @@ final class HookHandler: Sendable {
             throw Problem(
                 BusError(.unauthorized, "Show the \(what) of this hook in the header field \(place)."))
         case false?:
-            if let wait = guesses.wait() { throw Problem(tooManyIn: wait) }
-            guesses.addWrong()
+            do throws(Guesses.TooMany) {
+                try guesses.addWrong(from: request.headers[HTTPHeader(RequestHead.addressField)])
+            } catch {
+                throw Problem(error)
+            }
             throw Problem(
                 BusError(
                     .unauthorized,

@@ -167,35 +167,12 @@ package struct AttemptLimit {
     }
 
     package mutating func addWrong(now: Int) { wrong.append(now) }
-}
 
-/// Wrong guesses of all who ask, counted together.
-final class Guesses: Sendable {
-    private let limit = Mutex(AttemptLimit())
-    /// Digests of tokens that were right.
-    private let known = Mutex<Set<[UInt8]>>([])
-    private static let mostKnown = 1000
-    private let now: @Sendable () -> Int
-
-    /// - Parameter now: Seconds since 1970.
-    init(now: @escaping @Sendable () -> Int) { self.now = now }
-
-    /// Seconds until another guess is looked at; nil: now.
-    func wait() -> Int? { limit.withLock { $0.wait(now: now()) } }
-
-    func addWrong() { limit.withLock { $0.addWrong(now: now()) } }
-
-    /// Whether the bus has taken this token.
-    func isKnown(_ token: String) -> Bool { known.withLock { $0.contains(Self.digest(token)) } }
-
-    func addRight(_ token: String) {
-        known.withLock { known in
-            if known.count >= Self.mostKnown { known = [] }
-            known.insert(Self.digest(token))
-        }
+    /// One that was added at this time was not wrong.
+    mutating func takeBack(_ time: Int) {
+        if let index = wrong.lastIndex(of: time) { wrong.remove(at: index) }
     }
 
-    private static func digest(_ token: String) -> [UInt8] {
-        Array(token.utf8).withUnsafeBytes(Secret.hash)
-    }
+    /// Whether none counts any more.
+    func isEmpty(now: Int) -> Bool { wrong.allSatisfy { $0 <= now - Self.window || $0 > now } }
 }
