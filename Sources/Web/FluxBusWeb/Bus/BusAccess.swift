@@ -38,7 +38,9 @@ final class BusAccess: Sendable {
     /// Connects for somebody, and may block. The bus is told for whom, if it knows this server without a token, or if there is
     /// one: otherwise the client's first line is the first.
     func connect(for caller: Caller, until deadline: Deadline) throws(BusError) -> BusConnection {
-        let connection = try BusConnection(opening: address, tls: tls, until: deadline)
+        let connection = try open { () throws(BusError) in
+            try BusConnection(opening: address, tls: tls, until: deadline)
+        }
         if caller.token != nil || isKnownWithoutToken && (caller.address != nil || caller.client != Self.name)
         {
             try connection.hello(
@@ -47,8 +49,21 @@ final class BusAccess: Sendable {
         return connection
     }
 
-    /// Throws unless the bus answers a ping in time. Where it asks for a token and there is none here, a connection has to
-    /// come about.
+    /// Opens a connection. Where strangers may ask for one, they are not told where the bus is.
+    private func open(_ open: () throws(BusError) -> BusConnection) throws(BusError) -> BusConnection {
+        do throws(BusError) {
+            return try open()
+        } catch {
+            guard [.unreachable, .untrusted].contains(error.code), !isKnownWithoutToken else { throw error }
+            throw Self.silent
+        }
+    }
+
+    /// What whoever may not know where the bus is gets to hear.
+    static let silent = BusError(.unreachable, "The bus does not answer.")
+
+    /// Throws unless the bus answers a ping in time. Where it asks for a token and there is none here, a
+    /// connection has to come about. Those who ask at the same time get the same answer.
     func check() async throws(BusError) {
         let task = asking.withLock { asking in
             if let task = asking.check { return task }
@@ -114,8 +129,10 @@ final class BusAccess: Sendable {
     }
 
     private func connection(_ token: String?) throws(BusError) -> BusConnection {
-        try BusConnection(
-            to: address, token: token, client: Self.name, tls: tls, until: Deadline(after: patience))
+        try open { () throws(BusError) in
+            try BusConnection(
+                to: address, token: token, client: Self.name, tls: tls, until: Deadline(after: patience))
+        }
     }
 
     private static let name = "fluxbus-web"

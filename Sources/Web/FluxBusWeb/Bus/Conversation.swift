@@ -63,7 +63,9 @@ final class Conversation: Talk {
         do throws(BusError) {
             link = try await BusLink.open(bus, for: browser, pool, within: patience)
         } catch {
-            let reason = error.code == .unreachable ? "Bus not running at \(bus.address)" : error.message
+            let reason =
+                error.code == .unreachable && bus.isKnownWithoutToken
+                ? "Bus not running at \(bus.address)" : error.message
             return outlet.end(WSCloseCode(1013, reason: reason))
         }
         await withTaskGroup(of: Void.self) { group in

@@ -206,7 +206,8 @@ struct WebHandler: HTTPHandler {
             try await bus.check()
             return .make(.ok, Data("ok\n".utf8))
         } catch {
-            return .sentence(.serviceUnavailable, error.message)
+            // Everybody may ask, and learns nothing of the machine.
+            return .sentence(.serviceUnavailable, BusAccess.silent.message)
         }
     }
 
