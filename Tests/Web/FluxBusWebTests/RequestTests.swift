@@ -21,7 +21,7 @@ struct RequestTests {
             "\r\nGET / HTTP/1.1\r\nHost:  x \r\nX:\ty\u{e9}\r\n\r\nPOST /session HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\n"
             + "tokeDELETE /session HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\nGET /never HTTP/1.1\r\nHost: x\r\n\r\n"
         let passed =
-            "GET / HTTP/1.1\r\nhost: x\r\nx: y??\r\n\r\nPOST /session HTTP/1.1\r\nhost: x\r\ncontent-length: 4\r\n\r\n"
+            "GET / HTTP/1.1\r\nhost: x\r\nx: y\u{e9}\r\n\r\nPOST /session HTTP/1.1\r\nhost: x\r\ncontent-length: 4\r\n\r\n"
             + "tokeDELETE /session HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n"
         for size in 1...text.utf8.count {
             let outcome = try Self.guarded(Array(text.utf8), by: size)
@@ -52,6 +52,10 @@ struct RequestTests {
         (head + "Transfer-Encoding: identity\r\n\r\n", 501),
         (head + "Expect: more\r\n\r\n", 417), (head + "Expect: 100-continue\r\nExpect: x\r\n\r\n", 417),
         (head + "Upgrade: x\r\nConnection: upgrade\r\nContent-Length: 3\r\n\r\n", 400),
+        (head + "Idempotency-Key: caf\u{e9}\r\n\r\n", 400), (head + "origin: \u{e9}\r\n\r\n", 400),
+        (head + "if-match: \"1\"\r\nIf-Match: \"2\"\r\n\r\n", 400),
+        (head + "Idempotency-Key: a\r\nidempotency-key: b\r\n\r\n", 400),
+        (head + "Last-Event-ID: a:1\r\nlast-event-id: a:2\r\n\r\n", 400),
         (head + String(repeating: "a: b\r\n", count: 101) + "\r\n", 431),
     ])
     func whatTwoReadersMightTakeDifferentlyIsRefused(_ text: String, _ status: Int) throws {
@@ -61,6 +65,21 @@ struct RequestTests {
                 Issue.record("\(text) was passed on.")
             } catch let refusal as RequestHead.Refusal {
                 #expect(refusal.status == status)
+            }
+        }
+    }
+
+    /// Other fields are passed on as they came, if they are UTF-8. A neighbour's cookie may be anything.
+    @Test func textOutsideASCIIIsNotMadeTheSame() throws {
+        let text = Self.head + "x-shop-delivery: \u{e9}\r\n\r\n"
+        #expect(try Self.guarded(Array(text.utf8), by: 7).passed == text)
+        for name in ["x-shop-delivery", "cookie"] {
+            let bytes = Array((Self.head + name + ": ").utf8) + [0xe9] + Array("\r\n\r\n".utf8)
+            if name == "cookie" {
+                #expect(try Self.guarded(bytes, by: 7).passed == Self.head + "cookie: ?\r\n\r\n")
+            } else {
+                let refusal = #expect(throws: RequestHead.Refusal.self) { try Self.guarded(bytes, by: 7) }
+                #expect(refusal?.status == 400)
             }
         }
     }

@@ -53,7 +53,7 @@ package struct RequestHead: Equatable {
     private static let single: Set<String> = [
         "host", "origin", "content-length", "transfer-encoding", "authorization", "upgrade", "cookie",
         "sec-websocket-key",
-        "sec-websocket-version", "if-none-match", "accept",
+        "sec-websocket-version", "if-match", "if-none-match", "accept", "idempotency-key", "last-event-id",
     ]
 
     /// The field in which the client's address is passed on.
@@ -75,7 +75,8 @@ package struct RequestHead: Equatable {
         var passed = ["\(method) \(target.path) HTTP/1.\(isOld ? 0 : 1)"]
         if let authority = target.authority { passed.append("host: \(authority)") }
         for line in lines {
-            let (name, value) = try Self.field(line)
+            let (name, bytes) = try Self.field(line)
+            let value = try Self.text(bytes, of: name)
             if let other = fields[name] {
                 guard !Self.single.contains(name) else { throw .malformed }
                 fields[name] = other + "," + value
@@ -147,19 +148,29 @@ package struct RequestHead: Equatable {
         return (method, target, version == "HTTP/1.0")
     }
 
-    static func field(_ line: [UInt8]) throws(Refusal) -> (name: String, value: String) {
+    static func field(_ line: [UInt8]) throws(Refusal) -> (name: String, value: [UInt8]) {
         guard let colon = line.firstIndex(of: UInt8(ascii: ":")), colon > 0,
             line[..<colon].allSatisfy({ HTTPAddress.isToken(Unicode.Scalar($0)) })
         else { throw .malformed }
         let blank: (UInt8) -> Bool = { $0 == 0x20 || $0 == 0x09 }
         let value = line[(colon + 1)...].drop(while: blank).reversed().drop(while: blank).reversed()
         guard value.allSatisfy(isTextByte) else { throw .malformed }
+        return (String(decoding: line[..<colon], as: UTF8.self).lowercased(), Array(value))
+    }
+
+    /// Only text is passed on, so that values that differ stay different. What this server knows is ASCII, as
+    /// the library behind cuts off other blanks.
+    private static func text(_ value: [UInt8], of name: String) throws(Refusal) -> String {
+        let isASCII = value.allSatisfy { $0 < 0x80 }
         // A neighbour's cookie may hold bytes in another encoding; ours never does.
-        let ascii = value.map { $0 < 0x80 ? $0 : UInt8(ascii: "?") }
-        return (
-            String(decoding: line[..<colon], as: UTF8.self).lowercased(),
-            String(decoding: ascii, as: UTF8.self)
-        )
+        if name == "cookie", !isASCII {
+            return String(decoding: value.map { $0 < 0x80 ? $0 : UInt8(ascii: "?") }, as: UTF8.self)
+        }
+        if isASCII || !single.contains(name), let text = String(validating: value, as: UTF8.self) {
+            return text
+        }
+        let coding = single.contains(name) ? "ASCII" : "UTF-8"
+        throw Refusal(status: 400, reason: "The header field \(name) holds bytes that are not \(coding).")
     }
 
     /// No control character but a tab.
