@@ -51,7 +51,8 @@ struct RequestTests {
         (head + "Transfer-Encoding: identity\r\nContent-Length: 3\r\n\r\n", 400),
         (head + "Transfer-Encoding: identity\r\n\r\n", 501),
         (head + "Expect: more\r\n\r\n", 417), (head + "Expect: 100-continue\r\nExpect: x\r\n\r\n", 417),
-        (head + "Upgrade: x\r\nConnection: upgrade\r\nContent-Length: 3\r\n\r\n", 400),
+        (head + "Upgrade: websocket\r\nConnection: upgrade\r\nContent-Length: 3\r\n\r\n", 400),
+        (head + "Upgrade: WebSocket\r\nConnection: upgrade\r\nTransfer-Encoding: chunked\r\n\r\n", 400),
         (head + "Idempotency-Key: caf\u{e9}\r\n\r\n", 400), (head + "origin: \u{e9}\r\n\r\n", 400),
         (head + "if-match: \"1\"\r\nIf-Match: \"2\"\r\n\r\n", 400),
         (head + "Idempotency-Key: a\r\nidempotency-key: b\r\n\r\n", 400),
@@ -81,6 +82,21 @@ struct RequestTests {
                 let refusal = #expect(throws: RequestHead.Refusal.self) { try Self.guarded(bytes, by: 7) }
                 #expect(refusal?.status == 400)
             }
+        }
+    }
+
+    /// A client that offers another protocol, as `curl --http2` does, is served in this one (RFC 9110, 7.8).
+    @Test func onlyWebSocketIsAnotherProtocol() throws {
+        let offer = "Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: x\r\n"
+        for (fields, line) in [
+            (offer, "keep-alive"), (offer.replacing("Connection: ", with: "Connection: close, "), "close"),
+            (offer.replacing("h2c", with: "websocket"), "keep-alive"),
+        ] {
+            let text = "POST / HTTP/1.1\r\nHost: x\r\n\(fields)Content-Length: 2\r\n\r\nok"
+            let outcome = try Self.guarded(Array(text.utf8), by: text.utf8.count)
+            #expect(!outcome.passed.contains("upgrade") && outcome.passed.contains("connection: \(line)\r\n"))
+            #expect(outcome.passed.hasSuffix("\r\n\r\nok"))
+            #expect(outcome.phase == (line == "close" ? .done : .between))
         }
     }
 

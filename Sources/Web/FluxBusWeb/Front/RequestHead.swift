@@ -38,6 +38,7 @@ package struct RequestHead: Equatable {
     package let framing: Framing
     /// The answer has no body.
     let isHead: Bool
+    /// The connection shall become a WebSocket. Who offers another protocol is served in this one.
     package let isUpgrade: Bool
     /// The client sends its body when it hears that it may.
     package let expectsContinue: Bool
@@ -100,8 +101,13 @@ package struct RequestHead: Equatable {
         }
         expectsContinue = expectation != nil && framing != .length(0)
         isHead = method == "HEAD"
-        isUpgrade = fields["upgrade"] != nil && options.contains("upgrade")
+        isUpgrade =
+            method == "GET" && fields["upgrade"]?.lowercased() == "websocket" && options.contains("upgrade")
         isLast = options.contains("close") || (isOld && !options.contains("keep-alive"))
+        if fields["upgrade"] != nil, !isUpgrade {
+            passed.removeAll { $0.hasPrefix("upgrade: ") || $0.hasPrefix("connection: ") }
+            passed.append("connection: \(isLast ? "close" : "keep-alive")")
+        }
         self.lines = passed
     }
 
