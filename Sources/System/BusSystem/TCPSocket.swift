@@ -1,7 +1,7 @@
 import CLinux
 import Glibc
 
-/// What a connection over TCP needs that somebody has accepted.
+/// What a connection over TCP needs at either end.
 package enum TCPSocket {
     /// What is written is sent at once, and that the other end has vanished without a word is found out within two minutes.
     package static func prepare(_ connection: Int32) {

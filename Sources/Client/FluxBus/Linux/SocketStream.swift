@@ -76,7 +76,7 @@
             let stream = SocketStream(descriptor: descriptor)
             switch stream.connect(to: endpoint, wait) {
             case 0:
-                stream.sendWithoutDelay(endpoint)
+                if endpoint.family != AF_UNIX { TCPSocket.prepare(descriptor) }
                 return stream
             case EACCES, EPERM:
                 throw BusError(.forbidden, "This user may not connect to the bus at \(address).")
@@ -110,12 +110,6 @@
                 default: return errno
                 }
             }
-        }
-
-        private func sendWithoutDelay(_ endpoint: SocketEndpoint) {
-            guard endpoint.family != AF_UNIX else { return }
-            var on: Int32 = 1
-            setsockopt(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &on, socklen_t(MemoryLayout<Int32>.size))
         }
 
         private func shakeHands(

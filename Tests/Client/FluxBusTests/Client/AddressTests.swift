@@ -28,6 +28,16 @@ import Testing
 
     private static let absent = BusAddress.unix(path: "/nonexistent/bus.sock")
 
+    /// Who only listens hears of it when the other end has vanished without a word.
+    @Test func vanishedBusesAreFoundOut() throws {
+        let listener = try LineListener(overTCP: true)
+        let connection = try BusConnection(
+            opening: BusAddress(parsing: listener.address), tls: TLSOptions(), until: .never)
+        var (value, length) = (Int32(0), socklen_t(MemoryLayout<Int32>.size))
+        getsockopt(connection.descriptor, SOL_SOCKET, SO_KEEPALIVE, &value, &length)
+        #expect(value == 1)
+    }
+
     @Test func addressThatSwallowsEverythingCostsItsShare() throws {
         let live = try LiveBus()
         let directory = TemporaryDirectory()
