@@ -160,6 +160,7 @@ import Testing
         }
         let methods = [
             ("GET", "dispatch", "POST"), ("POST", "stats", "GET, HEAD"), ("POST", "stores/a", "GET, HEAD"),
+            ("HEAD", "changes", "GET"), ("POST", "changes", "GET"),
             ("POST", "stores/a/b", "GET, HEAD, PUT, DELETE"),
         ]
         for (method, target, allowed) in methods {
@@ -174,8 +175,11 @@ import Testing
             #expect(throws: APICall.Refusal.self) { try call("DELETE", "stores/a/b", "", ["if-match": tag]) }
         }
         #expect(throws: Never.self) { try call("PUT", "stores/a/b", "", ["if-none-match": "*"]) }
-        #expect(throws: APICall.Refusal.self) {
-            try call("PUT", "stores/a/b", "", ["if-none-match": "\"17\""])
+        for (method, fields) in [
+            ("PUT", ["if-none-match": "\"17\""]), ("DELETE", ["if-none-match": "*"]),
+            ("PUT", ["if-none-match": "*", "if-match": "\"17\""]),
+        ] {
+            #expect(throws: APICall.Refusal.self) { try call(method, "stores/a/b", "", fields) }
         }
         for id in ["x", "e:", "e:x", ":7", "e:7:x", "e:-1", "e:1:2:3"] {
             #expect(throws: APICall.Refusal.self) { try call("GET", "changes", "", ["last-event-id": id]) }

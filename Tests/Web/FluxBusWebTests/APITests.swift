@@ -69,7 +69,7 @@ struct APITests {
             #expect(try status("PUT", "/v1/stores/counter/main", "", ["If-None-Match": "*"]) == 412)
             #expect(try status("DELETE", "/v1/stores/counter/main", "", ["If-Match": "\"99\""]) == 412)
             let dispatch = #"{"store":"counter/main","action":"increment"}"#
-            for (path, body) in [("", dispatch), ("/counter/main/increment", "")] {
+            for (path, body) in [("", dispatch), ("/counter/main/increment", ""), ("/counter/no/reset", "")] {
                 #expect(try status("POST", "/v1/dispatch" + path, body, ["If-Match": "\"99\""]) == 412)
             }
             #expect(

@@ -140,6 +140,22 @@ struct AnswerTests {
         }
     }
 
+    /// Events end nowhere, which only clients of HTTP/1.1 understand.
+    @Test func eventsNeedAClientThatUnderstandsThem() async throws {
+        try await WebFixture.run { web in
+            let fields = "Host: \(web.host)\r\nCookie: \(try web.signIn())\r\n\r\n"
+            for (version, status) in [("1.0", 505), ("1.1", 200)] {
+                let client = try web.client()
+                client.send("GET /v1/changes HTTP/\(version)\r\n" + fields)
+                #expect(try client.answer(hasBody: false).status == status)
+            }
+            let client = try web.client()
+            client.send("HEAD /v1/changes HTTP/1.1\r\n" + fields)
+            let answer = try client.answer(hasBody: false)
+            #expect(answer.status == 405 && answer.fields["allow"] == "GET")
+        }
+    }
+
     @Test func thePageAsksForNothingThatIsNotThere() throws {
         let text = try Repository.text("Sources/Web/Inspector/index.html")
         let named = text.matches(of: /\/inspector\/([A-Za-z.\-]+)/).map { String($0.1) }

@@ -90,8 +90,10 @@ package struct APICall: Sendable {
             creates = request.op == "create"
         case (let name?, let count):
             guard let reading = Self.readings[name], count <= reading.depth else { throw .notFound }
-            guard isRead else {
-                throw .methods(name == "stores" && count == 3 ? "GET, HEAD, PUT, DELETE" : "GET, HEAD")
+            // Of events the head alone tells nothing.
+            let isStream = reading.op == "subscribe"
+            guard isStream ? source.method == "GET" : isRead else {
+                throw .methods(isStream ? "GET" : "GET, HEAD")
             }
             request = BusRequest(reading.op)
             var parameters = count == 3 ? Self.parametersOfOne : reading.parameters
@@ -227,8 +229,11 @@ package struct APICall: Sendable {
     private static func change(_ source: Source) throws(Refusal) -> BusRequest {
         let store = JSON.string(source.path[1] + "/" + source.path[2])
         let match = source.fields["if-match"]
-        guard [nil, "*"].contains(source.fields["if-none-match"]) else {
-            throw .invalid(Parameters.wrong("If-None-Match", "is * here: the store must not exist yet"))
+        let none = source.fields["if-none-match"]
+        guard none == nil || none == "*" && source.method == "PUT" && match == nil else {
+            throw .invalid(
+                Parameters.wrong(
+                    "If-None-Match", "is * here, for a PUT that creates the store, without If-Match"))
         }
         let expected = try match.flatMap { match throws(Refusal) in match == "*" ? nil : try revision(match) }
         var request: BusRequest

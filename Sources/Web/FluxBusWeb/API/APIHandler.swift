@@ -109,7 +109,13 @@ struct APIHandler: Sendable {
         _ call: APICall, _ caller: Caller, _ request: HTTPRequest, _ deadline: Deadline
     ) async throws(Problem) -> HTTPResponse {
         switch call.answer {
-        case .events: return try await events(call, caller)
+        case .events:
+            guard request.version == .http11 else {
+                throw Problem(
+                    BusError(.invalidRequest, "Events as they happen need HTTP/1.1."),
+                    status: HTTPStatusCode(505, phrase: "HTTP Version Not Supported"))
+            }
+            return try await events(call, caller)
         case .state(let store) where call.request["revision"] == nil && call.request["time"] == nil:
             return try await state(of: store, call, caller, request.headers[.ifNoneMatch], deadline)
         case .state(let store):
@@ -119,7 +125,7 @@ struct APIHandler: Sendable {
             do throws(Problem) {
                 reply = try await ask([call.request], caller, deadline)[0]
             } catch {
-                throw call.isConditional && [.conflict, .exists].contains(error.error.code)
+                throw call.isConditional && [.conflict, .exists, .unknownStore].contains(error.error.code)
                     ? Problem(error.error, status: .preconditionFailed) : error
             }
             var response = Self.json(.object(reply))
