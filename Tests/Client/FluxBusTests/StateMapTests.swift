@@ -36,6 +36,33 @@ import Testing
         #expect(try self.map(bus).state(of: "main")?.state["count"] == 0)
     }
 
+    /// The kernel counts it for the daemon.
+    @Test func memoryOfAnEndedMapIsCountedUntilItIsLetGo() throws {
+        let bus = try LiveBus()
+        let client = try bus.client()
+        func counted() throws -> Int? {
+            try JSON(parsing: client.reply(to: #"{"op":"stats"}"#))["stats"]?["memory"]?["maps"]?.int
+        }
+        var ended: StateMap? = try map(bus)
+        let one = try #require(try counted())
+        #expect(one > 0)
+        // It has no place for so many.
+        for start in stride(from: 0, to: 1100, by: 100) {
+            let creations = (start..<start + 100).map { #"{"op":"create","store":"counter/s\#($0)"}"# }
+            _ = try client.ask(#"{"op":"dispatch","actions":[\#(creations.joined(separator: ","))]}"#)
+        }
+        #expect { try ended?.state(of: "main") } throws: { ($0 as? BusError)?.code == .closed }
+        #expect(try counted() == one)
+        let other = try map(bus)
+        #expect(try other.state(of: "s1099") != nil)
+        let both = try #require(try counted())
+        #expect(both > one)
+        ended = nil
+        // The kernel tells the daemon.
+        while let now = try counted(), now != both - one { try #require(now == both) }
+        withExtendedLifetime(other) {}
+    }
+
     @Test func whatTheBusRefusesIsThrown() throws {
         let bus = try LiveBus()
         #expect { try self.map(bus, "kettle") } throws: { ($0 as? BusError)?.code == .unknownType }

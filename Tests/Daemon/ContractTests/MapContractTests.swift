@@ -147,6 +147,25 @@ import Testing
         #expect(try client.code(of: #"{"op":"map","type":"thermostat"}"#) == "limit")
     }
 
+    /// Closing a map is the client's part, and memory is the daemon's.
+    @Test func whatProgramsKeepOfEndedMapsIsBounded() throws {
+        let bus = try MemoryBus.with("counter/a") { $0.limits.daemon.memory = 16 << 20 }
+        (bus.maps.bytesOfEach, bus.maps.areKept) = (1 << 20, true)
+        func code(_ uid: Int) throws -> String? {
+            let client = bus.connect(uid: uid)
+            defer { client.close() }
+            return try client.code(of: request)
+        }
+        // A user may keep half of what all may.
+        #expect(try code(1001) == nil && code(1001) == "limit")
+        #expect(try code(1002) == nil)
+        #expect(bus.engine.accountedMemory > 2 << 20)
+        #expect(try code(1003) == "limit")
+        bus.engine.mapGone(1)
+        #expect(try code(1003) == nil)
+        #expect(bus.engine.miscounts.isEmpty)
+    }
+
     @Test func mapThatIsFullEndsAndAnotherOneIsMadeSoOftenAtMost() throws {
         let bus = try MemoryBus.with("counter/a")
         let client = bus.connect()

@@ -17,6 +17,8 @@ package final class MemoryMaps {
     /// A map of more stores is full, and none of more than so many bytes is made.
     package var mostStores = Int.max
     package var bytesOfEach = 1 << 16
+    /// Whether programs keep the files of maps that have ended.
+    package var areKept = false
 
     package init() {}
 
@@ -30,7 +32,9 @@ package final class MemoryMaps {
             publish(contents, number, engine)
             if live[number] != nil { engine.mapMade(number, bytes: bytesOfEach) }
         case .publish(let number, let changes): publish(changes, number, engine)
-        case .end(let number): ended[number] = live.removeValue(forKey: number)
+        case .end(let number):
+            ended[number] = live.removeValue(forKey: number)
+            if !areKept { engine.mapGone(number) }
         case .give(let id):
             given.append(id)
         }

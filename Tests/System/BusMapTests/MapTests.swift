@@ -134,4 +134,34 @@ import Testing
         #expect(throws: MapMistake.unsealed) { try MapReader(file) }
         #expect(throws: MapMistake.unsealed) { try MapReader(-1) }
     }
+
+    /// A descriptor keeps a file, and so does a mapping without one.
+    @Test func fileIsGoneWithItsLastReader() throws {
+        let releases = try MapReleases()
+        func gone() -> [Int] {
+            var numbers: [Int] = []
+            releases.forEachGone { numbers.append($0) }
+            return numbers
+        }
+        func isReady() -> Bool {
+            var waiting = pollfd(fd: releases.descriptor, events: Int16(POLLIN), revents: 0)
+            return poll(&waiting, 1, 0) == 1
+        }
+        var writers: [MapWriter] = []
+        for number in 1...200 {
+            writers.append(try MapWriter(named: "counter", stores: 8, blocks: 256))
+            try releases.follow(writers.last!, number: number)
+        }
+        var reader: MapReader? = try MapReader(writers[6].descriptor)
+        let descriptor = dup(writers[8].descriptor)
+        writers = []
+        #expect(isReady())
+        #expect(gone() == Array(1...200).filter { $0 != 7 && $0 != 9 })
+        #expect(!isReady() && gone() == [])
+        #expect(reader?.read("kitchen").answer == .ended)
+        reader = nil
+        #expect(gone() == [7])
+        close(descriptor)
+        #expect(isReady() && gone() == [9])
+    }
 }

@@ -38,6 +38,12 @@ extension Engine {
                 "Maps are made \(DaemonLimits.mapsMade) times in \(DaemonLimits.mapInterval / 1000) s for one user at most; use `get`, and ask again later."
             )
         }
+        guard !maps.areTooManyLeft(of: connection.user) else {
+            throw RequestError(
+                .limit,
+                "Programs keep too many files of maps that have ended: together they may take \(maps.mostBytes) bytes, and one user's half of that. Close them, or use `get`."
+            )
+        }
         try admission.requireMemoryForRead()
         if long.mustWait(for: Work.mapStore * type.count, connection, currentLine) { return }
         wait(for: maps.begin(type, for: connection.user), connection)
@@ -81,6 +87,9 @@ extension Engine {
         guard let map = log.maps.end(number) else { return }
         answer(map) { _, _ throws(RequestError) in throw RequestError(.limit, reason) }
     }
+
+    /// The file of a map that has ended is gone: no program has it any more.
+    package func mapGone(_ number: Int) { log.maps.noteGone(number) }
 
     /// Ends all maps, because the connections are about to be handed over to another daemon, which makes its own.
     package func endMaps() { log.maps.endAll() }

@@ -7,7 +7,7 @@ package enum MapOutput {
     case make(Int, type: String, MapChanges, room: Int)
     /// States are to be published. If that fails, `mapFailed` says so.
     case publish(Int, MapChanges)
-    /// Readers are to be told that there may be another one.
+    /// Readers are to be told that there may be another one. `mapGone` says when none of them has the file any more.
     case end(Int)
     /// A reply that brings a map is to be sent to a connection: `nextMap(of:)` says when.
     case give(ConnectionID)

@@ -21,8 +21,12 @@ final class Maps {
     private var given: [ConnectionID: [(place: Int, map: Int)]] = [:]
     /// How many maps were made for each user, by number, since when.
     private var spent: [Int: (count: Int, since: Int)] = [:]
-    /// The size of all files.
-    private(set) var bytes = 0
+    /// The size of the files of these, in bytes.
+    private var bytesOfLive = 0
+    /// Maps that have ended and whose files may still be kept by programs, which only the owner knows: their sizes, for whom they were made,
+    /// and the sum.
+    private var left: [Int: (bytes: Int, user: Int)] = [:]
+    private var bytesOfLeft = 0
 
     init(_ machine: StateMachine, _ clock: TurnClock, _ connections: Connections, _ outputs: Outputs) {
         self.machine = machine
@@ -36,8 +40,16 @@ final class Maps {
 
     func map(of type: TypeEntry) -> TypeMap? { all.first { $0.type === type } }
 
-    /// What all maps together may take, in bytes.
+    /// What all files take, in bytes.
+    var bytes: Int { bytesOfLive + bytesOfLeft }
+    /// What all maps together may take, and as much again those that have ended and that programs still keep.
     var mostBytes: Int { connections.limits.memory / DaemonLimits.partOfMaps }
+    /// Whether programs keep too much of maps that have ended: of this user's half as much as of all.
+    func areTooManyLeft(of user: User) -> Bool {
+        if bytesOfLeft < mostBytes / 2 { return false }
+        let own = left.values.reduce(0) { $0 + ($1.user == user.number ? $1.bytes : 0) }
+        return bytesOfLeft >= mostBytes || own >= mostBytes / 2
+    }
 
     // MARK: Beginning and ending
 
@@ -53,7 +65,7 @@ final class Maps {
         var (count, since) = spent[user.number] ?? (0, clock.now)
         if clock.now - since >= DaemonLimits.mapInterval { (count, since) = (0, clock.now) }
         spent[user.number] = (count + 1, since)
-        let map = TypeMap(number: made, type)
+        let map = TypeMap(number: made, type, for: user.number)
         all.append(map)
         return map
     }
@@ -62,7 +74,7 @@ final class Maps {
     func finish(_ number: Int, bytes: Int) -> TypeMap? {
         guard let map = all.first(where: { $0.number == number }) else { return nil }
         map.bytes = bytes
-        self.bytes += bytes
+        bytesOfLive += bytes
         return map
     }
 
@@ -71,11 +83,18 @@ final class Maps {
     func end(_ number: Int) -> TypeMap? {
         guard let place = all.firstIndex(where: { $0.number == number }) else { return nil }
         let map = all.remove(at: place)
-        bytes -= map.bytes
+        if map.isMade {
+            bytesOfLive -= map.bytes
+            bytesOfLeft += map.bytes
+            left[number] = (map.bytes, map.user)
+        }
         sealed.removeAll { $0.number == number }
         outputs.add(.map(.end(number)))
         return map
     }
+
+    /// Nobody has the file of a map any more.
+    func noteGone(_ number: Int) { bytesOfLeft -= left.removeValue(forKey: number)?.bytes ?? 0 }
 
     /// Whoever may still read a type whole asks for another map of it.
     func endAll() { for map in all where map.isMade { end(map.number) } }
@@ -87,7 +106,7 @@ final class Maps {
     }
 
     /// The size of all files, counted from nothing.
-    var recount: Int { all.reduce(0) { $0 + $1.bytes } }
+    var recount: Int { all.reduce(left.values.reduce(0) { $0 + $1.bytes }) { $0 + $1.bytes } }
 
     // MARK: Readers
 
@@ -180,7 +199,7 @@ final class Maps {
         (map.definitions, map.epoch) = (map.type.definitions, machine.epoch)
         if !map.isAsked {
             map.isAsked = true
-            return .make(map.number, type: map.type.name, changes, room: max(0, mostBytes - bytes))
+            return .make(map.number, type: map.type.name, changes, room: max(0, mostBytes - bytesOfLive))
         }
         return changes.count == 0 ? nil : .publish(map.number, changes)
     }
@@ -212,7 +231,12 @@ final class TypeMap {
     /// The connections that were given it.
     var holders: Set<ConnectionID> = []
 
-    init(number: Int, _ type: TypeEntry) { (self.number, self.type) = (number, type) }
+    /// The number of the user for whom it was made.
+    let user: Int
+
+    init(number: Int, _ type: TypeEntry, for user: Int) {
+        (self.number, self.type, self.user) = (number, type, user)
+    }
 
     /// Whether there is a file.
     var isMade: Bool { bytes > 0 }

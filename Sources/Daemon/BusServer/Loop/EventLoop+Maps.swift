@@ -5,7 +5,12 @@ import CMap
 
 /// The files from which programs read states without the daemon, by the engine's numbers.
 final class MapFiles {
+    /// The token under which the poller knows it.
+    static let token: UInt64 = 1 << 61
+
     fileprivate var writers: [Int: MapWriter] = [:]
+    /// Which files have gone; there from the first map on.
+    fileprivate var releases: MapReleases?
 }
 
 /// Maps: states that are durable are written into files, which connections are given.
@@ -30,6 +35,7 @@ extension EventLoop {
         }
         do throws(SystemError) {
             let writer = try MapWriter(named: "fluxbus \(type)", room)
+            try mapReleases().follow(writer, number: number)
             maps.writers[number] = writer
             publish(contents, number)
             if maps.writers[number] != nil { engine.mapMade(number, bytes: writer.size) }
@@ -37,10 +43,21 @@ extension EventLoop {
             engine.mapFailed(
                 number,
                 because:
-                    "The daemon can't make a file in memory (\(error.description)); use `get`, and ask again later."
+                    "The daemon can't make a file in memory, or can't follow it (\(error.description)); use `get`, and ask again later."
             )
         }
     }
+
+    private func mapReleases() throws(SystemError) -> MapReleases {
+        if let releases = maps.releases { return releases }
+        let releases = try MapReleases()
+        try poller.add(releases.descriptor, .input, token: MapFiles.token, &calls)
+        maps.releases = releases
+        return releases
+    }
+
+    /// The files of maps have gone: nobody keeps them any more.
+    func hearOfMaps() { maps.releases?.forEachGone { engine.mapGone($0) } }
 
     private func publish(_ changes: MapChanges, _ number: Int) {
         guard let writer = maps.writers[number] else { return }

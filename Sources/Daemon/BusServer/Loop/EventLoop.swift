@@ -201,6 +201,8 @@ final class EventLoop {
                 {
                     if lookAtClock() > end { engine.closeTurn() }
                 }
+            } else if token == MapFiles.token {
+                hearOfMaps()
             }
         }
         if hasLogSpoken, let cluster {
