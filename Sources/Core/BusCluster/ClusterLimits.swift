@@ -6,6 +6,8 @@ package enum ClusterLimits {
     /// The number of the rules by which entries are applied. A member that knows only earlier ones stops at the first
     /// proposal of later ones, because it could only guess.
     package static let rules = BusLimits.rules
+    /// What members that do not report which rules they know are taken to know.
+    package static let rulesBeforeReports = 4
     /// From these rules on, a client that sees parts of a state is notified of changes to those parts only.
     package static let rulesOfParts = 2
 
@@ -70,6 +72,8 @@ package enum ClusterLimits {
 
     /// How long a request waits to be proposed, in milliseconds, before it is answered `unavailable`.
     package static let propose = 5000
+    /// How long a proposal that the log has refused waits to be sent again, in milliseconds.
+    package static let proposeAgain = 500
     /// Between attempts to join under a name that another one has, in milliseconds.
     package static let joinAgain = 1000
     /// How long a proposal that the log has acknowledged may stay undelivered, in milliseconds, before the log is read again.

@@ -78,6 +78,9 @@ package struct OrderedLogFailure: Error, Equatable, Sendable {
     package let kind: Kind
     package let message: String
 
+    /// A server has answered, and would answer the same at once.
+    var isRefusal: Bool { [.forbidden, .full, .tooLarge, .unexpected].contains(kind) }
+
     package init(_ kind: Kind, _ message: String) {
         self.kind = kind
         self.message = message

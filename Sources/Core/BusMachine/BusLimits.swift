@@ -73,7 +73,7 @@ package struct BusLimits: Sendable, Equatable {
     /// The number of the rules by which entries are applied. It grows where they come to other states or refusals than the
     /// rules before, and an entry is applied by the rules that it was made by. Rules 4 add words of definitions, views
     /// and conditions of requests; no entry of rules 3 comes out differently by them.
-    package static let rules = 4
+    package static let rules = 5
 
     /// From these rules on, the bytes that expressions read are counted, and what the states of new stores spend.
     package static let rulesOfReading = 2
@@ -84,6 +84,9 @@ package struct BusLimits: Sendable, Equatable {
     /// From these rules on, a batch may say what its stores must be like, the conditions of access rules see the hour, the
     /// minute and the day of the week, and the operations of a proposal are bounded.
     package static let rulesOfConditions = 4
+    /// From these rules on, what is due before the entries of a proposal, and what the end of a member leaves, is bounded by its
+    /// operations, too; and what a client leaves is left with the roles that it had last.
+    package static let rulesOfSlices = 5
 
     // MARK: - One commit
 

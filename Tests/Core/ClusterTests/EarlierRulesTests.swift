@@ -228,4 +228,91 @@ import Testing
             #expect(found == (rules < BusLimits.rulesOfReading ? 40 : 0))
         }
     }
+
+    private static let increment = #""type":"counter","action":"add","payload":{"mark":1}"#
+
+    /// A bus with many counters, each of which an action to all of them takes time for.
+    private func bus(_ rules: Int, counters count: Int) throws -> ReplicaBus {
+        let bus = try bus(rules)
+        for start in stride(from: 0, to: count, by: 500) {
+            let creations = (start..<start + 500).map { #"{"op":"create","store":"counter/c\#($0)"}"# }
+            let batch = #"{"op":"dispatch","actions":[\#(creations.joined(separator: ","))]}"#
+            #expect(try bus.ask(batch).code == "ok")
+        }
+        return bus
+    }
+
+    /// How often each counter was incremented, after one more proposal.
+    private func increments(_ bus: ReplicaBus) throws -> Int {
+        _ = try bus.propose([])
+        return try #require(bus.count("counter/c0")?.int)
+    }
+
+    /// One proposal carried out whatever was due.
+    @Test func whatIsDueGoesByTheRules() throws {
+        for rules in [4, 5] {
+            let bus = try bus(rules, counters: 5000)
+            let later = #"{"op":"dispatch",\#(Self.increment),"in":1}"#
+            for _ in 0..<50 { #expect(try bus.ask(later).code == "ok") }
+            bus.clock += 2000
+            let first = try increments(bus)
+            #expect(rules == 4 ? first == 50 : 1..<25 ~= first, "\(first)")
+            var (last, proposals) = (first, 1)
+            while last < 50 {
+                let next = try increments(bus)
+                try #require(next > last)
+                (last, proposals) = (next, proposals + 1)
+            }
+            #expect(last == 50 && proposals >= (rules == 4 ? 1 : 3))
+        }
+    }
+
+    /// One entry of the log ended all sessions of a member that is gone.
+    @Test func theEndOfAMemberGoesByTheRules() throws {
+        for rules in [4, 5] {
+            // A will may do less than a dispatch.
+            let bus = try bus(rules, counters: 500)
+            for session in 2...101 {
+                let will = Array(#"{"op":"will","actions":[{\#(Self.increment)}]}"#.utf8)
+                let entry = ClusterEntry(
+                    session: session, by: Array(ReplicaBus.anna.utf8), .request(will))
+                let outcome = try #require(try bus.propose([entry]).outcomes.first)
+                if case .refused(let error) = outcome { Issue.record("\(error.message)") }
+            }
+            try bus.end()
+            let first = try #require(bus.count("counter/c0")?.int)
+            #expect(rules == 4 ? first == 100 : 1..<75 ~= first, "\(first)")
+            #expect(bus.replica.strayedSessions == [])
+            let restored = try ClusterDisk.restored(bus.replica.snapshot(), build: .usual, omitting: [])
+            #expect(restored.digest == bus.replica.digest)
+            for _ in 0..<100 where try increments(bus) < 100 {}
+            #expect(bus.count("counter/c0") == 100 && bus.replica.machine.sessionCount == 0)
+        }
+    }
+
+    /// What a client leaves is done with the roles that it had when its session began.
+    @Test func rolesOfAWillGoByTheRules() throws {
+        for rules in [4, 5] {
+            let bus = try bus(rules)
+            let access: JSON = [
+                "access": [
+                    "roles": ["boss": [["token": "anna"]], "guest": ["everyone"]],
+                    "rules": [
+                        ["role": "guest", "may": ["create", "dispatch"], "match": "form/*"],
+                        ["role": "boss", "may": "dispatch", "match": "closed/*"],
+                    ],
+                ]
+            ]
+            let configure = ClusterEntry.Command.configure(Array(access.encoded.utf8))
+            #expect(try bus.refusal(of: configure, by: #"{"daemon":true}"#) == nil)
+            func by(_ roles: String) -> String { #"{"token":"anna","address":"a","roles":[\#(roles)]}"# }
+            let create = #"{"op":"create","store":"form/mine","ephemeral":true}"#
+            #expect(try bus.ask(create, by: by(#""guest""#)).code == "ok")
+            let will = #"{"op":"will","actions":[{"store":"closed/a","action":"go"}]}"#
+            #expect(try bus.ask(will, by: by(#""boss""#)).code == "ok")
+            #expect(try bus.ask(.sessionEnded, by: by(#""boss""#)).code == "ok")
+            let name: JSON = rules == 4 ? "none" : 3
+            #expect(bus.replica.machine.state(at: "closed/a") == ["name": name])
+        }
+    }
 }

@@ -8,7 +8,7 @@ import Testing
 final class ReplicaBus {
     let replica: Replica
     private var place = 1
-    private var number = 0
+    private var (member, incarnation, number) = ("m", 1, 0)
     var clock = ClusterSimulation.begin
 
     /// Whom most requests are by.
@@ -24,15 +24,23 @@ final class ReplicaBus {
 
     init() throws {
         replica = Replica(try ClusterBuild.usual.machine(), history: ClusterSimulation.history)
-        _ = try replica.apply(OrderedEntry(place: place, .joined(member: "m", report: [])))
+        _ = try replica.apply(OrderedEntry(place: place, .joined(member: member, report: [])))
     }
 
-    func apply(_ content: [UInt8], by member: String = "m") throws -> AppliedEntry {
+    func apply(_ content: [UInt8]) throws -> AppliedEntry {
         place += 1
         number += 1
-        let name = ProposalName(member: member, incarnation: 1, number: number)
+        let name = ProposalName(member: member, incarnation: incarnation, number: number)
         return try #require(
             try replica.apply(OrderedEntry(place: place, .proposal(name, content))))
+    }
+
+    /// Its member ends, and another one takes its place.
+    func end() throws {
+        _ = try replica.apply(OrderedEntry(place: place + 1, .ended(members: [member])))
+        (place, number, member) = (place + 2, 0, member + "n")
+        _ = try replica.apply(OrderedEntry(place: place, .joined(member: member, report: [])))
+        incarnation = place
     }
 
     func propose(_ entries: [ClusterEntry]) throws -> AppliedEntry {
@@ -47,6 +55,13 @@ final class ReplicaBus {
         case .done(let reply): return Reply(reply: reply, code: "ok")
         case .refused(let error): return Reply(reply: nil, code: error.code.rawValue)
         }
+    }
+
+    /// Why a command is refused; nil: it is not.
+    func refusal(of command: ClusterEntry.Command, by: String) throws -> String? {
+        let entry = ClusterEntry(session: 1, by: Array(by.utf8), isOperator: false, command)
+        guard case .refused(let error) = try propose([entry]).outcomes.first else { return nil }
+        return error.message
     }
 
     func ask(_ line: String, by: String = anna, isOperator: Bool = false) throws -> Reply {

@@ -328,6 +328,9 @@ struct QuietClusterTests {
         let epoch = try client.epoch()
         let request = #"{"op":"dispatch","store":"counter/main","action":"increment","key":"before"}"#
         let before = try ok(client, request)
+        // A user of this machine, which becomes one of the member's.
+        let ownRequest = #"{"op":"create","store":"counter/own","key":"own"}"#
+        let own = try ok(first.client(), ownRequest)["revision"]
         daemon.signal(SIGTERM)
         #expect(try daemon.wait().status == 0)
 
@@ -341,6 +344,10 @@ struct QuietClusterTests {
             #expect(try client.epoch() == epoch)
             let again = try ok(client, request)
             #expect(again["revision"] == before["revision"] && again["duplicate"] == true, "\(again)")
+            // On another machine a user with this number is somebody else.
+            let reply = try JSON(parsing: member.client().ask(ownRequest))
+            let isSame = reply["duplicate"] == true && reply["revision"] == own
+            #expect(isSame == (member.name == "first"), "\(reply)")
             #expect(
                 try ok(client, #"{"op":"get","store":"counter/main"}"#)["states"]?["counter/main"] == [
                     "count": 1

@@ -113,4 +113,27 @@ struct RestartTests {
         let places = rest.ledgers[ClusterTypes.wills]?["marks"]?["late"]?.string ?? ""
         #expect(places.split(separator: " ").count == 1, "\(places)")
     }
+
+    /// Nobody can be handed its clients: until they have gone it goes on as the member, and misses nothing of what others commit.
+    @Test func whoCanNotHandOverGoesOn() throws {
+        let cluster = try TestCluster(["a", "b"], servers: 1, lease: "15s", keepsDescriptors: true)
+        let member = cluster["a"]
+        let load = try SteadyLoad(cluster, members: ["b"], clients: 20)
+        let epoch = try member.client().epoch()
+        for _ in 0..<2 {
+            try load.waitForMore(acknowledged: 500)
+            // It does not read its goodbye.
+            let client = try member.client()
+            try member.daemon.limitDescriptors()
+            #expect(member.daemon.stopToRestart() == 0)
+            withExtendedLifetime(client) {}
+            try member.start()
+            try member.waitUntilAttached()
+        }
+        try load.waitForMore(acknowledged: 100)
+        let report = load.finish()
+        #expect(report.problems == [], "\(cluster.members.map(\.messages).joined(separator: "\n"))")
+        #expect(try cluster.settle().epoch == epoch)
+        #expect(member.messages.contains("can't be handed over"))
+    }
 }

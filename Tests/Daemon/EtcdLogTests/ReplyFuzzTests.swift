@@ -187,4 +187,27 @@ import Testing
         #expect(take("01234") == [])
         #expect(take("567890") == nil)
     }
+
+    /// What somebody has put there by hand is longer than a copy has room for.
+    @Test func whatIsTooLongIsLeftOut() throws {
+        func told(_ key: String, _ length: Int) throws -> [UInt8] {
+            var reader = WatchReader(Self.keys, endpoint: "http://etcd", behind: 1)
+            let value = Self.base64(String(repeating: "x", count: length))
+            let line =
+                "{\"result\":{\"header\":{\"revision\":\"9\"},\"events\":[{\"kv\":{\"key\":\"\(Self.base64(key))\",\"create_revision\":\"4\",\"mod_revision\":\"5\",\"version\":\"2\",\"value\":\"\(value)\"}}]}}"
+            var entries: [UInt8] = []
+            for case .entry(let entry) in try reader.take(Array(line.utf8)) { entries += entry.encoded }
+            #expect(reader.place == 5)
+            return entries
+        }
+        for (key, most) in [
+            ("/fluxbus/home/members/kitchen", OrderedLogLimits.report),
+            ("/fluxbus/home/log/kitchen-3", OrderedLogLimits.proposal),
+        ] {
+            let whole = try told(key, most)
+            #expect(whole.count > most && OrderedEntry.decode(all: whole)?.count == 1, "\(key)")
+            let cut = try told(key, most + 1)
+            #expect(cut.count < 100 && OrderedEntry.decode(all: cut) != nil, "\(key)")
+        }
+    }
 }

@@ -28,12 +28,17 @@ package final class SupervisedProgram: Sendable {
     package var status: String { runs.status }
 
     /// No file of it grows beyond so many bytes from now on, as on a disk that is full; nil: that is over.
-    package func limitFiles(to bytes: Int?) throws {
+    package func limitFiles(to bytes: Int?) throws { try limit("fsize", to: bytes) }
+
+    /// It opens no file from now on.
+    package func limitDescriptors() throws { try limit("nofile", to: 3) }
+
+    private func limit(_ what: String, to most: Int?) throws {
         guard let process = runs.contents.withLock({ $0.process }) else {
             throw Sockets.Failure("It does not run.")
         }
-        let limit = bytes.map(String.init) ?? "unlimited"
-        let outcome = try RunningProgram(["/usr/bin/prlimit", "--pid", "\(process)", "--fsize=\(limit):"])
+        let limit = most.map(String.init) ?? "unlimited"
+        let outcome = try RunningProgram(["/usr/bin/prlimit", "--pid", "\(process)", "--\(what)=\(limit):"])
             .wait()
         guard outcome.status == 0 else { throw Sockets.Failure(outcome.errors) }
     }

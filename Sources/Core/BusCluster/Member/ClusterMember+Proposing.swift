@@ -57,6 +57,16 @@ extension ClusterMember {
         return max(1, lastProposal + spacing - now)
     }
 
+    /// The latest rules that all who are present know: a member that knows only earlier ones would stop. Whoever can't follow those in
+    /// force has stopped already.
+    private var rules: Int {
+        let known = replica.members.keys.reduce(ClusterLimits.rules) { rules, member in
+            member == name
+                ? rules : min(rules, others.reports[member]?.about.rules ?? ClusterLimits.rulesBeforeReports)
+        }
+        return replica.hasBegun ? max(known, replica.machine.rules) : known
+    }
+
     /// Before there is a bus, nothing of it is lost.
     private var shownProof: Evidence? { replica.hasBegun ? proof : nil }
 
@@ -72,7 +82,8 @@ extension ClusterMember {
             entries = proof == nil ? queue.take() : []
         }
         let content = ProposalContent(
-            clock: time.clock, evidence: proof ?? replica.evidence, entries: entries.map(\.entry)
+            rules: rules, clock: time.clock, evidence: proof ?? replica.evidence,
+            entries: entries.map(\.entry)
         ).encoded
         isEvidenceWanted = false
         lastProposal = now
@@ -121,14 +132,20 @@ extension ClusterMember {
         case .refused:
             // The end comes in order, and then it is proposed again.
             loseMembership(name.incarnation)
+        case .notProposed(let failure):
+            queue.sent!.sentAt = nil
+            // A log that is full answers at once, until its operator has made room.
+            if failure.isRefusal { queue.sent!.notBefore = now + ClusterLimits.proposeAgain }
         // It may be in the log all the same.
-        case .notProposed, .unknown: queue.sent!.sentAt = nil
+        case .unknown: queue.sent!.sentAt = nil
         }
     }
 
     /// Sends a proposal again of whose outcome nothing was heard: unchanged, so that it counts once.
     private func sendAgainIfDue() {
-        guard var sent = queue.sent, sent.sentAt == nil, sent.isAnswered, sent.place == nil else { return }
+        guard var sent = queue.sent, sent.sentAt == nil, sent.isAnswered, sent.place == nil,
+            now >= sent.notBefore
+        else { return }
         (sent.sentAt, sent.isAnswered) = (now, false)
         guard omitted.contains(.sameAgain) else {
             queue.sent = sent
@@ -137,7 +154,7 @@ extension ClusterMember {
         sent.entries = queue.take() + sent.entries
         queue.sent = sent
         let content = ProposalContent(
-            clock: time.clock, evidence: replica.evidence, entries: sent.entries.map(\.entry))
+            rules: rules, clock: time.clock, evidence: replica.evidence, entries: sent.entries.map(\.entry))
         outputs.append(.propose(sent.name, content.encoded))
     }
 

@@ -8,11 +8,16 @@ package struct MemberReport: Equatable, Sendable {
         package let address: String
         /// Proves to this member that another member asks. Empty before version 0.2.
         package let token: String
+        /// The latest rules that it knows.
+        package let rules: Int
 
-        package init(version: String = "", address: String = "", token: String = "") {
+        package init(
+            version: String = "", address: String = "", token: String = "", rules: Int = ClusterLimits.rules
+        ) {
             self.version = version
             self.address = address
             self.token = token
+            self.rules = rules
         }
     }
 
@@ -40,6 +45,7 @@ package struct MemberReport: Equatable, Sendable {
         writer.add(String(about.address.prefix(Self.text / 4)))
         writer.add(hasBegun ? 0 : 1)
         writer.add(String(about.token.prefix(Self.text / 4)))
+        writer.add(about.rules)
         return writer.bytes
     }
 
@@ -51,8 +57,10 @@ package struct MemberReport: Equatable, Sendable {
             let version = reader.text(most: Self.text), let address = reader.text(most: Self.text)
         else { return nil }
         let hasBegun = reader.number() != 1
+        let token = reader.text(most: Self.text) ?? ""
+        let rules = reader.number() ?? ClusterLimits.rulesBeforeReports
         self.init(
             stored: stored, revision: revision, hasBegun: hasBegun,
-            About(version: version, address: address, token: reader.text(most: Self.text) ?? ""))
+            About(version: version, address: address, token: token, rules: rules))
     }
 }

@@ -55,8 +55,9 @@ struct ProposalQueue {
         let isProof: Bool
         /// When it was sent first.
         let since: Int
-        /// When it was sent last; nil while it is to be sent again.
+        /// When it was sent last; nil while it is to be sent again, which is not before another time.
         var sentAt: Int?
+        var notBefore = Int.min
         /// Whether its call has been answered.
         var isAnswered = false
         /// Where it is in the log, if that is known.

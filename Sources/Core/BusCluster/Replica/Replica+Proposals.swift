@@ -107,11 +107,28 @@ extension Replica {
     private func carryOutDue() {
         guard hasBegun else { return }
         var left = ClusterLimits.due
-        while left > 0, let session = sessions.takeDue(at: machine.time) {
-            if let session = machine.session(session) { end(session) }
+        spent = 0
+        while left > 0, !isTurnSpent, let session = sessions.takeDue(at: machine.time) {
+            if let session = machine.session(session) { endDue(session) }
             left -= 1
         }
-        while left > 0, fireFirstDue() { left -= 1 }
+        while left > 0, !isTurnSpent, fireFirstDue() {
+            spent &+= ClusterLimits.operationsOfEntry
+            left -= 1
+        }
+    }
+
+    /// Ends a session, and counts what that takes besides its expressions.
+    func endDue(_ session: Session) {
+        spent &+=
+            ClusterLimits.operationsOfEntry
+            + session.ephemeralStores.count * ClusterLimits.operationsOfCreation
+        end(session)
+    }
+
+    /// Whether what was carried out since `spent` began is as much as one turn may.
+    var isTurnSpent: Bool {
+        machine.rules >= BusLimits.rulesOfSlices && spent >= ClusterLimits.operations
     }
 
     // MARK: - Entries

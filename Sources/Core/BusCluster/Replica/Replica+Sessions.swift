@@ -8,7 +8,10 @@ extension Replica {
     func session(_ key: SessionKey, of principal: Principal) -> Session {
         var held = sessions.held[key] ?? .init()
         if let number = held.session, let session = machine.session(number) {
-            if !session.isEmpty { return session }
+            if !session.isEmpty {
+                if machine.rules >= BusLimits.rulesOfSlices { machine.give(session, to: principal) }
+                return session
+            }
             machine.closeSession(number)
         }
         let session = machine.openSession(principal)
@@ -82,27 +85,34 @@ extension Replica {
 
     /// The connection has ended: its session waits for its client, or ends.
     func endSession(_ key: SessionKey) {
+        if let session = finish(key) { end(session) }
+    }
+
+    /// Nobody holds the session any longer. Returns it if something is left in it and it does not wait for its client.
+    private func finish(_ key: SessionKey) -> Session? {
         defer { sessions.held[key] = nil }
         guard let session = left(in: key) else {
             if let held = sessions.held[key] { closeIfEmpty(held) }
-            return
+            return nil
         }
-        if session.linger > 0, !omitted.contains(.lingering),
+        guard session.linger > 0, !omitted.contains(.lingering),
             mayLinger(session, isOperator: sessions.held[key]?.isOperator ?? false)
-        {
-            sessions.wait(session.id, until: machine.time + session.linger)
-        } else {
-            end(session)
-        }
+        else { return session }
+        sessions.wait(session.id, until: machine.time + session.linger)
+        return nil
     }
 
     /// Whether one more session of a user may wait for its client.
     private func mayLinger(_ session: Session, isOperator: Bool) -> Bool {
         if machine.rules < BusLimits.rulesOfOneMeaning { return true }
-        let (all, most) = (sessions.lingering.count, BusLimits.lingering)
+        // Some may only wait for the turn in which they end.
+        let isCounted: (ReplicaSessions.Lingering) -> Bool = { [machine] in
+            machine.rules < BusLimits.rulesOfSlices || $0.deadline > machine.time
+        }
+        let (all, most) = (sessions.lingering.count(where: isCounted), BusLimits.lingering)
         if all >= most { return false }
         if isOperator || all < most / 2 { return true }
-        let own = sessions.lingering.count {
+        let own = sessions.lingering.filter(isCounted).count {
             guard let other = machine.session($0.session), !other.isEmpty else { return false }
             return other.principal.identity == session.principal.identity
         }
@@ -115,8 +125,11 @@ extension Replica {
         return machine.sessionsInOrder.map(\.id).filter { !known.contains($0) }
     }
 
-    /// All sessions of a member end where it does.
+    /// All sessions of a member end where it does, or are due at once where they are more than one turn may end.
     func endMember(_ member: String) {
-        for key in sessions.keys(of: member) { endSession(key) }
+        spent = 0
+        for session in sessions.keys(of: member).compactMap(finish) {
+            if isTurnSpent { sessions.wait(session.id, until: machine.time) } else { endDue(session) }
+        }
     }
 }

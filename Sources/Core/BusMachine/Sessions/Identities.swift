@@ -51,6 +51,16 @@ struct Identities {
         principals[by] = principal
     }
 
+    /// The users of this machine are those of a member from now on.
+    mutating func move(to member: String) {
+        for (identity, number) in numbers {
+            guard case .uid(let uid) = identity, numbers[.user(uid, member: member)] == nil else { continue }
+            numbers[identity] = nil
+            numbers[.user(uid, member: member)] = number
+        }
+        (principals, recent) = ([:], [])
+    }
+
     /// Those of another machine are known now.
     mutating func become(_ other: Identities) { (numbers, principals, recent) = (other.numbers, [:], []) }
 }

@@ -130,6 +130,9 @@ extension StateMachine {
     /// The identity of a user of this machine.
     package func identity(of uid: Int) -> Identity { member.map { .user(uid, member: $0) } ?? .uid(uid) }
 
+    /// The users of this machine are those of a member from now on: what they have created and the keys they have used stay theirs.
+    package func moveUsers(to member: String) { identities.move(to: member) }
+
     /// Whose requests are shown as `by`, at the member that they have come to; nil for the daemon's own.
     package func identity(by: JSONObject) -> Identity? {
         by["uid"]?.int.map { identity(of: $0) } ?? by["token"]?.string.map { .token($0) }

@@ -53,6 +53,9 @@ extension StateMachine {
         session.linger = min(max(0, record["linger"]?.int ?? 0), BusLimits.longestLinger)
     }
 
+    /// Who leaves something in a session again may have other roles than before.
+    package func give(_ session: Session, to principal: Principal) { session.principal = principal }
+
     /// Replaces a session's will.
     package func setWill(_ will: [WillAction], of session: Session) { session.will = will }
 

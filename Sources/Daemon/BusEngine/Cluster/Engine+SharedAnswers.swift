@@ -94,7 +94,8 @@ extension Engine {
         let subject: ClusterQuery.Subject =
             leaves
             ? .leave
-            : offset.map { .replica(offset: $0) } ?? since.map { .log(since: $0) } ?? .members
+            : offset.map { .replica(offset: $0) } ?? since.map { .log(since: $0) }
+                ?? .members(isWhole: connection.access.grants?.mayManage ?? true)
         try requireRight(to: subject, connection, isMember: isMember)
         outputs.add(
             .cluster(

@@ -219,7 +219,8 @@ package final class SharedRequests {
 /// A question about the members of the bus, for the owner of the engine: `answer(_:with:)` brings the answer.
 package struct ClusterQuery: Sendable {
     package enum Subject: Sendable {
-        case members
+        /// `isWhole`: with what depends on all that is in the log.
+        case members(isWhole: Bool)
         /// The member is to leave the bus, and the daemon to end.
         case leave
         /// A part of a snapshot of the replica, from this byte on.

@@ -10,7 +10,7 @@ import EtcdLog
 extension ClusterCoordinator {
     func answer(_ query: ClusterQuery) {
         switch query.subject {
-        case .members: engine?.answer(query, with: .success(members))
+        case .members(let isWhole): engine?.answer(query, with: .success(members(isWhole: isWhole)))
         case .leave:
             engine?.answer(query, with: .success([]))
             leave()
@@ -50,17 +50,20 @@ extension ClusterCoordinator {
 
     // MARK: - Members
 
-    private var members: [UInt8] {
+    private func members(isWhole: Bool) -> [UInt8] {
         let machine = member.replica.machine
         var cluster = condition
         cluster["epoch"] = .string(machine.epoch)
         cluster["revision"] = .int(machine.revision)
         cluster["place"] = .int(member.replica.link.place)
         cluster["stored"] = .int(member.stored)
-        cluster["logBytes"] = .int(member.logBytes)
-        cluster["rules"] = .int(ClusterLimits.rules)
+        cluster["rules"] = .int(machine.rules)
         cluster["version"] = .string(Version.text)
-        cluster["digest"] = .string(member.replica.link.output.text)
+        if isWhole {
+            // They would tell of what access rules hide.
+            cluster["logBytes"] = .int(member.logBytes)
+            cluster["digest"] = .string(member.replica.link.output.text)
+        }
         cluster["from"] = readsFrom.map(JSON.string)
         cluster["members"] = .array(member.members.map { Self.json($0, at: machine.revision) })
         let writer = ByteWriter()

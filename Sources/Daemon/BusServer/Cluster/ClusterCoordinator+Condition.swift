@@ -75,7 +75,7 @@ extension ClusterCoordinator {
         engine?.resumeCommits()
         tellCondition()
         nextTick = 0
-        rememberIncarnation()
+        rememberAll()
     }
 
     /// What is due meanwhile.

@@ -26,8 +26,8 @@ final class ClusterCoordinator {
     var detachment: String?
     /// While this member's copy can't be written.
     var suspension: Suspension?
-    /// The incarnation that it has and could not remember.
-    private var unremembered: Int?
+    /// What the next start is to know and could not be written.
+    private var unremembered: [CopyFact: String?] = [:]
     /// Entries and barriers of this turn, which are proposed together.
     private var submitted: [(entry: ClusterEntry, ticket: Int, user: Int)] = []
     private var barriers: [Int] = []
@@ -236,8 +236,8 @@ final class ClusterCoordinator {
         log.close()
     }
 
-    /// What another process needs to go on as this member, at once: nothing that the log tells from here on is heard. Nil
-    /// where none can.
+    /// What another process needs to go on as this member, at once; nil where none can. Nothing that the log tells from here on is
+    /// heard, unless this process goes on after all.
     func pass() -> StateTransfer.Member? {
         guard member.isAtRest, member.canPropose, member.proof == nil else { return nil }
         log.pass()
@@ -250,11 +250,14 @@ final class ClusterCoordinator {
     /// It was not passed on after all.
     func keep() { isPassed = false }
 
-    /// The first event that is meant; nil if it does not come in time. Nobody hears the others.
+    /// The first event that is meant; nil if it does not come in time. What comes before and with it is heard later, if this process
+    /// goes on.
     private func awaited<Found>(_ find: (OrderedLogEvent) -> Found?) -> Found? {
         let end = MonotonicClock.milliseconds + Self.timeToPass
         while MonotonicClock.milliseconds < end {
-            for event in log.take() { if let found = find(event) { return found } }
+            let events = log.take()
+            unheard.insert(contentsOf: events.reversed(), at: 0)
+            for event in events { if let found = find(event) { return found } }
             bell.wait(milliseconds: 10)
         }
         return nil
@@ -298,9 +301,7 @@ final class ClusterCoordinator {
         case .end(let name, let incarnation): log.end(name, incarnation: incarnation)
         case .trim(let place): log.trim(through: place)
         case .applied(let entry, let applied): engine?.noteApplied(entry.encoded, at: applied.link.place)
-        case .remember(let incarnation):
-            unremembered = incarnation
-            rememberIncarnation()
+        case .remember(let incarnation): remember(.incarnation, String(incarnation))
         case .rememberProof(let proof): remember(.proof, proof.map { LocalCopy.text($0.encoded) })
         case .needsReplica(let lack): note(lack)
         case .answered(let ticket, let outcome, let spent):
@@ -313,19 +314,32 @@ final class ClusterCoordinator {
     }
 
     private func remember(_ fact: CopyFact, _ value: String?) {
-        do throws(LogFailure) { try write(fact, value) } catch { giveUp(StartFailure(.log, error.message)) }
+        unremembered[fact] = .some(value)
+        rememberAll()
     }
 
-    /// A member whose copy can't be written goes on under an incarnation that only a crash would make it forget: then it
-    /// would wait for the end of the lease.
-    func rememberIncarnation() {
-        guard let incarnation = unremembered else { return }
+    /// A member whose copy can't be written goes on. What it could not write is lost only in a crash: its incarnation, so that the next start
+    /// waits for the end of the lease, and what it has seen of a lost log.
+    func rememberAll() {
         do throws(LogFailure) {
-            try write(.incarnation, String(incarnation))
-            unremembered = nil
+            for (fact, value) in unremembered {
+                try write(fact, value)
+                unremembered[fact] = nil
+            }
         } catch {
             guard let noteCopyTrouble else { return giveUp(StartFailure(.log, error.message)) }
             noteCopyTrouble(error)
+        }
+    }
+
+    /// The next start takes another copy. False if that can't be written: then this process has ended.
+    private func discard(_ copy: DiscardedCopy) -> Bool {
+        do throws(LogFailure) {
+            try write(.discard, copy.text)
+            return true
+        } catch {
+            giveUp(StartFailure(.log, error.message))
+            return false
         }
     }
 
@@ -350,7 +364,7 @@ final class ClusterCoordinator {
             lack.most == nil
             ? "the shared log no longer has what comes after this copy"
             : "the shared log lacks what this copy has, after place \(lack.most ?? 0)"
-        remember(.discard, DiscardedCopy(most: lack.most, reason: reason).text)
+        guard discard(DiscardedCopy(most: lack.most, reason: reason)) else { return }
         giveUp(
             StartFailure(
                 .beginsAgain,
@@ -361,11 +375,8 @@ final class ClusterCoordinator {
         logger.critical("\(stop.message)", metadata: LogKind.diverged.metadata)
         switch stop {
         case .diverged(_, let isOdd):
-            if isOdd {
-                remember(
-                    .discard,
-                    DiscardedCopy(most: nil, isWrong: true, reason: "it differs from the others").text)
-            }
+            let wrong = DiscardedCopy(most: nil, isWrong: true, reason: "it differs from the others")
+            if isOdd, !discard(wrong) { return }
             giveUp(StartFailure(.diverged, stop.message))
         case .newerRules: giveUp(StartFailure(.inUse, stop.message))
         }

@@ -194,10 +194,12 @@ struct ClusterStart {
         machine.epoch = file.epoch ?? machine.epoch
         machine.knownTypes = types
         machine.limits = limits.effective
-        let replica = Replica(machine, isNew: true, sink: SharedCommits(machine))
+        machine.moveUsers(to: settings.member)
+        let snapshot = Replica(machine, isNew: true, sink: SharedCommits(machine)).snapshot()
         try file.becomeCopy(ofBus: settings.bus.value, member: settings.member)
-        try ReplicaSnapshots.write(replica.snapshot(), at: 0) { (body) throws(LogFailure) in try body(file) }
-        return replica
+        try ReplicaSnapshots.write(snapshot, at: 0) { (body) throws(LogFailure) in try body(file) }
+        // All members begin with the same.
+        return try LocalCopy.restored(snapshot, path, knowing: types, hashSeed: hashSeed)
     }
 
     private func member(

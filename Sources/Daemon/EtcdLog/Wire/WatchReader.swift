@@ -107,11 +107,14 @@ package struct WatchReader {
         switch keys.meaning(of: key.key) {
         case .member(let name)?:
             if isDeletion { return .ended(name) }
+            // No member has written a longer one, and no copy has room for it.
+            let report = key.value.count <= OrderedLogLimits.report ? key.value : []
             return .entry(
                 key.created == key.modified
-                    ? .joined(member: name, report: key.value)
-                    : .reported(member: name, incarnation: key.created, report: key.value))
-        case .log(let member, let incarnation)? where !isDeletion:
+                    ? .joined(member: name, report: report)
+                    : .reported(member: name, incarnation: key.created, report: report))
+        case .log(let member, let incarnation)?
+        where !isDeletion && key.value.count <= OrderedLogLimits.proposal:
             let name = ProposalName(member: member, incarnation: incarnation, number: key.version)
             return .entry(.proposal(name, key.value))
         case .barrier? where !isDeletion: return .barrier(key.value)
