@@ -61,16 +61,14 @@ enum LogPlace {
 
     /// Syncs the names of files in the directory to disk.
     static func syncDirectory(of path: String) throws(LogFailure) {
-        let descriptor = open(directory(of: path), O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        guard descriptor >= 0 else { throw failure("lies in a directory that can't be read", path, errno) }
-        defer { close(descriptor) }
-        guard fsync(descriptor) == 0 else {
-            throw failure("can't be made durable; look at its disk", path, errno)
+        do throws(SystemError) {
+            try FileNames.sync(path)
+        } catch {
+            let what =
+                error.call == "open"
+                ? "lies in a directory that can't be read" : "can't be made durable; look at its disk"
+            throw failure(what, path, error.code)
         }
-    }
-
-    static func directory(of path: String) -> String {
-        path.lastIndex(of: "/").map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
     }
 
     static func move(_ path: String, to target: String) throws(LogFailure) {
@@ -107,7 +105,7 @@ extension LogPlace {
     static func check(_ path: String) throws(LogFailure) {
         let place = resolved(path)
         try checkKind(of: place)
-        let directory = directory(of: place)
+        let directory = FileNames.directory(of: place)
         guard access(directory, F_OK) == 0 else { throw LogLock.unwritable("\(place)-lock", place, errno) }
         // The lock file is the first thing that a start opens.
         let lock = exists("\(place)-lock") ? "\(place)-lock" : directory

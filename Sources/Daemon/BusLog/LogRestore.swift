@@ -1,3 +1,4 @@
+import BusSystem
 import Glibc
 
 /// Replaces a log by a copy.
@@ -120,7 +121,7 @@ package enum LogRestore {
                 throw LogFailure(.damaged, path: copy, "no history has begun in it")
             }
             try database.execute(
-                "PRAGMA synchronous = FULL; DELETE FROM meta WHERE name NOT IN ('sync', 'boot')")
+                "PRAGMA synchronous = FULL; DELETE FROM meta WHERE name NOT IN ('sync', 'boot', 'turned')")
             try Meta.set([("epoch", epoch), ("begun", epoch), ("clean", "1")], in: database)
             return survey.lastRevision
         } catch {
@@ -143,7 +144,7 @@ package enum LogRestore {
         var model = stat()
         var own = stat()
         let isThere = stat(place, &model) == 0
-        if !isThere, stat(LogPlace.directory(of: place), &model) != 0 {
+        if !isThere, stat(FileNames.directory(of: place), &model) != 0 {
             throw LogPlace.failure("lies in a directory that can't be read", place, errno)
         }
         let descriptor = open(scratch, O_RDWR | O_CLOEXEC)

@@ -22,8 +22,19 @@ final class AutomationBus {
     func start(_ words: String...) throws -> RunningProgram { try start(words) }
 
     func start(_ words: [String], _ variables: [String: String] = [:]) throws -> RunningProgram {
+        try start(program: RunningProgram.path(of: "fluxbus"), words, variables)
+    }
+
+    /// Starts a script, in which `fluxbus` is the command line.
+    func start(script: String) throws -> RunningProgram {
+        try start(program: "/bin/sh", ["-c", script], [:])
+    }
+
+    private func start(
+        program: String, _ words: [String], _ variables: [String: String]
+    ) throws -> RunningProgram {
         try RunningProgram(
-            [RunningProgram.path(of: "fluxbus")] + words,
+            [program] + words,
             environment: [
                 "FLUXBUS_ADDRESS": bus.address, "HOME": bus.directory.path, "FLUXBUS_USER": "inherited",
                 "TRACEPARENT": "inherited",

@@ -1,4 +1,5 @@
 import FluxBusCommand
+import Foundation
 import TestFiles
 import TestServer
 import Testing
@@ -39,5 +40,25 @@ struct DevCommandTests {
         program.type("q")
         #expect(program.wait() == 0)
         #expect(program.isCooked)
+    }
+
+    /// There is no daemon to start: it says so, and the script that runs it goes on.
+    @Test func withoutADaemonOnlyItEnds() throws {
+        let directory = TemporaryDirectory()
+        try directory.write("types/lamp.yaml", "type: lamp\ninitial: { on: false }\n")
+        let program = "\(directory.path)/fluxbus"
+        try FileManager.default.copyItem(atPath: RunningProgram.path(of: "fluxbus"), toPath: program)
+        // In a process group of its own.
+        let script = try RunningProgram(
+            [
+                "/usr/bin/setsid", "--wait", "/bin/sh", "-c",
+                "'\(program)' dev '\(directory.path)/types' > /dev/null; echo status $?",
+            ],
+            environment: [
+                "FLUXBUS_ADDRESS": "unix:\(directory.path)/none.sock", "PATH": directory.path,
+                "LANG": "C.UTF-8",
+            ])
+        let told = try script.wait()
+        #expect(told.output == "status 69\n" && told.errors.contains("There is no fluxbusd"), "\(told)")
     }
 }

@@ -140,6 +140,23 @@ struct LockCommandTests {
         #expect(try isFree(bus))
     }
 
+    /// Its messages go to a program that has ended.
+    @Test func itIsHeldThoughNobodyReadsItsMessages() throws {
+        let bus = try bus()
+        try bus.makeGate("gate")
+        let command = "sh -c 'echo up; timeout 50 cat gate; echo done'"
+        let lock = try bus.start(
+            script:
+                "exec 3>&1; { fluxbus lock lease/boiler -- \(command) 2>&1 >&3; echo ended $? >&3; } | true")
+        #expect(lock.reads("up"))
+        bus.kill()
+        try bus.startAgain()
+        #expect(try bus.comesTrue("dispatched"))
+        try bus.openGate("gate")
+        #expect(try lock.wait().output.hasSuffix("done\nended 0\n"))
+        #expect(try isFree(bus))
+    }
+
     // MARK: Lost leases
 
     @Test func aLeaseThatIsTakenAwayEndsTheCommand() throws {

@@ -24,6 +24,9 @@ final class LastingConnection {
     ) throws {
         (self.session, self.patience, self.resume) = (session, patience, resume)
         signals = try SignalPipe([SIGINT, SIGTERM, SIGHUP, SIGCHLD])
+        // Whoever reads the messages may go; this process goes on then. A handler is not inherited by the commands that it starts, as
+        // an ignored signal would be.
+        signal(SIGPIPE) { _ in }
         connection = try session.connect()
     }
 

@@ -23,7 +23,7 @@ final class DevLoop {
     }
 
     func run() throws {
-        let signals = try SignalPipe([SIGINT, SIGTERM])
+        let signals = try SignalPipe([SIGINT, SIGTERM, SIGHUP])
         let keyboard = Keyboard(session.context.input)
         keyboard.begin()
         defer { keyboard.end() }

@@ -30,6 +30,8 @@ final class PrivateBus {
     }
 
     deinit {
+        // 0 would be this process, and all of its group.
+        guard process > 0 else { return }
         kill(process, SIGTERM)
         var status: Int32 = 0
         waitpid(process, &status, 0)

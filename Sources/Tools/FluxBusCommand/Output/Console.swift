@@ -72,8 +72,9 @@ package struct Console {
         guard !isQuiet else { return }
         shown.meter?.erase()
         try output.flush()
-        try messages.write(messageStyle.paint(ScreenText.safe(sentence), .faint) + "\n")
-        try messages.flush()
+        // Nothing is done differently because nobody can read it.
+        try? messages.write(messageStyle.paint(ScreenText.safe(sentence), .faint) + "\n")
+        try? messages.flush()
     }
 
     /// Does long work, of which it is shown how far it is: on a terminal for messages, unless `--quiet` says otherwise.

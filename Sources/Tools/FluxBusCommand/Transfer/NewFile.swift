@@ -36,13 +36,18 @@ struct NewFile: ~Copyable {
                 throw CommandFailure(
                     .usage, "\(path) is a link to a missing file: remove it, or name another file.")
             }
-            return (path, "\(path).\(getpid()).new")
+            return (path, draft(of: path))
         }
         guard try isReplaced(path, status) else { return (path, nil) }
         guard let target = realpath(path, nil) else { throw failure(path) }
         defer { free(target) }
         let place = String(cString: target)
-        return (place, "\(place).\(getpid()).new")
+        return (place, draft(of: place))
+    }
+
+    /// A name of its own: in a container each process has the number of the one before, which may have left its draft.
+    private static func draft(of path: String) -> String {
+        "\(path).\(String(UInt32.random(in: .min ... .max), radix: 16)).new"
     }
 
     deinit {
@@ -69,6 +74,12 @@ struct NewFile: ~Copyable {
         guard let draft else { return }
         guard fsync(descriptor) == 0, rename(draft, path) == 0 else { throw Self.failure(path) }
         isFinished = true
+        // The new name is to outlive a power failure; a directory that can't be read is left to the system.
+        do throws(SystemError) {
+            try FileNames.sync(path)
+        } catch {
+            if error.call == "fsync", error.code != EINVAL { throw Self.failure(path) }
+        }
     }
 
     /// Whether a new file replaces it; throws for kinds of files that can't be written to.
