@@ -54,11 +54,20 @@ final class CommitSearch {
         return true
     }
 
+    /// Groups without an index of which one call reads no more: some milliseconds.
+    private static let groupsAtOnce = 64
+
     /// The revisions in the next part of the log that may match, in the order of the search; nil when the search has ended.
     /// Entries that the index finds are not read.
     func nextRevisions(in source: some PastSource) throws(PastFailure) -> [ClosedRange<Int>]? {
         guard let groups = rest else { return nil }
-        let (part, found) = try part(of: groups, in: source)
+        var (part, found) = try part(of: groups, in: source)
+        if found == nil, part.count > Self.groupsAtOnce {
+            part =
+                isNewestFirst
+                ? part.upperBound - Self.groupsAtOnce + 1...part.upperBound
+                : part.lowerBound...part.lowerBound + Self.groupsAtOnce - 1
+        }
         var revisions: [ClosedRange<Int>] = []
         if let found {
             revisions = found.map(\.revisions)

@@ -38,6 +38,7 @@ extension Grants {
                     knows(type: ($0["type"] ?? $0).string ?? "")
                 }
                 take(member.key, types.isEmpty ? nil : .array(types))
+            case "advanced": if knowsEverything { take("advanced", member.value) }
             case "access": if mayManage { take("access", member.value) }
             // Among the rest is the key, which is its client's own.
             default: continue

@@ -245,10 +245,11 @@ package final class Engine {
     /// The state machine's snapshot, as bytes.
     package func snapshot() -> ByteWriter { machine.snapshot() }
 
-    /// Sets the time back: only where a new history begins and no client is connected, since within a
+    /// Sets the time back, and timers and leases with it: only where a new history begins and no client is connected, since within a
     /// history time never goes back.
     package func turnBack(to milliseconds: Int) {
-        machine.turnBack(to: milliseconds)
+        let details = machine.turnBackWithTimers(to: milliseconds)
         clock.now = milliseconds
+        if let details { commits.commit(by: .daemon, actions: false, details) }
     }
 }

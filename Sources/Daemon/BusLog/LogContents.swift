@@ -111,8 +111,9 @@ final class LogContents {
                 start = rows.start
                 continue
             }
-            // It begins where the one before ends.
-            guard rows.start - start <= bytes else { break }
+            // It begins where the one before ends. A damaged one may begin anywhere.
+            let (length, overflow) = rows.start.subtractingReportingOverflow(start)
+            guard !overflow, length <= bytes else { break }
             end = max(end, min(last, rows.number))
         }
         return end
@@ -124,6 +125,12 @@ final class LogContents {
         guard let numbers = try numbers() else { return 0 }
         var (before, after) = (numbers.lowerBound, numbers.upperBound + 1)
         var found = 0
+        // Before the first of these groups, times are those of a clock that was ahead.
+        if let turned = try Meta.text("turned", in: database).flatMap({ Int($0) }), numbers.contains(turned),
+            let first = try firstGroup(from: turned, by: time)
+        {
+            (before, found) = (first.number + 1, first.last)
+        }
         while before < after {
             let middle = before + (after - before) / 2
             if let last = try lastRevision(of: middle, by: time) {
@@ -134,6 +141,15 @@ final class LogContents {
             }
         }
         return found
+    }
+
+    /// The first group from a number on, with its last revision; nil if it was written later.
+    private func firstGroup(
+        from number: Int, by time: Int
+    ) throws(LogFailure) -> (number: Int, last: Int)? {
+        rows.seek(number)
+        defer { rows.reset() }
+        return try rows.next() && rows.time <= time ? (rows.number, rows.last) : nil
     }
 
     /// The last revision of a group; nil if it was written later, is missing or can't be read.

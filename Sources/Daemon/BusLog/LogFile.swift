@@ -110,7 +110,9 @@ package final class LogFile {
 
     /// Begins a run: records the history's name, and that the file is in use. Durable when it returns, whatever the
     /// mode, and so is then everything that earlier runs wrote.
-    package func begin(epoch: String) throws(LogFailure) {
+    ///
+    /// - Parameter turnsBack: The times of what follows begin before those of what is there.
+    package func begin(epoch: String, turnsBack: Bool = false) throws(LogFailure) {
         try usable()
         try setFull(true)
         try Meta.set(
@@ -121,6 +123,9 @@ package final class LogFile {
         // It goes into the file itself, which says from then on that a write-ahead log belongs to it; and that must not
         // stay empty, since an empty one counts as missing.
         checkpoints.runAll()
+        if turnsBack {
+            try Meta.set([("turned", String((contents.numbers()?.upperBound ?? 0) + 1))], in: database)
+        }
         try Meta.set([("boot", bootID)], in: database)
         self.epoch = epoch
         lock?.begin(epoch: epoch, revision: lastRevision)

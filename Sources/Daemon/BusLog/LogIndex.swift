@@ -87,8 +87,10 @@ extension LogReader {
         var found: [ClosedRange<Int>] = []
         while try list.next() {
             let (first, last) = (list.integer(0), list.integer(1))
-            // A block that overlaps another, or names no group, is damaged.
-            guard first > found.last?.upperBound ?? 0, last >= first else { continue }
+            // A block that overlaps another, or names groups that no log has, is damaged.
+            guard first > found.last?.upperBound ?? 0, last >= first, last <= LogContents.most else {
+                continue
+            }
             found.append(first...last)
         }
         return found

@@ -22,6 +22,7 @@ export function stepsOf(commit) {
 	}
 	if (commit.cancelled) timer(commit.cancelled, "cancel", "");
 	if (commit.fired && steps.length === 0) timer(commit.fired, "timer", "its action was rejected");
+	if (commit.advanced) steps.push({target: "*", name: "advance", detail: `all timers, by ${commit.advanced} s`});
 	if (commit.reverted) steps.push({target: commit.reverted.store, name: "revert", detail: `to revision ${commit.reverted.to}`});
 	if (commit.definitions || commit.undefined) {
 		const names = (commit.definitions ?? []).map(one => one.type).join(", ");

@@ -70,6 +70,31 @@ import Testing
         #expect(try Scratch().emptyReader().lastRevision(by: 5) == 0)
     }
 
+    /// Behind a clock that was ahead, times begin again: what was asked for is what was last before that time.
+    @Test func groupsBehindAClockThatWasAheadAreFoundByTheirTimes() throws {
+        let directory = Scratch()
+        func append(_ times: some Sequence<Int>, turnsBack: Bool) throws -> [(last: Int, time: Int)] {
+            let file = try directory.open(.always)
+            try file.begin(epoch: "e", turnsBack: turnsBack)
+            defer { try? file.close() }
+            return try times.map { time in
+                let revision = file.lastRevision + 1
+                try file.append("{}", first: revision, last: revision, time: time)
+                return (revision, time)
+            }
+        }
+        var groups = try append(Array(1...10) + Array(1000...1050), turnsBack: false)
+        groups += try append(20...40, turnsBack: true)
+        groups += try append(41...60, turnsBack: false)
+        let reader = try directory.reader()
+        for time in 20...60 {
+            #expect(
+                try reader.lastRevision(by: time) == groups.last { $0.time <= time }?.last, "\(time)")
+        }
+        #expect(try reader.lastRevision(by: 5) == 5)
+        #expect(try reader.lastRevision(by: .max) == groups.last?.last)
+    }
+
     /// Whoever reads may take its time: what it was given is a copy, and the write-ahead log is used again meanwhile.
     @Test func pausedReaderDoesNotLetTheWriteAheadLogGrow() throws {
         let directory = Scratch()

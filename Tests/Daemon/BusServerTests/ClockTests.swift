@@ -1,4 +1,5 @@
 import BusEngine
+import BusJSON
 import BusLog
 import BusServer
 import Foundation
@@ -16,6 +17,11 @@ import Testing
         try bus.directory.write(
             "types/stamp.yaml",
             "type: stamp\ninitial: { at: 0 }\nactions: { now: { set: { at: { var: meta.time } } } }\n")
+        // A timer of the type, which is set where the store is made.
+        try bus.directory.write(
+            "types/alarm.yaml",
+            "type: alarm\nstate: { at: { type: number, default: 0 } }\ntimers: { ring: { for: 1h, while: at == 0, action: ring } }\nactions: { ring: { set: { at: = meta.time } } }\n"
+        )
     }
 
     /// A log with one store whose commits are so far from now, in milliseconds.
@@ -37,7 +43,7 @@ import Testing
         withExtendedLifetime(snapshot) {}
         engine.beginLogging()
         try engine.begin(with: setup.types)
-        try engine.createConfigured("stamp/main")
+        for store in ["stamp/main", "alarm/main"] { try engine.createConfigured(store) }
         while let group = engine.sealBatch() {
             try file.append(group.entries.bytes, first: group.first, last: group.last, time: group.time)
             engine.confirmBatch()
@@ -72,6 +78,26 @@ import Testing
         #expect(try bus.client().epoch() == epoch)
         #expect(try bus.client().ask(#"{"op":"get","store":"stamp/main"}"#) == told)
         #expect(try abs(distanceOfACommit()) < 60)
+        #expect(try bus.stop(second) == 0)
+    }
+
+    /// What was to come within the hour does not come in forty years.
+    @Test func timersKeepTheTimeThatWasLeft() throws {
+        func left() throws -> Double {
+            let timers = try JSON(parsing: bus.client().ask(#"{"op":"timers"}"#))["timers"]?.array ?? []
+            try #require(timers.count == 1 && timers[0]["store"] == "alarm/main", "\(timers)")
+            return try #require(timers[0]["due"]?.double) - Date().timeIntervalSince1970
+        }
+        try write(40 * 365 * 86_400_000)
+        let first = try bus.start()
+        #expect(try 3500...3600 ~= left())
+        let history = try bus.client().ask(#"{"op":"history","since":0,"order":"newest"}"#)
+        #expect(history.contains(#""advanced":12614"#), "\(history)")
+        #expect(try bus.stop(first) == 0)
+        let verified = try bus.verify()
+        #expect(verified.status == 0, "\(verified.output)")
+        let second = try bus.start()
+        #expect(try 3400...3600 ~= left())
         #expect(try bus.stop(second) == 0)
     }
 

@@ -356,6 +356,8 @@ struct LogPolicyTests {
         let kept = bus.engine.revision
         try bus.connect().reply(to: #"{"op":"create","store":"beat/t","ttl":60}"#)
         try bus.connect().reply(to: #"{"op":"dispatch","store":"beat/a","action":"later"}"#)
+        // It is due at the same time, and set later.
+        try bus.connect().reply(to: #"{"op":"dispatch","store":"counter/a","action":"increment","in":5}"#)
         _ = try reload("none")
         #expect(bus.engine.state(at: "beat/a")?["count"] == 3)
         try bus.connect().increment("beat/a")

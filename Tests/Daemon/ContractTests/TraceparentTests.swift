@@ -67,6 +67,23 @@ import Testing
         #expect(told == Array(repeating: Self.trace, count: 4) + [nil])
     }
 
+    /// Those of one turn that are alike share an entry.
+    @Test(arguments: [2, 3, 50]) func alikeOnesAreReplayed(count: Int) throws {
+        let before = try bus()
+        let client = before.connect()
+        client.send(Array(repeating: Self.traced(), count: count).joined(separator: "\n"))
+        let revisions = try client.all().map { try #require($0["revision"]?.int) }
+        #expect(revisions.count == count)
+        if BusMode.current == .alone {
+            #expect(before.written!.lines.last?.contains(#""times":\#(count),"#) == true)
+        }
+        let past = #"{"op":"get","store":"counter/a","revision":\#(revisions[1])}"#
+        #expect(try client.reply(to: past)["states"]?["counter/a"]?["count"] == 2)
+        #expect(try before.isWhatTheLogSays())
+        let next = try before.crash()
+        #expect(try next.connect().state(of: "counter/a")?["count"] == .int(count))
+    }
+
     /// Also of a commit of which the log keeps a part.
     @Test func itIsKeptWithWhatIsKept() throws {
         let bus = try LogPolicyTests.bus()

@@ -206,6 +206,7 @@ extension StateMachine {
         switch step {
         case .scheduled(let timer), .fired(let timer): isKept(timer.owner)
         case .cancelled(let owner, _, _): isKept(.type(String(owner.prefix { $0 != "/" })))
+        case .advanced: true
         }
     }
 

@@ -43,16 +43,31 @@ extension StateMachine {
             }
             records.append(record)
         }
-        for timer in timersInOrder {
-            switch timer.owner {
-            case .store(let store) where type(of: store) === entry: break
-            case .type(let name) where UTF8Order.equal(name, entry.name): break
-            default: continue
-            }
+        for timer in timers(of: entry) {
             records.append(record(of: timer))
             records[records.count - 1]["kind"] = "timer"
         }
         return records.map(JSON.object)
+    }
+
+    /// The timers and leases of a type and its stores, in the order in which they were set.
+    private func timers(of entry: TypeEntry) -> [BusTimer] {
+        timersInOrder.filter { timer in
+            switch timer.owner {
+            case .store(let store): type(of: store) === entry
+            case .type(let name): UTF8Order.equal(name, entry.name)
+            }
+        }
+    }
+
+    /// Puts policies in force, with the commit of a revision.
+    func keep(_ policies: [PolicyChange], since revision: Int) {
+        for change in policies {
+            keep(change, since: revision)
+            guard change.isFirst, let entry = typesByName[change.type] else { continue }
+            // A replay sets its timers with this commit, behind all others that are due at the same time.
+            for timer in timers(of: entry) { setLast(timer) }
+        }
     }
 
     /// Replays what an entry says of it; the stores that come or go join those of the commit. Returns the own revisions of

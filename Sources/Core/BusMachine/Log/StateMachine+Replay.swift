@@ -168,7 +168,8 @@ extension StateMachine {
                 return
             }
             try plan(actions)
-            if entry.members.count <= (entry["times"] == nil ? 4 : 5) {
+            let others = ["times", "traceparent"].count { entry[$0] != nil }
+            if entry.members.count == 4 + others {
                 for _ in 0..<count {
                     if !actions.isEmpty { _ = try apply(by: principal) }
                     commit()

@@ -151,8 +151,8 @@ package struct Thinning: Sendable {
 
     /// Members that are what a commit is, besides its actions; all others belong to one of these.
     private static let facts: Set<String> = [
-        "created", "dropped", "states", "scheduled", "cancelled", "fired", "definitions", "undefined",
-        "access", "keeping",
+        "created", "dropped", "states", "scheduled", "cancelled", "fired", "advanced", "definitions",
+        "undefined", "access", "keeping",
     ]
 
     /// An entry that lacks something.

@@ -55,7 +55,7 @@ extension StateMachine {
         for name in planned.undefined { undefine(name) }
         orderTypes()
         details.policies = planned.policies
-        for change in planned.policies { keep(change, since: revision + 1) }
+        keep(planned.policies, since: revision + 1)
         plan.clear()
         return details
     }

@@ -9,6 +9,8 @@ package enum TimerStep {
     case cancelled(owner: String, isStore: Bool, name: String)
     /// A timer was due. The commit has its action, unless that was refused.
     case fired(BusTimer)
+    /// The time has gone back by so many milliseconds, and what is still to come has gone with it.
+    case advanced(by: Int)
 }
 
 /// Timers in the log. What `timers:` of an action does is not in it: the action does the same again.
@@ -28,6 +30,8 @@ extension StateMachine {
             append(ownerOf: timer, to: line)
             appendInterval(of: timer, to: line)
             line.append(UInt8(ascii: "}"))
+        case .advanced(let milliseconds):
+            line.append(",\"advanced\":", json: DurationText.seconds(milliseconds))
         }
     }
 
@@ -81,6 +85,12 @@ extension StateMachine {
             }
             take(timer)
             if member == "fired" { setAgain(timer) }
+        }
+        if let advanced = entry["advanced"] {
+            guard let milliseconds = DurationText.milliseconds(of: advanced) else {
+                throw RequestError(.internal, "it does not say by how much the time has gone back")
+            }
+            advanceTimers(by: milliseconds)
         }
         guard let scheduled = entry["scheduled"] else { return nil }
         guard let name = scheduled["timer"]?.string, !name.isEmpty,

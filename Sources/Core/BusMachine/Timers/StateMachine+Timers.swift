@@ -88,6 +88,14 @@ extension StateMachine {
     /// Adds a timer that was accepted before.
     func restore(_ timer: BusTimer) { changeTimers(of: timer.owner) { $0.add(timer, first: &$1) } }
 
+    /// Puts a timer behind all others that are due at the same time.
+    func setLast(_ timer: BusTimer) {
+        changeTimers(of: timer.owner) {
+            $0.remove(timer, first: &$1)
+            $0.add(timer, first: &$1)
+        }
+    }
+
     /// The length of a store's lease, in milliseconds; nil if it stays.
     package func lease(of store: Int32) -> Int? { leaseTimer(of: store)?.lease }
 
@@ -103,6 +111,21 @@ extension StateMachine {
         }
         note(.renewed(timer, due: timer.due))
         timer.due = time + length
+    }
+
+    /// All timers and leases are due earlier, with the next commit: the time has gone back, and they keep the time that was left.
+    func advanceTimers(by milliseconds: Int) { timers.advance(by: milliseconds) }
+
+    /// Sets the time back, where a new history begins, and all that is still to come with it. Returns what is to be committed; nil:
+    /// nothing is to come.
+    package func turnBackWithTimers(to milliseconds: Int) -> CommitDetails? {
+        let change = time - milliseconds
+        turnBack(to: milliseconds)
+        if timers.isEmpty { return nil }
+        advanceTimers(by: change)
+        let details = CommitDetails()
+        details.timer = .advanced(by: change)
+        return details
     }
 
     // MARK: Taking away

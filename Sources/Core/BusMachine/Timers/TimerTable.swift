@@ -134,6 +134,14 @@ package struct TimerTable {
         }
     }
 
+    /// All are due so many milliseconds earlier.
+    mutating func advance(by milliseconds: Int) {
+        for index in heap.indices {
+            heap[index].due -= milliseconds
+            slots[Int(heap[index].slot)]!.due -= milliseconds
+        }
+    }
+
     private mutating func forget(_ timer: BusTimer) {
         let place = Int(timer.place)
         let last = heap.removeLast()

@@ -142,8 +142,8 @@ struct LogStart {
         let mailbox = LogMailbox(bell)
         // Within a history time never goes back, so another one begins where it must: else, after a clock was once set
         // ahead, all commits would have the same time until the clock comes up with it.
-        if WallClock.isAhead(engine.lastTime), !hasTakenOver {
-            engine.turnBack(to: WallClock.now)
+        let isAhead = WallClock.isAhead(engine.lastTime) && !hasTakenOver
+        if isAhead {
             if !isNew { engine.epoch = UUIDText.random() }
             logger.warning(
                 "the clock was ahead when the newest commit was made: a new epoch begins, at the current time",
@@ -156,7 +156,7 @@ struct LogStart {
                 "commits that clients know of may be lost: a new epoch begins, and clients start over",
                 metadata: LogKind.newEpoch.metadata)
         }
-        try file.begin(epoch: engine.epoch)
+        try file.begin(epoch: engine.epoch, turnsBack: isAhead)
         if !isNew, !hasTakenOver {
             engine.forgetUnkept(through: file.reservedThrough)
             if engine.revision > file.lastRevision {
@@ -180,6 +180,7 @@ struct LogStart {
         // Without it everything works, and a lone commit costs more.
         try? file.useTail()
         engine.beginLogging()
+        if isAhead { engine.turnBack(to: WallClock.now) }
         // What ends, ends now, and what lingers does so from now on.
         engine.beginTurn(at: WallClock.now)
         engine.sessions.endOrphaned()

@@ -92,6 +92,10 @@ package enum CommitText {
         if let timer = commit["fired"], commit["actions"]?.array?.isEmpty ?? true {
             add(timer, "timer", "its action was rejected")
         }
+        if let advanced = commit["advanced"] {
+            steps.append(
+                Step(target: "*", name: "advance", detail: "all timers, by \(advanced.encoded) s"))
+        }
         return steps
     }
 
