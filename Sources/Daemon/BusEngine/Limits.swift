@@ -85,7 +85,8 @@ package struct DaemonLimits: Sendable, Equatable {
     /// Different subscriptions to one store, or to all stores of a type, of all users: a commit there looks at each, which
     /// takes some tens of nanoseconds though nobody is notified.
     package static let alikeShapes = 8192
-    /// All maps together, with their room to grow, take at most the memory limit divided by this.
+    /// All maps together, with their room to grow, take at most the memory limit divided by this. No other one is made while those that
+    /// have ended and that programs still keep take as much.
     package static let partOfMaps = 8
     /// The most stores that a type may have when its map is made: all are written in one turn, in some tens of milliseconds.
     package static let mapStores = 65_536
@@ -93,6 +94,10 @@ package struct DaemonLimits: Sendable, Equatable {
     /// one map after another, and each new one costs as much as all of its stores.
     package static let mapsMade = 16
     package static let mapInterval = 10_000
+    /// The work of holding what a commit changes against the expressions of subscriptions: some milliseconds, and a little for each store.
+    /// One user's may take half of it. Groups whose expressions are left then find their stores anew.
+    static let testWork = 4_000_000
+    static let testWorkOfStore = 2000
     /// Pointers in one `select`: bounds the work that one commit causes per subscriber group.
     package static let pointers = 64
     /// The longest pointer, in bytes, and it has no more segments than a line may nest (`depth`): what is made of a

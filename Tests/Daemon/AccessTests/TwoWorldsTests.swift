@@ -103,6 +103,20 @@ import Testing
         }
     }
 
+    /// A `where` that takes longer than a store may does not tell which store that was.
+    @Test func anExpressionThatTakesTooLongNamesNoStore() throws {
+        let slow = "lists.range(400).all(i, lists.range(400).all(j, i + j >= 0))"
+        let answers = try ["b/left", "b/right"].map { (store: String) -> String in
+            var setup = MemoryBus.Setup()
+            (setup.definitions, setup.stores, setup.access) = (Self.types, [store], Self.rules)
+            let bus = try MemoryBus(setup)
+            let client = bus.connect(uid: 1002)
+            client.send(#"{"op":"dispatch","type":"b","action":"add","where":"\#(slow)"}"#)
+            return try #require(client.nextLine())
+        }
+        #expect(answers[0] == answers[1] && answers[0].contains("`where` takes more on a store of b"))
+    }
+
     // MARK: Root
 
     /// A commit of root that nobody else sees anything of; another one in each world.

@@ -308,4 +308,48 @@ import Testing
         #expect(past[1]["event"] == "gap")
         #expect(bus.engine.miscounts.isEmpty)
     }
+
+    /// Expressions that take too long beside a commit: whoever has one begins again, and misses nothing.
+    @Test func whatACommitDoesNotWaitForBeginsAgain() throws {
+        let (bus, client, watcher) = try bus()
+        // More than a store may take: it holds for none.
+        func slow(_ number: Int) -> String {
+            "count < 0 || lists.range(400).all(i, lists.range(400).all(j, i + j >= -\(number)))"
+        }
+        for number in 0..<5 { try watcher.ask(Self.subscribe(slow(number))) }
+        var mirrors: [ContractMirror] = []
+        var numbers: [Int] = []
+        for condition in ["count > 1", "count % 2 == 1"] {
+            let lines = try watcher.ask(Self.subscribe(condition))
+            numbers.append(try #require(lines[0]["sub"]?.int))
+            mirrors.append(ContractMirror())
+            try mirrors[mirrors.count - 1].take(lines)
+        }
+        var (resets, gaps) = (0, 0)
+        let last = try #require(
+            try watcher.ask(Self.subscribe("count > 0", #","actions":true"#)).first?["sub"]?.int)
+        for round in 0..<20 {
+            try client.increment("counter/\(["a", "b", "c"][round % 3])")
+            if round % 5 == 4 {
+                try client.ask(#"{"op":"create","store":"counter/n\#(round)","state":{"count":3}}"#)
+            }
+            let lines = try watcher.all()
+            for (place, number) in numbers.enumerated() {
+                let events = lines.filter { $0["sub"]?.int == number }
+                resets += events.count { $0["reset"] == true }
+                try mirrors[place].take(events)
+            }
+            // Its actions are told, or that they are not.
+            let told = lines.filter { $0["sub"]?.int == last && $0["event"] != "bookmark" }
+            #expect(told.allSatisfy { $0["event"] == "gap" || $0["event"] == "action" } && !told.isEmpty)
+            gaps += told.count { $0["event"] == "gap" }
+            #expect(bus.engine.miscounts.isEmpty)
+        }
+        #expect(resets > 10 && gaps > 5, "\(resets) \(gaps)")
+        let states = try client.reply(to: #"{"op":"get","type":"counter"}"#)["states"]?.object ?? [:]
+        for (mirror, isMeant) in zip(mirrors, [{ $0 > 1 }, { $0 % 2 == 1 }] as [(Int) -> Bool]) {
+            let expected = states.members.filter { isMeant($0.value["count"]?.int ?? 0) }
+            #expect(mirror.states == Dictionary(uniqueKeysWithValues: expected.map { ($0.key, $0.value) }))
+        }
+    }
 }

@@ -162,4 +162,37 @@ import Testing
         #expect(arena.longestWait <= 2 + FairnessTests.log)
         #expect(try arena.work(of: 2000) - before >= 3_000_000)
     }
+
+    /// Each takes as long as it may, and many are touched by one commit.
+    @Test(arguments: [#""type":"counter""#, #""store":"counter/innocent""#])
+    func expressionsOfSubscriptionsHoldUpNoCommit(subject: String) throws {
+        let arena = try Arena()
+        for number in 0..<200 {
+            let slow = "count < 0 || lists.range(400).all(i, lists.range(400).all(j, i + j >= -\(number)))"
+            try arena.attack(
+                "", preparing: [#"{"op":"subscribe",\#(subject),"where":"\#(slow)","initial":false}"#])
+        }
+        try arena.run(turns: 100)
+        #expect(arena.longestTurn <= 2 * FairnessTests.turn)
+        #expect(arena.longestHearing <= 2 * FairnessTests.hearing)
+        #expect(arena.longestWait <= 4 + FairnessTests.log)
+        #expect(arena.refusals.isEmpty)
+    }
+
+    /// Also where all of them end at once.
+    @Test func connectionsWithManyExpressionsEndSoon() throws {
+        let arena = try Arena()
+        for first in stride(from: 0, to: 4000, by: 1000) {
+            let lines = (first..<first + 1000).map {
+                #"{"op":"subscribe","match":"*/*","where":"count == \#($0)","initial":false}"#
+            }
+            try arena.attack("", preparing: lines, uid: 1000)
+        }
+        #expect(arena.engine.subscriberCount == 4000)
+        let began = ContinuousClock.now
+        arena.vanish()
+        try arena.run(turns: 10)
+        #expect(arena.engine.subscriberCount == 0)
+        #expect(ContinuousClock.now - began < .seconds(5), "Once each end put all the others in order again.")
+    }
 }

@@ -62,7 +62,10 @@ extension StateMachine {
                 "The commit's budget is used up by `where`; have it look at fewer stores, or at less of each."
             )
         } catch .operations, .bytes, .reading, .tooDeep {
-            throw tooExpensive(.where, on: store)
+            let type = type(of: store).name
+            throw tooExpensive(.where, on: store).withheld(
+                by: RequestError(
+                    .rejected, "`where` takes more on a store of \(type) than one store may; shorten it."))
         } catch {
             return false
         }

@@ -83,6 +83,7 @@ extension LiveCommits: CommitObserver {
     func began(actions: Bool, _ details: CommitDetails?) {
         count &+= 1
         if actions { machine.countActions() }
+        hub.groups.beginTests(of: machine.writeSet.count + (details?.made.count ?? 0))
         if let details { noteStores(of: details) }
         hub.beginPublication()
         if let batch = details?.batch { hub.publishReplaced(batch.replaced) }

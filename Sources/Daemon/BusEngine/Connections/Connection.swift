@@ -164,6 +164,12 @@ final class Connection {
         if searches.isEmpty { waits.remove(.stores) }
     }
 
+    /// None of its subscriptions is in the group any more.
+    func endSearch(of group: SubscriberGroup) {
+        awaited?.searches.removeAll { $0 === group }
+        if searches.isEmpty { waits.remove(.stores) }
+    }
+
     /// It has no subscriptions any more.
     func endSearches() {
         awaited?.searches = []

@@ -29,6 +29,13 @@ final class StoreTest {
     }
 }
 
+extension [StoreTest] {
+    /// Removes one that is among them once, searching from the end: a connection that closes removes its latest first.
+    fileprivate mutating func removeLatest(_ test: StoreTest) {
+        if let place = lastIndex(where: { $0 === test }) { remove(at: place) }
+    }
+}
+
 /// The expressions by which stores of one type are wanted.
 struct TypeTests {
     private(set) var tests: [StoreTest] = []
@@ -52,9 +59,14 @@ struct TypeTests {
     }
 
     mutating func remove(_ test: StoreTest) {
-        let others = tests.filter { $0 !== test }
-        self = TypeTests()
-        for other in others { add(other) }
+        tests.removeLatest(test)
+        let reads = test.key.filter.reads
+        guard !reads.everything else { return onAny.removeLatest(test) }
+        // A bit that is set for no name any more costs a look-up at most.
+        for name in reads.names {
+            byMember[name]?.removeLatest(test)
+            if byMember[name]?.isEmpty == true { byMember[name] = nil }
+        }
     }
 
     @inline(__always)

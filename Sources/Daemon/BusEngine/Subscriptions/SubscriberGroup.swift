@@ -42,6 +42,8 @@ final class SubscriberGroup {
     /// It has no subscribers any more: it only has to leave its stores, and this is how far that has come.
     @exclusivity(unchecked) var isDeserted = false
     @exclusivity(unchecked) var sweptTo: Set<Int32>.Index?
+    /// Its expression was not held against all that the commit being made has changed.
+    @exclusivity(unchecked) var isOverdue = false
     /// What changed of what it selects, while one of its subscribers lags.
     @exclusivity(unchecked) var selectedChanges: SelectedChanges?
 

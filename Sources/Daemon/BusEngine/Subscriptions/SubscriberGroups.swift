@@ -9,7 +9,7 @@ final class SubscriberGroups {
     let clock: TurnClock
     let scheduler: Scheduler
 
-    @exclusivity(unchecked) private(set) var all: [SubscriptionFilter: SubscriberGroup] = [:]
+    @exclusivity(unchecked) var all: [SubscriptionFilter: SubscriberGroup] = [:]
     /// How many were ever made.
     private var made = 0
     /// Groups that want every store of a type, by the type's index.
@@ -34,6 +34,12 @@ final class SubscriberGroups {
     @exclusivity(unchecked) private(set) var searchingActions: [SubscriberGroup] = []
     /// Groups without subscribers that are still members of stores.
     private var deserted: [SubscriberGroup] = []
+    /// What expressions may still take of the commit being made, and what one user's may: half of what all may.
+    @exclusivity(unchecked) var testWork = 0
+    @exclusivity(unchecked) var mostTestWorkOfUser = 0
+    @exclusivity(unchecked) var testedCommits = 0
+    /// The groups whose expressions were not held against all of that commit.
+    @exclusivity(unchecked) var overdue: [SubscriberGroup] = []
 
     init(_ machine: StateMachine, _ clock: TurnClock, _ scheduler: Scheduler) {
         self.machine = machine
@@ -138,7 +144,7 @@ final class SubscriberGroups {
 
     /// Removes a group without subscribers.
     func remove(_ group: SubscriberGroup) {
-        all[group.key] = nil
+        if all[group.key] === group { all[group.key] = nil }
         group.maker.shapes -= 1
         bytes -= group.key.memory
         if group.key.actions { actionCount -= 1 }
@@ -212,7 +218,8 @@ final class SubscriberGroups {
         let pattern = group.key.pattern
         let matching = machine.types.filter { pattern.type.matches($0.name) }
         clock.work += machine.types.count * Work.look
-        if pattern.name.isLiteral {
+        // One that has an expression is tested in its subscriber's turn.
+        if pattern.name.isLiteral, group.test == nil {
             for entry in matching {
                 let index = pattern.name.pattern.withUnsafeBytes {
                     machine.stores.find(type: entry.index, name: $0)
@@ -345,13 +352,6 @@ final class SubscriberGroups {
             * globs.forEach(wanting: record.pointee.name, ofType: type) {
                 join(index, in: $0)
             }
-    }
-
-    private func test(_ index: Int32, for group: SubscriberGroup) {
-        let record = machine.stores.pointer(index)
-        if group.isAbout(record.pointee.name, ofType: machine.types[Int(record.pointee.type)].name) {
-            join(index, in: group)
-        }
     }
 
     /// A store is dropped, after its drop has been encoded: it leaves its groups.

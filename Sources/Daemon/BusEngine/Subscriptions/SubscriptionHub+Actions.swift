@@ -65,7 +65,7 @@ extension SubscriptionHub {
         let isForAll = action.payloadForEveryType != nil
         func insert(_ group: SubscriberGroup, _ step: DispatchPlan.Step) {
             // Several types of one action may have the same groups.
-            guard group.key.actions, group.lastAction < publishedActions else { return }
+            guard group.key.actions, group.lastAction < publishedActions, !group.isOverdue else { return }
             if let view = group.key.view, !shows(step, isForAll: isForAll, to: view) { return }
             group.lastAction = publishedActions
             wanting.append(group)
@@ -102,7 +102,7 @@ extension SubscriptionHub {
         let name = machine.stores.pointer(step.store).pointee.name
         guard group.isAbout(name, ofType: step.type.name) else { return false }
         return publication.leaving.contains { $0.group === group && $0.store == step.store }
-            || test.holds(for: step.store, in: machine, &clock.work)
+            || groups.test(step.store, by: test, for: group) == true
     }
 
     /// Whether somebody is shown an action: what is addressed to a type may be about any store of it, and what is addressed

@@ -246,6 +246,17 @@ extension SubscriptionHub {
         }
     }
 
+    /// Tells a subscription that it is not told the actions of this commit, unless its client does not read.
+    func noteGap(of subscription: Subscription) {
+        let connection = subscription.connection
+        if connection.isClosing { return }
+        if connections.isFull(connection) {
+            guard mayHoldMore(connection) else { return endSlowConsumer(connection) }
+            watch(connection)
+        }
+        writeGap(to: subscription, at: machine.revision)
+    }
+
     /// An action subscription receives this commit, and what follows until it has caught up, from the log.
     private func fallBackToLog(_ subscription: Subscription) {
         beginPast(subscription, at: Subscription.Past(after: machine.revision - 1))

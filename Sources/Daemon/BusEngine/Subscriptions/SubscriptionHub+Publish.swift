@@ -20,10 +20,12 @@ extension SubscriptionHub {
     /// The machine has made all changes of the commit. `actions`: its plan holds the actions that caused it.
     @inline(__always)
     func endPublication(by principal: Principal, actions: Bool) {
+        defer { if !groups.overdue.isEmpty { startOver() } }
         if groups.actionCount > 0 {
             if actions { publishActions(by: principal) }
             if !publication.leaving.isEmpty { endLeaving() }
         }
+        if !groups.overdue.isEmpty { withholdOverdue() }
         let tells = !publication.groups.isEmpty
         let start = clock.work
         if tells { deliver(by: principal, actions: actions) }
@@ -32,6 +34,13 @@ extension SubscriptionHub {
         if tells { forgetContents() }
         if publication.isCauseAwaited { _ = cause(by: principal, actions: actions) }
         clock.deliveredWork &+= clock.work &- start
+    }
+
+    /// What the commit has for groups that start over is not all of it.
+    private func withholdOverdue() {
+        for group in groups.overdue {
+            if group.key.actions { group.content?.actions = [] } else { lag(group) }
+        }
     }
 
     /// Groups that want actions have had those on the stores that they no longer want.
@@ -186,7 +195,9 @@ extension SubscriptionHub {
             for group in test.groups {
                 let isMember = group.members.contains(store)
                 guard isMember || group.isAbout(record.pointee.name, ofType: type.name) else { continue }
-                let holds = result ?? test.holds(for: store, in: machine, &clock.work)
+                guard !group.isOverdue, let holds = result ?? groups.test(store, by: test, for: group) else {
+                    continue
+                }
                 result = holds
                 if holds {
                     if !isMember { entering.append(group) }

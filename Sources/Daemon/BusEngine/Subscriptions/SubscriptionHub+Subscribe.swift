@@ -190,7 +190,7 @@ extension SubscriptionHub {
 
     // MARK: Groups
 
-    private func makeGroup(_ filter: SubscriptionFilter, for user: User) -> SubscriberGroup {
+    func makeGroup(_ filter: SubscriptionFilter, for user: User) -> SubscriberGroup {
         let group = groups.make(filter, for: user)
         if !filter.actions { bookmarkQueue.add(group) }
         return group

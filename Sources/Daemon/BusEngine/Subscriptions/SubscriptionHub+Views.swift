@@ -9,28 +9,68 @@ extension SubscriptionHub {
         let connection = old.connection
         let past = old.past
         let hidden = filter.actions ? [] : seen(under: old.group.key, notUnder: filter)
-        detach(old)
-        let group = group(filter, for: connection.user)
-        _ = groups.search(for: group) { true }
-        let new = Subscription(
-            number: old.number, connection: connection, group: group, wanted: old.wanted, from: old.from)
-        endMulticast(with: connection)
-        endMulticast(of: group)
-        connection.delivery.replace(at: place, by: new)
-        group.add(new)
-        count(new, 1)
+        let new = replace(old, at: place, byOneWith: filter)
+        _ = groups.search(for: new.group) { true }
         if filter.actions {
             if let past { beginPast(new, at: past) }
             return
         }
         if !hidden.isEmpty { writeHidden(hidden, to: new) }
-        new.from = machine.revision
+        reset(new)
+        scheduler.enqueue(connection)
+    }
+
+    private func replace(
+        _ old: Subscription, at place: Int, byOneWith filter: SubscriptionFilter
+    ) -> Subscription {
+        let connection = old.connection
+        let wanted = old.wanted
+        detach(old)
+        if !connection.searches.isEmpty,
+            !connection.delivery.subscriptions.contains(where: { $0 !== old && $0.group === old.group })
+        {
+            connection.endSearch(of: old.group)
+        }
+        let group = groups.all[filter] ?? makeGroup(filter, for: connection.user)
+        let new = Subscription(
+            number: old.number, connection: connection, group: group, wanted: wanted, from: old.from)
+        endMulticast(with: connection)
+        endMulticast(of: group)
+        connection.delivery.replace(at: place, by: new)
+        group.add(new)
+        count(new, 1)
+        return new
+    }
+
+    private func reset(_ subscription: Subscription) {
+        subscription.from = machine.revision
         beginLagging(
-            new,
+            subscription,
             CatchUp(
                 reset: true, evenIfEmpty: true, dropsAfter: machine.revision, floor: 0,
                 ceiling: machine.sequence))
-        scheduler.enqueue(connection)
+    }
+
+    /// The expressions of some groups would have held up a commit for too long: their subscribers find their stores anew, each when it
+    /// is its turn, and begin again.
+    func startOver() {
+        for group in groups.takeOverdue() {
+            for old in group.subscribers {
+                let connection = old.connection
+                guard let place = connection.delivery.subscriptions.firstIndex(where: { $0 === old }) else {
+                    continue
+                }
+                let start = clock.work
+                let new = replace(old, at: place, byOneWith: group.key)
+                if group.key.actions { noteGap(of: new) } else { reset(new) }
+                if !connection.isClosing {
+                    if new.group.search != nil { connection.beginSearch(for: new.group) }
+                    scheduler.enqueue(connection)
+                }
+                clock.deliveredWork &+= clock.work &- start
+                scheduler.bill(clock.work &- start, to: connection)
+            }
+        }
     }
 
     /// The stores that one filter shows and the other does not.

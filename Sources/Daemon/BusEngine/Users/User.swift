@@ -17,6 +17,8 @@ final class User {
     @exclusivity(unchecked) var shapes = 0
     @exclusivity(unchecked) var lingering = 0
     @exclusivity(unchecked) var willBytes = 0
+    /// What its expressions may still take of a commit, by the number of that.
+    @exclusivity(unchecked) var testing = (commit: 0, left: 0)
     /// What its connections have not read, and what they have sent in part: what was summed up last, if it was since others
     /// were measured, and what has been added since.
     @exclusivity(unchecked) var waitingBytes = 0
