@@ -149,8 +149,8 @@ extension EffectRunner {
             }
             finish(job, .succeeded)
         case .failure(let error):
-            let id = job.event.id
-            if error.leavesOutcomeOpen { uncertain.insert(id) } else { uncertain.remove(id) }
+            // What another attempt is told says nothing of those before.
+            if error.leavesOutcomeOpen { uncertain.insert(job.event.id) }
             let words = error.message.hasSuffix(".") ? String(error.message.dropLast()) : error.message
             finish(job, Self.final.contains(error.code) ? .refused(words) : .failed(words))
         }

@@ -50,7 +50,7 @@ extension EffectRunner {
         let rests = inlet.rests
         host.bus.post(BusRequest("sync"), timeout: .never) { [self] _ in
             host.queue.async { [self] in
-                guard rests != nil, rests == inlet.rests else {
+                guard rests != nil, rests == inlet.rests, !isLookingUp else {
                     if isFollowing { host.after(EffectLimits.readInterval) { [self] in catchUp() } }
                     return
                 }

@@ -235,9 +235,8 @@ final class EffectRunner: @unchecked Sendable {
 
     /// Hands the events of an action to the machine, apart from those that were set aside before.
     func enter(_ events: [EffectEvent]) {
-        let meant = events.filter { !aside.contains($0.id) }
+        let (meant, isUncertain) = (events.filter { !aside.contains($0.id) }, uncertainLeft > 0)
         var free = events.reduce(0) { $0 + $1.size } - meant.reduce(0) { $0 + $1.size }
-        let isUncertain = uncertainLeft > 0
         if isUncertain, !meant.isEmpty { uncertainLeft -= 1 }
         for event in meant {
             if isUncertain { uncertain.insert(event.id) }
@@ -297,6 +296,7 @@ final class EffectRunner: @unchecked Sendable {
         let failure = machine.finished(job.event, outcome, at: MonotonicClock.nanoseconds)
         if case .failed = outcome, failure == nil { return goOn() }
         if !job.isAgain { makeRoom(job.event.size) }
+        if failure == nil { uncertain.remove(job.event.id) }
         if let failure {
             if phase == .following { setAside(failure, job.isAgain) }
         } else if again.contains(job.event.id) {

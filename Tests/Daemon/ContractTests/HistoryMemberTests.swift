@@ -34,6 +34,8 @@ import Testing
         try client.revision(after: #"{"op":"drop","store":"note/a"}"#)
         bus.definitions = []
         try client.revision(after: #"{"op":"reload"}"#)
+        // As a start does behind a clock that was ahead.
+        if BusMode.current == .alone { bus.engine.turnBack(to: bus.now - 86_400_000) }
         return bus
     }
 
@@ -58,6 +60,7 @@ import Testing
         let reply = try bus.connect(uid: 0).reply(to: #"{"op":"history","limit":1000}"#)
         let commits = try #require(reply["commits"]?.array, "\(reply)")
         let told = Set(commits.flatMap { $0.object?.keys ?? [] })
-        #expect(try named() == told)
+        // The time of a shared bus is not that of one clock.
+        #expect(try named().subtracting(BusMode.current == .shared ? ["advanced"] : []) == told)
     }
 }

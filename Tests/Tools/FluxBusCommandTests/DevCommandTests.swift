@@ -1,5 +1,4 @@
 import FluxBusCommand
-import Foundation
 import TestFiles
 import TestServer
 import Testing
@@ -47,12 +46,12 @@ struct DevCommandTests {
         let directory = TemporaryDirectory()
         try directory.write("types/lamp.yaml", "type: lamp\ninitial: { on: false }\n")
         let program = "\(directory.path)/fluxbus"
-        try FileManager.default.copyItem(atPath: RunningProgram.path(of: "fluxbus"), toPath: program)
-        // In a process group of its own.
+        // In a process group of its own. What this process writes itself, a program that starts meanwhile may hold open for writing.
         let script = try RunningProgram(
             [
                 "/usr/bin/setsid", "--wait", "/bin/sh", "-c",
-                "'\(program)' dev '\(directory.path)/types' > /dev/null; echo status $?",
+                "/bin/cp '\(RunningProgram.path(of: "fluxbus"))' '\(program)'; "
+                    + "'\(program)' dev '\(directory.path)/types' > /dev/null; echo status $?",
             ],
             environment: [
                 "FLUXBUS_ADDRESS": "unix:\(directory.path)/none.sock", "PATH": directory.path,

@@ -92,8 +92,8 @@ package struct EffectMachine {
     package var done: Int {
         (open.first ?? newest?.values.lazy.map(\.id).min()).map { $0.revision - 1 } ?? seen
     }
-    /// How much room its events take up: one each until all up to it are settled. Of a downtime of which only the newest count it is
-    /// half of that, so that there is room for those that take the places of others.
+    /// How much room its events take up: one each until all up to it are settled. Where only the newest events of a downtime count, each of
+    /// these takes half, so that there is room for those that take the places of others.
     package var room: Int { open.count + (newest?.count ?? 0) / 2 }
     /// Whether nothing behind `done` has been tried.
     package var isClean: Bool {
@@ -126,7 +126,7 @@ package struct EffectMachine {
         }
         let skipped = downtime == .none ? event : newest?.updateValue(event, forKey: event.store)
         if skipped != nil { counts.skipped += 1 }
-        if let count = newest?.count, open.count + count >= EffectLimits.window { caughtUp() }
+        if let count = newest?.count, count >= EffectLimits.window { caughtUp() }
         return skipped
     }
 

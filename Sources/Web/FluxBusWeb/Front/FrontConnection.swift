@@ -236,13 +236,19 @@ final class FrontConnection {
 
     // MARK: - Ends
 
+    /// Says something in the server's place.
+    private func say(_ bytes: [UInt8], _ now: Int) {
+        toClient.append(bytes)
+        writeClient(now)
+    }
+
     /// Passes ends on, once what came before them has been.
     private func settle(_ now: Int) {
-        if guarded.takeContinue() { toClient.append(Self.goOn) }
+        if guarded.takeContinue() { say(Self.goOn, now) }
         if let refusal, !serverHasEnded, server < 0 || guarded.answersLeft == 0 {
-            toClient.append(answers.bytes(refusal))
             self.refusal = nil
             serverHasEnded = true
+            say(answers.bytes(refusal), now)
         }
         let isEnd = clientHasEnded || client < 0 || guarded.phase == .done
         if isEnd, server >= 0, toServer.isEmpty, !serverKnowsEnd {

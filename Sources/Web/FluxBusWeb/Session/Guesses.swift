@@ -1,7 +1,8 @@
 import FluxBus
 import Synchronization
 
-/// Wrong tokens and signatures, counted by where they come from: nobody keeps out those elsewhere.
+/// Wrong tokens and signatures, counted by where they come from, so that nobody keeps out those elsewhere. Beyond so many addresses,
+/// others are counted together.
 package final class Guesses: Sendable {
     /// There were too many.
     package struct TooMany: Error {
@@ -49,7 +50,9 @@ package final class Guesses: Sendable {
         mutating func place(of address: String?, now: Int) -> String {
             let host = address.map { String($0[..<($0.lastIndex(of: ":") ?? $0.endIndex)]) } ?? ""
             guard places[host] == nil, places.count >= mostPlaces else { return host }
-            places = places.filter { $0.value.pending > 0 || !$0.value.limit.isEmpty(now: now) }
+            places = places.filter {
+                $0.value.pending > 0 || !$0.value.waiting.isEmpty || !$0.value.limit.isEmpty(now: now)
+            }
             return places.count < mostPlaces ? host : others
         }
 
