@@ -94,8 +94,8 @@ package struct DaemonLimits: Sendable, Equatable {
     /// one map after another, and each new one costs as much as all of its stores.
     package static let mapsMade = 16
     package static let mapInterval = 10_000
-    /// The work of holding what a commit changes against the expressions of subscriptions: some milliseconds, and a little for each store.
-    /// One user's may take half of it. Groups whose expressions are left then find their stores anew.
+    /// The work that evaluating the `where` of subscriptions may add to a commit: a few milliseconds, and a little for each store. The
+    /// subscriptions of one user may take half of it. Groups that were not evaluated by then search for their stores again.
     static let testWork = 4_000_000
     static let testWorkOfStore = 2000
     /// Pointers in one `select`: bounds the work that one commit causes per subscriber group.

@@ -149,7 +149,7 @@ extension EffectRunner {
             }
             finish(job, .succeeded)
         case .failure(let error):
-            // What another attempt is told says nothing of those before.
+            // The answer to this attempt says nothing about earlier ones.
             if error.leavesOutcomeOpen { uncertain.insert(job.event.id) }
             let words = error.message.hasSuffix(".") ? String(error.message.dropLast()) : error.message
             finish(job, Self.final.contains(error.code) ? .refused(words) : .failed(words))

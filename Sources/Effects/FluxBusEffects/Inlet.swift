@@ -37,8 +37,8 @@ final class Inlet: Sendable {
         }
     }
 
-    /// So many have come out by now, which take up so much room, and so many bytes more are free. True: there is room again for a
-    /// subscription that rests.
+    /// Notes how many events were taken out in all, how much room those that are left take up, and how many bytes have become free.
+    /// Returns true if a paused subscription has room again.
     func update(taken: Int, left: Int, free bytes: Int) -> Bool {
         state.withLock { state in
             (state.taken, state.left) = (taken, left)

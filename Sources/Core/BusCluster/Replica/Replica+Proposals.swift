@@ -126,7 +126,7 @@ extension Replica {
         end(session)
     }
 
-    /// Whether what was carried out since `spent` began is as much as one turn may.
+    /// Whether the operations in `spent` are as many as one turn may take. By earlier rules a turn has no such bound.
     var isTurnSpent: Bool {
         machine.rules >= BusLimits.rulesOfSlices && spent >= ClusterLimits.operations
     }

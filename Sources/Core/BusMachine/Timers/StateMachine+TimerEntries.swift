@@ -9,7 +9,7 @@ package enum TimerStep {
     case cancelled(owner: String, isStore: Bool, name: String)
     /// A timer was due. The commit has its action, unless that was refused.
     case fired(BusTimer)
-    /// The time has gone back by so many milliseconds, and what is still to come has gone with it.
+    /// The clock was set back by this many milliseconds, and all timers and leases were moved back with it.
     case advanced(by: Int)
 }
 

@@ -134,7 +134,7 @@ package struct TimerTable {
         }
     }
 
-    /// All are due so many milliseconds earlier.
+    /// Makes all timers and leases due this many milliseconds earlier.
     mutating func advance(by milliseconds: Int) {
         for index in heap.indices {
             heap[index].due -= milliseconds

@@ -3,7 +3,7 @@ import BusProtocol
 
 /// What the expressions of subscriptions may take of a commit.
 extension SubscriberGroups {
-    /// A commit begins that concerns so many stores.
+    /// Sets the budget for the commit that begins; it concerns this many stores.
     @inline(__always)
     func beginTests(of stores: Int) {
         if tests.isEmpty { return }

@@ -51,8 +51,8 @@ extension SubscriptionHub {
                 ceiling: machine.sequence))
     }
 
-    /// The expressions of some groups would have held up a commit for too long: their subscribers find their stores anew, each when it
-    /// is its turn, and begin again.
+    /// Restarts the groups that the budget of the commit was too small for: their subscribers search for their stores again, each in its
+    /// own turn, and get a reset, or a gap where they want actions.
     func startOver() {
         for group in groups.takeOverdue() {
             for old in group.subscribers {

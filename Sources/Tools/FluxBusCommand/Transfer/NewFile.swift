@@ -45,7 +45,7 @@ struct NewFile: ~Copyable {
         return (place, draft(of: place))
     }
 
-    /// A name of its own: in a container each process has the number of the one before, which may have left its draft.
+    /// A random name. The process number would not do: in a container it is always the same, and an earlier run may have left its draft.
     private static func draft(of path: String) -> String {
         "\(path).\(String(UInt32.random(in: .min ... .max), radix: 16)).new"
     }

@@ -59,7 +59,7 @@ final class BusAccess: Sendable {
         }
     }
 
-    /// What whoever may not know where the bus is gets to hear.
+    /// The error for clients that must not learn the address of the bus.
     static let silent = BusError(.unreachable, "The bus does not answer.")
 
     /// Throws unless the bus answers a ping in time. Where it asks for a token and there is none here, a
@@ -138,8 +138,8 @@ final class BusAccess: Sendable {
     private static let name = "fluxbus-web"
 
     /// Does what may block.
-    /// - Parameter queue: A new one has a thread of its own. On those that all share, whoever waits for the
-    ///   bus would keep the others waiting.
+    /// - Parameter queue: By default a new one, so that a question that waits for the bus holds up no other. The global queues have
+    ///   too few threads for that.
     static func ask<Answer: Sendable>(
         on queue: DispatchQueue = DispatchQueue(label: "fluxbus.web.question"),
         _ work: @escaping @Sendable () throws(BusError) -> Answer

@@ -28,7 +28,7 @@ package struct AnswerReader {
     /// Whether the present answer has begun.
     var hasBegun: Bool { if case .head = part { !head.isEmpty } else { true } }
 
-    /// Whether the present answer is sent as it comes about, and may not end by itself.
+    /// Whether the answer being read comes in chunks, and may never end.
     var isStream: Bool { if case .chunks = part { true } else { false } }
 
     /// A request was passed on; one for the head alone is answered without a body.

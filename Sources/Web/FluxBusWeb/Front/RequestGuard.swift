@@ -50,7 +50,7 @@ package struct RequestGuard {
     /// Requests that were passed on and are not answered to the end.
     var answersLeft: Int { answers.left }
 
-    /// Whether the present answer is sent as it comes about, and may not end by itself.
+    /// Whether the answer being passed on comes in chunks, and may never end.
     var isStreaming: Bool { answers.isStream }
 
     /// Takes what came from the client, and appends what is passed on; after a refusal, nothing more.
