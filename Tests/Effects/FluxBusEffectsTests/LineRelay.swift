@@ -35,7 +35,7 @@ final class LineRelay: Sendable {
         nonisolated(unsafe) let server = server
         let hasEnded = DispatchSemaphore(value: 0)
         Thread.detachNewThread {
-            while let line = try? server.line(), write(line + "\n", to: client) {}
+            while let line = try? server.line(), Sockets.write(Array((line + "\n").utf8), to: client) {}
             shutdown(client, Int32(SHUT_RDWR))
             hasEnded.signal()
         }
@@ -51,17 +51,5 @@ final class LineRelay: Sendable {
             hasEnded.wait()
             if let input { fclose(input) }
         }
-    }
-
-    private static func write(_ text: String, to descriptor: Int32) -> Bool {
-        var rest = Array(text.utf8)[...]
-        while !rest.isEmpty {
-            let count = rest.withUnsafeBytes {
-                send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
-            }
-            guard count > 0 else { return false }
-            rest = rest.dropFirst(count)
-        }
-        return true
     }
 }

@@ -45,6 +45,19 @@ package enum Sockets {
         return UInt16(bigEndian: address.sin_port)
     }
 
+    /// Writes all of it; false if the other end is gone, which is no signal.
+    package static func write(_ bytes: [UInt8], to descriptor: Int32) -> Bool {
+        var rest = bytes[...]
+        while !rest.isEmpty {
+            let count = rest.withUnsafeBytes {
+                send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
+            }
+            guard count > 0 else { return false }
+            rest = rest.dropFirst(count)
+        }
+        return true
+    }
+
     /// A new socket of the address's family, on which the call succeeded.
     private static func open(
         _ address: String, isBlocking: Bool = true, _ name: String,

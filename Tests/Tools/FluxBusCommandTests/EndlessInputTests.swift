@@ -2,6 +2,7 @@ import BusJSON
 import FluxBusCommand
 import Foundation
 import TestFiles
+import TestServer
 import Testing
 
 #if canImport(Glibc)
@@ -93,18 +94,7 @@ private final class EndlessWriter {
         let piece = Array((first.isEmpty ? "" : first + "\n").utf8)
         let repeated = Array(String(repeating: line + (ends ? "\n" : ""), count: 1000).utf8)
         Thread.detachNewThread {
-            func write(_ bytes: [UInt8]) -> Bool {
-                var rest = bytes[...]
-                while !rest.isEmpty {
-                    let count = rest.withUnsafeBytes {
-                        send(target, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
-                    }
-                    guard count > 0 else { return false }
-                    rest = rest.dropFirst(count)
-                }
-                return true
-            }
-            if write(piece) { while write(repeated) {} }
+            if Sockets.write(piece, to: target) { while Sockets.write(repeated, to: target) {} }
             close(target)
         }
     }
