@@ -53,6 +53,13 @@ package final class RunningProgram {
         Repository.programs.appendingPathComponent(name).path
     }
 
+    /// Copies a program of this package. Another process does it: a program that this one starts meanwhile would hold the copy open for
+    /// writing, so that it could not be executed.
+    package static func copy(_ name: String, to path: String) throws {
+        let outcome = try RunningProgram(["/bin/cp", Self.path(of: name), path]).wait()
+        guard outcome.status == 0 else { throw Sockets.Failure(outcome.errors) }
+    }
+
     /// Runs a program of this package until it exits by itself.
     package static func run(
         _ name: String, _ arguments: [String], environment: [String: String] = [:], through: [String] = []

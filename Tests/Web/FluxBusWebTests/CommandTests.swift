@@ -30,7 +30,7 @@ struct CommandTests {
     @Test func itSaysThatTheServerIsMissing() throws {
         let directory = TemporaryDirectory()
         let copy = "\(directory.path)/fluxbus"
-        try FileManager.default.copyItem(atPath: RunningProgram.path(of: "fluxbus"), toPath: copy)
+        try RunningProgram.copy("fluxbus", to: copy)
         let outcome = try RunningProgram([copy, "web"], environment: ["PATH": "/nonexistent::."]).wait()
         #expect(outcome.status == 69)
         #expect(
