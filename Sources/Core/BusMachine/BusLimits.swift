@@ -19,6 +19,10 @@ package struct BusLimits: Sendable, Equatable {
     /// What the states may take in all; beyond it, whatever would grow is refused.
     package var memory = 2 << 30
 
+    /// What views may evaluate after a commit without being asked for the price before: so many expressions, each of which
+    /// takes a millisecond at most. More of them are paid for out of the commit's operations before it is made.
+    package var evaluations = 64
+
     /// The payloads of an action that goes to all types and stands in the log for each of them: as long together as four
     /// of the longest lines.
     package var payloads = 4 << 20
@@ -48,6 +52,7 @@ package struct BusLimits: Sendable, Equatable {
         limits.commit = Int(Int32.max)
         limits.reading = .max
         limits.memory = Int(Int32.max) << 20
+        limits.evaluations = .max
         limits.payloads = Int(Int32.max) << 20
         limits.timers = Int(Int32.max)
         limits.timersOfStore = Int(Int32.max)
@@ -73,7 +78,7 @@ package struct BusLimits: Sendable, Equatable {
     /// The number of the rules by which entries are applied. It grows where they come to other states or refusals than the
     /// rules before, and an entry is applied by the rules that it was made by. Rules 4 add words of definitions, views
     /// and conditions of requests; no entry of rules 3 comes out differently by them.
-    package static let rules = 5
+    package static let rules = 6
 
     /// From these rules on, the bytes that expressions read are counted, and what the states of new stores spend.
     package static let rulesOfReading = 2
@@ -87,6 +92,8 @@ package struct BusLimits: Sendable, Equatable {
     /// From these rules on, what is due before the entries of a proposal, and what the end of a member leaves, is bounded by its
     /// operations, too; and what a client leaves is left with the roles that it had last.
     package static let rulesOfSlices = 5
+    /// From these rules on, what many changed stores make views evaluate is taken from the operations of their commit.
+    package static let rulesOfPricedViews = 6
 
     // MARK: - One commit
 

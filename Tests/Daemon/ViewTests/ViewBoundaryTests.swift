@@ -77,6 +77,41 @@ import Testing
                 && refused["error"]?["message"]?.string?.contains("budget") == true, "\(refused)")
     }
 
+    /// When views are brought up to date nothing can be refused any more, so what many long states make them evaluate is paid for
+    /// before.
+    @Test(arguments: [(20, true), (100, false)]) func aDispatchPaysForWhatViewsEvaluate(
+        shelves: Int, isAffordable: Bool
+    ) throws {
+        let shelf = """
+            type: shelf
+            state:
+              items: { type: array, items: integer, default: [] }
+              least: { type: integer, default: 0 }
+              other: { type: integer, default: 0 }
+            actions:
+              raise: { set: { least: = state.least + 1 } }
+              touch: { set: { other: = state.other + 1 } }
+            """
+        let view = "view: filled\nof: shelf\nvalues: { n: 'sum(items.filter(i, i > least).size())' }"
+        let (bus, client) = try bus([shelf, view])
+        let items = Array(repeating: "1", count: 10_000).joined(separator: ",")
+        for number in 0..<shelves {
+            try create(client, "shelf/s\(number)", #","state":{"items":[\#(items)]}"#)
+        }
+        let before = bus.engine.revision
+        let raised = try reply(client, #"{"op":"dispatch","type":"shelf","action":"raise"}"#)
+        #expect(raised["ok"] == .bool(isAffordable), "\(raised)")
+        if !isAffordable {
+            #expect(raised["error"]?["message"]?.string?.contains("change fewer stores") == true, "\(raised)")
+            #expect(bus.engine.revision == before)
+        }
+        // What the view does not read costs nothing.
+        #expect(try reply(client, #"{"op":"dispatch","type":"shelf","action":"touch"}"#)["ok"] == true)
+        #expect(
+            try views(client, "filled/*")?["filled/all"]?["state"]?["n"]
+                == .int(isAffordable ? 0 : shelves * 10_000))
+    }
+
     // MARK: What a bus is
 
     /// Whoever verifies a log compares what clients made, also with a bus that works views out otherwise.

@@ -35,6 +35,10 @@ package final class ViewRules: Sendable {
     package let sources: [String]
     let sourcePlaces: [Place]
     let key: ExpressionNode?
+    /// How many expressions are evaluated of a source at most.
+    package var expressions: Int {
+        (key == nil ? 0 : 1) + (condition == nil ? 0 : 1) + values.count(where: \.hasArgument)
+    }
     /// Without a key it has one store, `all`.
     package var hasOneStore: Bool { key == nil }
     let condition: ExpressionNode?
@@ -175,6 +179,22 @@ package final class ViewReader {
         case (_, .bool(let flag)?) where function == .counts:
             return .text(ExactText(flag ? "true" : "false"))
         default: return .none
+        }
+    }
+
+    /// Takes from a budget what the expressions spend on a source that has changed in members which these bits mean.
+    package func pay(for state: UnsafePointer<JSONObject>, changed: UInt64, from budget: inout Budget) {
+        func pay(for node: ExpressionNode) -> JSON? {
+            defer { budget = evaluation.rest(of: budget, after: .ofComputed) }
+            return value(of: node, state)
+        }
+        let isMoved = changed & rules.keyReads != 0
+        if isMoved {
+            if let condition = rules.condition, pay(for: condition) != .bool(true) { return }
+            if let key = rules.key { _ = pay(for: key) }
+        }
+        for value in rules.values where isMoved || value.reads & changed != 0 {
+            if let argument = value.argument { _ = pay(for: argument) }
         }
     }
 

@@ -39,6 +39,7 @@ extension StateMachine {
                 try applyBatch(facts)
             }
             if facts.pointee.hasTurning { try settleTimers(by: principal) }
+            if place.pointee.isWatched { try payForViews(&facts.pointee.budget) }
             if stateBytes > before, stateMemory > limits.memory { throw memoryUsedUp }
         } catch {
             rollback()

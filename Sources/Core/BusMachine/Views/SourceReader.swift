@@ -1,4 +1,5 @@
 import BusJSON
+import BusLogic
 
 /// Something that the machine works out from the stores of types and brings up to date with each commit: a view, or an index.
 class SourceReader {
@@ -8,12 +9,17 @@ class SourceReader {
     init(_ sources: Set<Int32>) { self.sources = sources }
 
     var bytes: Int { 0 }
+    /// How many expressions it evaluates of a source at most.
+    var expressions: Int { 0 }
 
     /// What a change of a member of a source means to it: nothing, where it does not read that.
     func bits(of member: String) -> UInt64 { 0 }
 
     /// A source may have changed in the members that these bits mean.
     func update(_ store: Int32, _ state: UnsafePointer<JSONObject>, changed: UInt64) {}
+
+    /// Takes from a budget what it spends on a source whose state has changed in these members, when it is brought up to date.
+    func pay(for state: UnsafePointer<JSONObject>, changed: UInt64, from budget: inout Budget) {}
 
     /// A source goes.
     func remove(_ store: Int32) {}

@@ -102,8 +102,16 @@ extension StateMachine {
     /// Notes a write of the write set, if a view reads what it wrote.
     private func noteWrite(at place: Int, of store: Int32, _ table: ViewTable) {
         let type = stores.pointer(store).pointee.type
+        guard let masks = gatherMasks(at: place, of: type, table) else { return }
+        table.changes.append(SourceChange(store: store, type: type, kind: .written(masks: masks)))
+    }
+
+    /// Puts what a write of the write set means to each reader of its type at the end of `masks`, and returns where that begins;
+    /// nil if none reads what was written.
+    private func gatherMasks(at place: Int, of type: Int32, _ table: ViewTable) -> Int? {
         guard let readers = types[Int(type)].viewReaders else {
-            return forEachRecord(of: writeSet[place]) { noteUnread($0, of: type, table) }
+            forEachRecord(of: writeSet[place]) { noteUnread($0, of: type, table) }
+            return nil
         }
         let start = table.masks.count
         forEachRecord(of: writeSet[place]) { record in
@@ -117,8 +125,38 @@ extension StateMachine {
                 }
             }
         }
-        if table.masks.count == start { return }
-        table.changes.append(SourceChange(store: store, type: type, kind: .written(masks: start)))
+        return table.masks.count == start ? nil : start
+    }
+
+    // MARK: Budget
+
+    /// Takes from the budget of a commit what its writes will make views evaluate, where that may be much: when views are
+    /// brought up to date, nothing can be refused any more.
+    ///
+    /// It evaluates what will be evaluated once more then; so few stores as most commits change are not looked at. What views
+    /// of views evaluate is not known yet.
+    @inline(never)
+    func payForViews(_ budget: inout Budget) throws(RequestError) {
+        let table = viewTable
+        if rules < BusLimits.rulesOfPricedViews { return }
+        if writeSet.count * table.expressions <= limits.evaluations || undoLog.writesOnly(to: table.unread) {
+            return
+        }
+        for place in writeSet.indices {
+            let record = stores.pointer(writeSet[place].store)
+            guard let masks = gatherMasks(at: place, of: record.pointee.type, table) else { continue }
+            for (place, reader) in types[Int(record.pointee.type)].viewReaders!.places.enumerated() {
+                let mask = table.masks[masks + place]
+                table.readers[reader].pay(for: record.pointer(to: \.state)!, changed: mask, from: &budget)
+            }
+            table.masks.clear()
+            if min(budget.operations, budget.bytes, budget.reading) < 0 {
+                throw RequestError(
+                    .rejected,
+                    "The commit's budget is used up by the views that read what it changes; change fewer stores in one dispatch."
+                )
+            }
+        }
     }
 
     // MARK: Views
@@ -206,6 +244,7 @@ extension StateMachine {
             }
             table.readers += entry.indexes as [SourceReader]
         }
+        table.countExpressions()
         for entry in types {
             let places = table.readers.indices.filter { table.readers[$0].sources.contains(entry.index) }
             entry.viewReaders =

@@ -91,6 +91,7 @@ final class ViewIndex: SourceReader {
 
     // MARK: Sources
 
+    override var expressions: Int { rules.expressions }
     override func bits(of member: String) -> UInt64 { rules.bits(of: member) & rules.allReads }
 
     override func update(_ store: Int32, _ state: UnsafePointer<JSONObject>, changed: UInt64) {
@@ -119,6 +120,10 @@ final class ViewIndex: SourceReader {
             contributions[place] = now
             note(group, 1 << UInt64(index))
         }
+    }
+
+    override func pay(for state: UnsafePointer<JSONObject>, changed: UInt64, from budget: inout Budget) {
+        reader.pay(for: state, changed: changed, from: &budget)
     }
 
     private func add(_ store: Int32, to key: String, _ state: UnsafePointer<JSONObject>) {

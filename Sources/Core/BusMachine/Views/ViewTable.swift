@@ -6,6 +6,8 @@ import BusState
 final class ViewTable {
     /// The views, each after those that it reads, and then the indexes.
     @exclusivity(unchecked) var readers: [SourceReader] = []
+    /// How many expressions the views have.
+    @exclusivity(unchecked) private(set) var expressions = 0
     /// Whether definitions have changed since the views were put together.
     @exclusivity(unchecked) var isStale = false
 
@@ -25,6 +27,8 @@ final class ViewTable {
     /// Whether a commit has anything to do for them.
     var isNeeded: Bool { isStale || !readers.isEmpty }
     var bytes: Int { readers.reduce(0) { $0 + $1.bytes } }
+
+    func countExpressions() { expressions = readers.reduce(0) { $0 + $1.expressions } }
 }
 
 /// What a commit does to a source.
