@@ -92,8 +92,9 @@ package struct BusLimits: Sendable, Equatable {
     /// From these rules on, what is due before the entries of a proposal, and what the end of a member leaves, is bounded by its
     /// operations, too; and what a client leaves is left with the roles that it had last.
     package static let rulesOfSlices = 5
-    /// From these rules on, what many changed stores make views evaluate is taken from the operations of their commit.
-    package static let rulesOfPricedViews = 6
+    /// From these rules on, a commit pays for what many changed stores make views evaluate, for the migration of states that it
+    /// creates, and for members that are moved. The digest of a `create` has its `version`.
+    package static let rulesOfPrices = 6
 
     // MARK: - One commit
 

@@ -15,7 +15,10 @@ public final class StateMachine {
     @exclusivity(unchecked) package var limits: BusLimits
     /// The rules by which entries are applied: those of now, except where an entry of a shared log was made by earlier ones.
     @exclusivity(unchecked) package var rules = BusLimits.rules {
-        didSet { context.takesUnnamedMembers = rules < 2 }
+        didSet {
+            context.takesUnnamedMembers = rules < 2
+            context.paysForMoves = rules >= BusLimits.rulesOfPrices
+        }
     }
     /// The UUID of this history.
     @exclusivity(unchecked) package var epoch: String

@@ -123,6 +123,7 @@ extension Draft {
         let key = path.pointee.keys[depth].name
         if let index = object.index(of: key, hint: path.pointee.keys[depth].hint) {
             if kind == .unset {
+                moved &+= object.count &- index
                 let old = object.remove(at: index)
                 size -= JSON.encodedSize(of: key) + old.encodedSize + (object.isEmpty ? 1 : 2)
                 return note(path, old)
@@ -133,7 +134,9 @@ extension Draft {
         }
         guard kind == .set else { throw failure(.missing, path, depth) }
         size += JSON.encodedSize(of: key) + value.encodedSize + (object.isEmpty ? 1 : 2)
-        object.insert(.init(key: key, value: value), at: object.position(of: key).index)
+        let index = object.position(of: key).index
+        moved &+= object.count &- index
+        object.insert(.init(key: key, value: value), at: index)
         undoLog._withUnsafeGuaranteedRef { $0.noteAbsence(path) }
     }
 

@@ -12,9 +12,11 @@ package struct Draft: ~Copyable {
 
     /// The encoded size of the state, in bytes, if it was right when the draft was made.
     package internal(set) var size: Int
-    /// What the writes cost beyond their places: work in operations, and array elements copied.
+    /// What the writes cost beyond their places: work in operations, array elements copied, and members moved because one
+    /// before them came or went.
     package internal(set) var work = 0
     package internal(set) var copied = 0
+    package internal(set) var moved = 0
 
     /// A merge with more members than this is applied as a whole: members are kept in order, so adding or removing
     /// many, one by one, would move the rest as often.
@@ -125,6 +127,7 @@ package struct Draft: ~Copyable {
         self.size = size
         work = 0
         copied = 0
+        moved = 0
     }
 
     private mutating func write(

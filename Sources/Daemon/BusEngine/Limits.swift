@@ -163,8 +163,6 @@ package struct DaemonLimits: Sendable, Equatable {
     /// whose values take more room in memory than on the line.
     package static let groupBytes = 1024
     package static let membershipBytes = 64
-    /// What an expression of a subscription takes for each of its bytes, compiled.
-    package static let compiledByte = 50
     /// The stores that are remembered to have left what subscriptions with an expression want, for one that lags; and what
     /// each takes. One that has missed more starts over.
     package static let departures = 1024

@@ -112,7 +112,9 @@ package final class CompiledType<State: SharedState>: StateType {
         }
     }
 
-    package func migrate(_ state: JSONObject, from version: Int) throws(PayloadFailure) -> JSONObject {
+    package func migrate(
+        _ state: JSONObject, from version: Int, spending budget: inout Budget
+    ) throws(PayloadFailure) -> JSONObject {
         var state = state
         for step in version..<max(version, State.version) {
             let migrated: JSON

@@ -60,6 +60,21 @@ import Testing
         #expect(try bus.verify().status == 0)
     }
 
+    /// One that waits for its client stays over a start.
+    @Test func aStoreThatWaitsForItsClientHasToFit() throws {
+        try define(Self.first)
+        _ = try life(
+            #"{"op":"hello","session":"s","linger":"1h"}"#,
+            #"{"op":"create","store":"light/passing","ephemeral":true,"state":{"level":"no number"}}"#)
+        try define(Self.second)
+        #expect(try refusal().contains("light/passing: the step from version 1 to 2 fails"))
+        try define("type: lamp\ninitial: {}\n")
+        #expect(try refusal().contains("light is gone but has 1 store"))
+        try define(Self.first)
+        let states = try life(#"{"op":"get","type":"light"}"#)[0]["states"]
+        #expect(states == ["light/passing": ["level": "no number"]])
+    }
+
     @Test func aTypeThatIsGoneKeepsTheDaemonFromStarting() throws {
         try define(Self.first)
         _ = try life(#"{"op":"create","store":"light/a"}"#)

@@ -187,7 +187,7 @@ extension TextCompiler {
             let inner = inside(value.schema, key.name, of: value.owner, at: key.position)
             let member = MemberNode(value.node, key.name)
             value = (
-                ExpressionCompiler.folded(member, [value.node]), inner, "\(value.owner).\(key.name)"
+                base.folded(member, [value.node]), inner, "\(value.owner).\(key.name)"
             )
         }
         return .value(value.node, value.schema)

@@ -131,16 +131,24 @@ extension TextFunction {
         _ evaluation: inout Evaluation, _ given: Arguments
     ) throws(EvaluationFailure) -> JSON {
         try evaluation.spend((given.first.object?.count ?? 0) + (given.second.object?.count ?? 0))
+        try readChanges(given.second, &evaluation)
         let merged = MergePatch.apply(given.second, to: given.first)
         try evaluation.produce(element: merged)
         return merged
+    }
+
+    /// Takes what it costs to go through the maps of a patch: of what it takes away, nothing is produced.
+    private static func readChanges(_ patch: JSON, _ evaluation: inout Evaluation) throws(EvaluationFailure) {
+        guard case .object(let changes) = patch else { return }
+        try evaluation.read(16 * changes.count)
+        for change in changes.members { try readChanges(change.value, &evaluation) }
     }
 
     /// A list without the elements that equal a value; a map without keys.
     private static func without(
         _ evaluation: inout Evaluation, _ given: Arguments
     ) throws(EvaluationFailure) -> JSON {
-        guard case .object(var object) = given.first else {
+        guard case .object(let object) = given.first else {
             var results: [JSON] = []
             for element in given.first.array ?? [] {
                 try evaluation.spend()
@@ -154,11 +162,14 @@ extension TextFunction {
             throw .failed("without needs a list of keys and was given \(given.second.kind)")
         }
         try evaluation.spend(object.count)
+        var unwanted: Set<ExactText> = []
         for key in keys {
             try evaluation.spend()
-            object[try evaluation.mapKey(key)] = nil
+            unwanted.insert(ExactText(try evaluation.mapKey(key)))
         }
-        try evaluation.produce(element: .object(object))
-        return .object(object)
+        let left = JSON.object(
+            JSONObject(sorted: object.members.filter { !unwanted.contains(ExactText($0.key)) }))
+        try evaluation.produce(element: left)
+        return left
     }
 }

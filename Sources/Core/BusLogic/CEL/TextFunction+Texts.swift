@@ -190,7 +190,7 @@ extension TextFunction {
         if part.utf8.isEmpty, limit != 0 {
             // Before each scalar, and behind the last.
             pieces.insert("", at: 0)
-            if limit > 0, pieces.count > limit + 1 {
+            if limit > 0, pieces.count - 1 > limit {
                 let rest = pieces.suffix(pieces.count - limit).joined()
                 pieces = pieces.prefix(limit) + [Substring(rest)]
             }

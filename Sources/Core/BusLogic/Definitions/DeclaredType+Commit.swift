@@ -330,6 +330,11 @@ extension DeclaredType {
             let place = error.path.joined(separator: ".")
             throw rejection(of: action, in: context, error.description, .write, path: place)
         }
+        // The commit would be refused for it behind the last write.
+        if context.work(of: draft) > context.budget.operations {
+            let reason = "its writes need more operations than the commit's budget allows"
+            throw rejection(of: action, in: context, reason, .budget)
+        }
     }
 
     /// Whether a write broke what states have to be, which a later write may mend; rejects what none can.

@@ -107,7 +107,7 @@ package final class DeclaredType: StateType {
         invariants = parts.invariants
         typeTimers = parts.timers
         // What stands in a file costs what its author wants.
-        var budget = Budget(operations: .max, bytes: .max)
+        var budget = Budget.unlimited
         initial = (try? parts.computed.added(to: parts.plain, spending: &budget)) ?? parts.plain
         waitFor = parts.waitFor
         waitForPlaces = parts.waitForPlaces
@@ -156,8 +156,10 @@ package final class DeclaredType: StateType {
     /// What an action's payload may hold, ascending by name, as the definition says it.
     package func payloadMembers(of action: Int) -> [PayloadMember] { actions[action].payloadMembers }
 
-    package func migrate(_ state: JSONObject, from version: Int) throws(PayloadFailure) -> JSONObject {
-        try migrations.apply(to: state, from: version)
+    package func migrate(
+        _ state: JSONObject, from version: Int, spending budget: inout Budget
+    ) throws(PayloadFailure) -> JSONObject {
+        try migrations.apply(to: state, from: version, spending: &budget)
     }
 
     package func state(

@@ -23,12 +23,14 @@ struct Migrations: Sendable {
     /// The version they lead to.
     var version: Int { steps.count + 1 }
 
-    /// The state that one of an earlier version, without computed values, becomes.
-    func apply(to old: JSONObject, from earlier: Int) throws(PayloadFailure) -> JSONObject {
+    /// The state that one of an earlier version, without computed values, becomes. `budget` is what all steps together may spend.
+    func apply(
+        to old: JSONObject, from earlier: Int, spending budget: inout Budget
+    ) throws(PayloadFailure) -> JSONObject {
         var state = old
         for version in max(1, earlier)..<max(self.version, earlier, 1) {
             do throws(Failure) {
-                try apply(steps[version - 1], to: &state)
+                try apply(steps[version - 1], to: &state, &budget)
             } catch {
                 throw PayloadFailure(
                     "the step from version \(version) to \(version + 1) fails: \(error.reason).")
@@ -42,11 +44,13 @@ struct Migrations: Sendable {
         let reason: String
     }
 
-    private func apply(_ known: Step?, to state: inout JSONObject) throws(Failure) {
+    private func apply(
+        _ known: Step?, to state: inout JSONObject, _ budget: inout Budget
+    ) throws(Failure) {
         guard let step = known else { throw Failure(reason: "there is no such step") }
         let undoLog = UndoLog()
         try withUnsafeMutablePointer(to: &state) { (place) throws(Failure) in
-            let planned = try Self.plan(step, on: place)
+            let planned = try Self.plan(step, on: place, &budget)
             var draft = Draft(place, size: 0, undoLog: undoLog)
             for write in planned {
                 guard write.step.mayHold(write.value, at: write.path) else {
@@ -62,9 +66,11 @@ struct Migrations: Sendable {
     }
 
     private static func plan(
-        _ step: Step, on state: UnsafePointer<JSONObject>
+        _ step: Step, on state: UnsafePointer<JSONObject>, _ budget: inout Budget
     ) throws(Failure) -> [DynamicWrites.Planned] {
-        var evaluation = Evaluation(budget: step.budget)
+        let allowance = Budget.smaller(step.budget, budget)
+        var evaluation = Evaluation(budget: allowance)
+        defer { budget = evaluation.rest(of: budget, after: allowance) }
         evaluation.state = state
         do throws(DynamicWrites.Failure) {
             return try step.writes.plan(&evaluation)

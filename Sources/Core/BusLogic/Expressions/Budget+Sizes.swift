@@ -1,4 +1,7 @@
 extension Budget {
+    /// For what was checked before, or is the operator's own.
+    package static let unlimited = Budget(operations: .max, bytes: .max)
+
     /// What one store may spend in one action unless somebody says otherwise: a few milliseconds of work,
     /// and as much output as four of the largest states.
     package static let ofStore = Budget(operations: 100_000, bytes: 4 << 20)

@@ -15,10 +15,14 @@ package struct Expression: Sendable {
     /// What one about a store reads of its state.
     package let stateReads: StateReads
 
-    private init(_ node: ExpressionNode, reads: Set<String> = [], of state: StateReads = StateReads()) {
+    /// What the constants in it take in memory, in bytes, beyond what its source says.
+    package let constantBytes: Int
+
+    private init(_ node: ExpressionNode, by compiler: ExpressionCompiler, reads: Set<String> = []) {
         self.node = node
         self.reads = reads
-        stateReads = state
+        stateReads = compiler.reads
+        constantBytes = compiler.constants.bytes
     }
 
     /// Compiles an expression; `name` is what messages call its source.
@@ -29,7 +33,7 @@ package struct Expression: Sendable {
     /// Compiles an expression that knows its place in a file.
     package static func compile(_ source: LocatedValue) throws(SourceError) -> Expression {
         var compiler = ExpressionCompiler()
-        return Expression(try compiler.compile(source, in: .freeStanding))
+        return Expression(try compiler.compile(source, in: .freeStanding), by: compiler)
     }
 
     /// What the members of the data are called by expressions in text.
@@ -54,7 +58,7 @@ package struct Expression: Sendable {
         var compiler = ExpressionCompiler()
         let node = try compiler.compile(
             LocatedValue(condition, name: name), in: ExpressionScope(data: .element, names: .store))
-        return Expression(node, of: compiler.reads)
+        return Expression(node, by: compiler)
     }
 
     /// Compiles an expression in text, of the Common Expression Language. `isCondition`: it has to be true or false.
@@ -68,7 +72,7 @@ package struct Expression: Sendable {
         var compiler = TextCompiler(ExpressionCompiler(), in: scope, at: place)
         let node = try compiler.compile(text, isCondition: isCondition).node
         if !isLenient, let doubt = compiler.doubts.first { throw doubt }
-        return Expression(node, reads: compiler.reads, of: compiler.base.reads)
+        return Expression(node, by: compiler.base, reads: compiler.reads)
     }
 
     /// Its value, where that is the same whatever the data.

@@ -20,6 +20,14 @@ struct ExpressionCompiler {
     /// Whether one was.
     private(set) var hasText = false
 
+    /// What constants take in memory that were worked out from others: a short text may have long ones.
+    final class Constants {
+        fileprivate(set) var bytes = 0
+    }
+    let constants = Constants()
+    /// What a value takes for each byte that it has when encoded, at most: a digit and a comma are an element of 16 bytes.
+    private static let memoryPerByte = 8
+
     /// Compiles one expression. An object with one member is an operation, any other is built member by
     /// member, an array element by element; everything else is itself.
     mutating func compile(
@@ -36,7 +44,7 @@ struct ExpressionCompiler {
             return LiteralNode(value)
         case .array(let elements):
             let nodes = try compile(elements, in: scope)
-            return Self.folded(ArrayNode(nodes), nodes)
+            return folded(ArrayNode(nodes), nodes)
         case .object(let object):
             if object.count == 1, !isBuilt(object) {
                 let member = object.members[0]
@@ -157,7 +165,7 @@ struct ExpressionCompiler {
     ) throws(SourceError) -> ExpressionNode {
         let members = object.members.sorted { UTF8Order.precedes($0.key, $1.key) }
         let nodes = try compile(members.map(\.value), in: scope)
-        return Self.folded(ObjectNode(keys: members.map(\.key), values: nodes), nodes)
+        return folded(ObjectNode(keys: members.map(\.key), values: nodes), nodes)
     }
 
     /// What a name of `let` stands for, below so many named values of an expression; nil where nothing has the name.
@@ -183,11 +191,13 @@ struct ExpressionCompiler {
 
     /// The value itself instead of an operation whose operands are all constant. What can't be worked out, or
     /// not cheaply, is left to fail when it is evaluated.
-    static func folded(_ node: ExpressionNode, _ operands: [ExpressionNode]) -> ExpressionNode {
+    func folded(_ node: ExpressionNode, _ operands: [ExpressionNode]) -> ExpressionNode {
         guard operands.allSatisfy({ $0.constant != nil }) else { return node }
         var evaluation = Evaluation(budget: Budget(operations: 10_000, bytes: 1 << 16))
         do throws(EvaluationFailure) {
-            return LiteralNode(try node.value(&evaluation))
+            let value = try node.value(&evaluation)
+            constants.bytes += Self.memoryPerByte * value.encodedSize
+            return LiteralNode(value)
         } catch {
             return node
         }

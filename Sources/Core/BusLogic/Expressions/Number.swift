@@ -13,7 +13,8 @@ package enum Number: Sendable {
         }
     }
 
-    /// Negative, zero or positive; integers and doubles are compared exactly, not by rounding one of them.
+    /// Negative, zero or positive; integers and doubles are compared exactly, not by rounding one of them. Zero beside what is
+    /// no number.
     package func compared(to other: Number) -> Int {
         switch (self, other) {
         case (.int(let a), .int(let b)): a < b ? -1 : a > b ? 1 : 0
@@ -25,7 +26,7 @@ package enum Number: Sendable {
 
     private static func compare(_ a: Int, _ b: Double) -> Int {
         if b >= 0x1p63 { return -1 }
-        if b < -0x1p63 { return 1 }
+        guard b >= -0x1p63 else { return b.isNaN ? 0 : 1 }
         let whole = Int(b.rounded(.towardZero))
         if a != whole { return a < whole ? -1 : 1 }
         let fraction = b - b.rounded(.towardZero)

@@ -66,9 +66,11 @@ package protocol StateType: AnyObject, Sendable {
         _ members: JSONObject, from origin: StateOrigin, spending budget: inout Budget
     ) throws(PayloadFailure) -> JSONObject
 
-    /// A state of an earlier version, without computed values, as this version has it. What comes out is checked by
-    /// `state`.
-    func migrate(_ state: JSONObject, from version: Int) throws(PayloadFailure) -> JSONObject
+    /// A state of an earlier version, without computed values, as this version has it, which takes from the budget. What
+    /// comes out is checked by `state`.
+    func migrate(
+        _ state: JSONObject, from version: Int, spending budget: inout Budget
+    ) throws(PayloadFailure) -> JSONObject
 }
 
 extension StateType {
@@ -93,11 +95,13 @@ extension StateType {
     package func state(
         _ members: JSONObject, from origin: StateOrigin
     ) throws(PayloadFailure) -> JSONObject {
-        var budget = Budget(operations: .max, bytes: .max)
+        var budget = Budget.unlimited
         return try state(members, from: origin, spending: &budget)
     }
 
-    package func migrate(_ state: JSONObject, from version: Int) throws(PayloadFailure) -> JSONObject {
+    package func migrate(
+        _ state: JSONObject, from version: Int, spending budget: inout Budget
+    ) throws(PayloadFailure) -> JSONObject {
         throw PayloadFailure("\(name) has no step from version \(version).")
     }
 
@@ -109,7 +113,7 @@ extension StateType {
     package func adopt(
         _ state: JSONObject, of earlier: Int, from origin: StateOrigin
     ) throws(PayloadFailure) -> JSONObject {
-        var budget = Budget(operations: .max, bytes: .max)
+        var budget = Budget.unlimited
         return try adopt(state, of: earlier, from: origin, spending: &budget)
     }
 
@@ -122,8 +126,8 @@ extension StateType {
                 "the state is of version \(earlier), and \(name) has version \(version): states do not go back to an earlier version."
             )
         }
-        return try self.state(
-            earlier < version ? migrate(state, from: earlier) : state, from: origin, spending: &budget)
+        let state = earlier < version ? try migrate(state, from: earlier, spending: &budget) : state
+        return try self.state(state, from: origin, spending: &budget)
     }
 }
 

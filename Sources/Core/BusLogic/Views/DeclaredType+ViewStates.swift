@@ -7,7 +7,7 @@ extension DeclaredType {
     package func viewState(_ values: [JSON]) -> JSONObject {
         var state = plain
         for (value, found) in zip(view?.values ?? [], values) { state[value.name] = found }
-        var budget = Budget(operations: .max, bytes: .max)
+        var budget = Budget.unlimited
         return (try? computed.added(to: state, spending: &budget)) ?? state
     }
 
@@ -16,7 +16,7 @@ extension DeclaredType {
         guard computed.areRead(by: written) else { return }
         var written = written
         // Nothing can be refused any more, and each computed value has its own budget.
-        context.budget = Budget(operations: .max, bytes: .max)
+        context.budget = Budget.unlimited
         do throws(ComputedValues.CommitBudgetFailure) {
             try computed.refresh(&draft, written: &written, in: context)
         } catch {

@@ -59,7 +59,7 @@ extension StateMachine {
 
     /// What the computed values of a store that a client creates may spend together.
     var creationBudget: Budget {
-        rules < BusLimits.rulesOfReading ? Budget(operations: .max, bytes: .max) : commitBudget
+        rules < BusLimits.rulesOfReading ? Budget.unlimited : commitBudget
     }
 
     /// The error for states that would grow beyond their memory limit.
@@ -201,7 +201,7 @@ extension StateMachine {
         noteWrite(index, record, mark..<undoLog.records.count)
         facts.pointee.budget.operations &-=
             BusLimits.operationsPerStore &+ BusLimits.operationsPerWrite &* (undoLog.records.count &- mark)
-            &+ draft.work
+            &+ context.work(of: draft)
             &+ Unmanaged.passUnretained(step.pointee.type)._withUnsafeGuaranteedRef { $0.viewOperations }
         facts.pointee.budget.bytes &-= 16 &* draft.copied
         guard facts.pointee.budget.operations >= 0, facts.pointee.budget.bytes >= 0 else {

@@ -114,8 +114,9 @@ extension StateMachine {
             if let value = request.value(member), value != false { writer.append(json: value) }
         }
         // Members that came later: a request without them has the digest it always had.
-        for member in [Member.in, .at, .timer, .ttl, .if, .where] {
+        for member in [Member.in, .at, .timer, .ttl, .if, .where, .version] {
             guard let value = request.value(member) else { continue }
+            if member == .version, rules < BusLimits.rulesOfPrices { continue }
             writer.append(raw: "|\(member.name)")
             writer.append(json: value)
         }

@@ -55,8 +55,10 @@ package final class ConditionCache {
     /// The bytes of those that were compiled since that was asked last.
     private var compiled = 0
 
-    /// In bytes of their sources: compiled they take some fifty times as much.
-    private static let most = 64 << 10
+    /// What an expression takes in memory for each byte of its source, about.
+    static let compiledByte = 50
+    /// What the compiled conditions take in memory at most, about, in bytes.
+    private static let most = 3 << 20
 
     package func takeCompiledBytes() -> Int {
         defer { compiled = 0 }
@@ -75,9 +77,12 @@ package final class ConditionCache {
         } catch {
             throw .invalid(member.name, "`\(member.name)` can't be understood: \(error.message)")
         }
-        if bytes + source.count > Self.most { (known, bytes) = ([:], 0) }
+        // To work a constant out takes time, too.
+        compiled += expression.constantBytes >> 6
+        let size = Self.compiledByte * source.count + expression.constantBytes
+        if bytes + size > Self.most { (known, bytes) = ([:], 0) }
         known[source] = expression
-        bytes += source.count
+        bytes += size
         return expression
     }
 }

@@ -12,6 +12,11 @@ package struct StoreFilter: Sendable {
     /// Its source, by which equal ones are recognised: equal texts may have other bytes.
     private var bytes: [UInt8] { Array(source.encoded.utf8) }
 
+    /// What it takes in memory, about, in bytes.
+    package var memory: Int {
+        ConditionCache.compiledByte * source.encodedSize + expression.constantBytes
+    }
+
     /// What of a state it may read.
     package var reads: StateReads { expression.stateReads }
 }

@@ -59,10 +59,10 @@ package struct Redefinition {
 }
 
 extension StateMachine {
-    /// Works out what definitions would do; throws where they do not fit what is there. `isWithEphemeral`: ephemeral
-    /// stores have to fit as well, because they stay.
+    /// Works out what definitions would do; throws where they do not fit what is there. `isWithConnected`: stores have to fit
+    /// as well that end with a connection, because those stay.
     package func redefinition(
-        with loaded: [any StateType], access: AccessRules?, isWithEphemeral: Bool = true
+        with loaded: [any StateType], access: AccessRules?, isWithConnected: Bool = true
     ) throws(Redefinition.Refusal) -> Redefinition {
         var planned = Redefinition(types: loaded)
         if access?.definition != self.access?.definition {
@@ -74,7 +74,7 @@ extension StateMachine {
         for entry in typesInOrder where !loaded.contains(where: { $0.name == entry.name }) {
             planned.undefined.append(entry.name)
             if entry.view != nil { continue }
-            let count = isWithEphemeral ? entry.count : stay(of: entry)
+            let count = isWithConnected ? entry.count : stay(of: entry)
             if count > 0 {
                 misfits.add(
                     entry.name,
@@ -101,7 +101,7 @@ extension StateMachine {
                 }
                 continue
             }
-            plan(type, for: entry, isWithEphemeral, into: &planned, &growth, &misfits)
+            plan(type, for: entry, isWithConnected, into: &planned, &growth, &misfits)
         }
         if stateMemory + growth > limits.memory {
             misfits.add(
@@ -116,7 +116,7 @@ extension StateMachine {
     }
 
     private func plan(
-        _ type: any StateType, for entry: TypeEntry, _ isWithEphemeral: Bool,
+        _ type: any StateType, for entry: TypeEntry, _ isWithConnected: Bool,
         into planned: inout Redefinition, _ growth: inout Int, _ misfits: inout Misfits
     ) {
         let (old, new) = (entry.type.version, type.version)
@@ -133,7 +133,7 @@ extension StateMachine {
         let (named, namedNow) = (NamedMembers(of: entry.type.definition), NamedMembers(of: type.definition))
         for index in entry.members where index >= 0 {
             let record = stores.pointer(index)
-            if !isWithEphemeral, record.pointee.owner >= 0 { continue }
+            if !isWithConnected, endsWithConnection(index) { continue }
             do throws(PayloadFailure) {
                 let before = entry.type.definition.withoutComputed(record.pointee.state)
                 let state = try type.adopt(
@@ -180,9 +180,14 @@ extension StateMachine {
         }
     }
 
-    /// How many stores of a type belong to no session.
+    /// How many stores of a type don't end with a connection.
     private func stay(of entry: TypeEntry) -> Int {
-        entry.members.count { $0 >= 0 && stores.pointer($0).pointee.owner < 0 }
+        entry.members.count { $0 >= 0 && !endsWithConnection($0) }
+    }
+
+    /// Whether a store belongs to a session that does not wait for its client.
+    private func endsWithConnection(_ store: Int32) -> Bool {
+        session(stores.pointer(store).pointee.owner)?.linger == 0
     }
 }
 

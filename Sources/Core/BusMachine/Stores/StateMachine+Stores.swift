@@ -134,9 +134,14 @@ extension StateMachine {
             before.operations = max(0, before.operations - spent)
             var budget = before
             defer { operationsOfCreation += before.operations - budget.operations }
+            var (members, version) = (members, version ?? entry.type.version)
+            if rules < BusLimits.rulesOfPrices, version < entry.type.version {
+                var unlimited = Budget.unlimited
+                members = try entry.type.migrate(members, from: version, spending: &unlimited)
+                version = entry.type.version
+            }
             return try entry.type.adopt(
-                members, of: version ?? entry.type.version, from: rules < 2 ? .firstRules : origin,
-                spending: &budget)
+                members, of: version, from: rules < 2 ? .firstRules : origin, spending: &budget)
         } catch {
             throw .invalid("state", error.message)
         }

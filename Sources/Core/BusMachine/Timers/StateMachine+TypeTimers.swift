@@ -93,7 +93,7 @@ extension StateMachine {
     private func begun(
         _ type: any StateType, from before: UInt64, on state: JSONObject
     ) throws(TimerRefusal) -> [(name: String, setting: TimerChange.Setting)] {
-        var budget = Budget(operations: .max, bytes: .max)
+        var budget = Budget.unlimited
         let now = try type.holding(on: state, spending: &budget) & ~before
         var settings: [(name: String, setting: TimerChange.Setting)] = []
         for (index, name) in type.ownTimers.enumerated() where now & 1 << UInt64(index) != 0 {
@@ -127,7 +127,7 @@ extension StateMachine {
         let record = stores.pointer(store)
         let type = types[Int(record.pointee.type)].type
         if type.ownTimers.isEmpty { return }
-        var budget = Budget(operations: .max, bytes: .max)
+        var budget = Budget.unlimited
         do throws(TimerRefusal) {
             let before = try type.holding(on: record.pointee.state, spending: &budget)
             try turn(type, of: store, from: before, on: state, by: principal, &budget)
@@ -148,7 +148,7 @@ extension StateMachine {
     ) throws(TimerRefusal) -> [TimerChange] {
         let (before, now) = (old.ownTimers, type.ownTimers)
         if before.isEmpty, now.isEmpty { return [] }
-        var budget = Budget(operations: .max, bytes: .max)
+        var budget = Budget.unlimited
         let held = try old.holding(on: stores.pointer(store).pointee.state, spending: &budget)
         let holds = try type.holding(on: state, spending: &budget)
         var changes: [TimerChange] = []

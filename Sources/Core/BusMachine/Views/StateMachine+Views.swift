@@ -138,7 +138,7 @@ extension StateMachine {
     @inline(never)
     func payForViews(_ budget: inout Budget) throws(RequestError) {
         let table = viewTable
-        if rules < BusLimits.rulesOfPricedViews { return }
+        if rules < BusLimits.rulesOfPrices { return }
         if writeSet.count * table.expressions <= limits.evaluations || undoLog.writesOnly(to: table.unread) {
             return
         }

@@ -182,12 +182,12 @@ extension Engine {
         if machine.access != nil || details?.access != nil { access.reassess(hub) }
     }
 
-    /// Throws why a start with these definitions is refused. `isWithEphemeral`: ephemeral stores stay, because their
-    /// connections do.
+    /// Throws why a start with these definitions is refused. `isWithConnected`: the stores of connections stay,
+    /// because these do.
     package func requireFit(
-        _ loaded: [any StateType], isWithEphemeral: Bool
+        _ loaded: [any StateType], isWithConnected: Bool
     ) throws(Redefinition.Refusal) {
         _ = try machine.redefinition(
-            with: loaded, access: configuration.access, isWithEphemeral: isWithEphemeral)
+            with: loaded, access: configuration.access, isWithConnected: isWithConnected)
     }
 }

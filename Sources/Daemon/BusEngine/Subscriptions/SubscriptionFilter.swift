@@ -64,7 +64,7 @@ struct SubscriptionFilter: Hashable {
 
     /// What a group with this filter counts as in memory, before any store is in it.
     var memory: Int {
-        let expression = chosen.map { DaemonLimits.compiledByte * $0.source.encodedSize } ?? 0
+        let expression = chosen?.memory ?? 0
         return (pointers ?? []).reduce(DaemonLimits.groupBytes + expression) { sum, tokens in
             tokens.reduce(sum + 64) { $0 + 128 + 3 * $1.count }
         }

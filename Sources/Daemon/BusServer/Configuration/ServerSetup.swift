@@ -254,7 +254,7 @@ extension ServerSetup {
                 from: past)
             machine.limits = configuration.limits.bus
             do throws(Redefinition.Refusal) {
-                _ = try machine.redefinition(with: types, access: rules, isWithEphemeral: false)
+                _ = try machine.redefinition(with: types, access: rules, isWithConnected: false)
             } catch {
                 errors.add(error, of: types, log: path.place)
             }

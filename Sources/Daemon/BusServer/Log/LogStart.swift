@@ -31,9 +31,9 @@ struct LogStart {
 
     func open(_ inheritance: Inheritance?) throws(StartFailure) -> Outcome {
         let (engine, start) = try located { () throws(LogFailure) in try prepare(inheritance) }
-        // Before anything changes. Without a hand-over ephemeral stores go, as their connections have gone.
+        // Before anything changes. Without a hand-over the stores go that end with a connection.
         try fitting { () throws(Redefinition.Refusal) in
-            try engine.requireFit(types, isWithEphemeral: start.hasTakenOver)
+            try engine.requireFit(types, isWithConnected: start.hasTakenOver)
         }
         let outcome = try located { () throws(LogFailure) in try begin(engine, start) }
         // The wills of clients that have gone may have changed states once more.

@@ -67,7 +67,8 @@ final class ReplayCandidate {
             recorded.version < type.version
         else { return .success(plain) }
         do throws(PayloadFailure) {
-            return .success(try type.migrate(plain, from: recorded.version))
+            var budget = Budget.unlimited
+            return .success(try type.migrate(plain, from: recorded.version, spending: &budget))
         } catch {
             return .failure(
                 ReplayBus.Refusal(
