@@ -211,6 +211,41 @@ import Testing
         #expect(try bus.isWhatTheLogSays())
     }
 
+    @Test(arguments: [(10, true), (100, false)])
+    func statesOfEarlierVersionsShareWhatOneCommitMaySpend(stores: Int, isAffordable: Bool) throws {
+        let (bus, client) = try bus(
+            """
+            type: light
+            version: 2
+            initial: { brightness: 0 }
+            migrate:
+              1: { set: { brightness: "= size(lists.range(20000).filter(i, i > state.level))" }, unset: [level] }
+            """, 0)
+        let creations = (0..<stores).map {
+            #"{"op":"create","store":"light/l\#($0)","version":1,"state":{"level":0}}"#
+        }
+        let before = bus.engine.revision
+        let reply = try client.reply(
+            to: #"{"op":"dispatch","actions":[\#(creations.joined(separator: ","))]}"#)
+        #expect(reply["ok"] == .bool(isAffordable), "\(reply)")
+        #expect(bus.engine.revision == before + (isAffordable ? 1 : 0))
+        if !isAffordable {
+            #expect(reply["error"]?["message"]?.string?.contains("budget") == true, "\(reply)")
+        }
+        #expect(try bus.isWhatTheLogSays())
+    }
+
+    /// A request that says another version is another request.
+    @Test func aKeyStandsForTheVersionAsWell() throws {
+        let (_, client) = try bus(Self.second, 0)
+        func create(_ version: String) -> String {
+            #"{"op":"create","store":"light/a","state":{"name":"x"},"ifMissing":true,"key":"k"\#(version)}"#
+        }
+        try client.revision(after: create(""))
+        #expect(try client.reply(to: create(""))["duplicate"] == true)
+        #expect(try client.code(of: create(#","version":2"#)) == "conflict")
+    }
+
     @Test(.aloneOnly(because: "A member of a shared bus hands nothing over."))
     func aHandOverMigratesToo() throws {
         for hasLog in [true, false] {

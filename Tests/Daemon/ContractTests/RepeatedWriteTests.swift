@@ -151,4 +151,38 @@ import Testing
         #expect(try DeclaredType(definition: shown).definition == shown)
         #expect(try bus.isWhatTheLogSays())
     }
+
+    /// Members lie in order, so one that goes moves those behind it.
+    @Test(arguments: [(500_000, false), (2_000_000, true)])
+    func manyWritesPayForTheMembersThatTheyMove(operations: Int, isAffordable: Bool) throws {
+        let bus = try MemoryBus.logging {
+            $0.definitions = [
+                """
+                type: basket
+                initial: { items: {} }
+                actions:
+                  drop: { payload: { ids: array }, each: { in: payload.ids, as: id, unset: ["items.{id}"] } }
+                """
+            ]
+            $0.limits.bus.commit = operations
+        }
+        let client = bus.connect(uid: 0)
+        let names = (10_000..<30_000).map { "\"\($0)\"" }
+        let items = names.map { "\($0):1" }.joined(separator: ",")
+        try client.revision(
+            after: #"{"op":"create","store":"basket/a","state":{"items":{\#(items)}}}"#)
+        let reply = try client.reply(
+            to:
+                #"{"op":"dispatch","store":"basket/a","action":"drop","payload":{"ids":[\#(names.prefix(4000).joined(separator: ","))]}}"#
+        )
+        #expect(reply["ok"] == .bool(isAffordable), "\(reply)")
+        if !isAffordable {
+            #expect(
+                reply["error"]?["message"]?.string?.contains("its writes need more operations") == true,
+                "\(reply)")
+        }
+        let left = try client.state(of: "basket/a")?["items"]?.object?.count
+        #expect(left == (isAffordable ? 16_000 : 20_000))
+        #expect(try bus.isWhatTheLogSays())
+    }
 }
