@@ -75,7 +75,7 @@ extension Commands {
         machine.liveTypes.filter { target == "*" ? $0.hasAction(named: action) : $0.name == target }
     }
 
-    private func authorize(
+    func authorize(
         _ action: String, isStore: Bool, _ target: String, _ grants: Grants
     ) throws(RequestError) {
         let isAllowed: Bool

@@ -209,6 +209,7 @@ extension Commands {
         try machine.requireCare(by: caller.principal)
         let timer = machine.timer(for: request, named: name, due: due, by: caller.principal)
         machine.plan.clear()
+        try requireReplaceable(timer.name, of: timer.owner, by: caller)
         if isDryRun {
             var reply = CommandReply(revision: machine.revision)
             (reply.timer, reply.due) = (name, timer.due)

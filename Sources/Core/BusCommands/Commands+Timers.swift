@@ -56,6 +56,25 @@ extension Commands {
         }
     }
 
+    /// Under access rules a timer that somebody else has set gives way to who may dispatch its action, too.
+    func requireReplaceable(
+        _ name: String, of owner: TimerOwner, by caller: Caller
+    ) throws(RequestError) {
+        guard machine.rules >= BusLimits.rulesOfPrices, let grants = caller.grants, !grants.mayManage,
+            let timer = machine.timer(name, of: owner), !timer.isAsked(by: caller.principal),
+            case .action(let action, _, _) = timer.purpose
+        else { return }
+        let isStore = if case .store = owner { true } else { false }
+        do throws(RequestError) {
+            try authorize(action, isStore: isStore, machine.name(of: owner), grants)
+        } catch {
+            throw RequestError(
+                .forbidden,
+                "\(machine.name(of: owner)) has a timer `\(name.shortened(to: 80))` with an action that you may not dispatch; set yours by another name."
+            )
+        }
+    }
+
     /// As rules before `rulesOfOneMeaning` had it: behind the look for the store.
     private func requireOwnTimer(
         _ name: String, of owner: TimerOwner, by caller: Caller

@@ -305,6 +305,33 @@ import Testing
                 == "ok")
     }
 
+    /// A timer of somebody else gives way to who may dispatch its action, too.
+    @Test func timersOfOthersAreReplacedByWhoMayDoWhatTheyDo() throws {
+        let bus = try GuardedBus.make(
+            """
+            roles: { admin: [{ user: root }], family: [{ user: ada }], sensor: [{ user: bob }] }
+            rules:
+              - { role: admin, may: all }
+              - { role: family, may: dispatch, match: lamp/* }
+              - { role: sensor, may: dispatch, match: lamp/*, actions: [measured] }
+            """)
+        func set(_ client: MemoryClient, _ action: String, _ payload: String, _ rest: String = "") throws
+            -> String
+        {
+            let target = #""store":"lamp/hall","action":"\#(action)","payload":{\#(payload)}"#
+            return try client.code(#"{"op":"dispatch",\#(target),"in":60,"timer":"off"\#(rest)}"#)
+        }
+        let (ada, bob) = (bus.ada, bus.bob)
+        #expect(try set(bus.root, "switch", #""on":false"#) == "ok")
+        #expect(try set(bob, "measured", #""celsius":1"#, #","dryRun":true"#) == "forbidden")
+        #expect(try set(bob, "measured", #""celsius":1"#) == "forbidden")
+        #expect(try set(ada, "measured", #""celsius":1"#) == "ok")
+        // It is one of Ada's now, and does what Bob may do as well.
+        #expect(try set(bob, "measured", #""celsius":2"#) == "ok")
+        #expect(try set(bob, "measured", #""celsius":3"#) == "ok")
+        #expect(try set(bus.root, "switch", #""on":false"#) == "ok")
+    }
+
     /// Denials are reported, but not as many as a client can cause, and counted.
     @Test func denialsAreReportedAndCounted() throws {
         let bus = try GuardedBus.make()
