@@ -135,24 +135,21 @@ extension PastAnswers {
 
     /// In milliseconds since 1970.
     private func time(of revision: Int) throws(PastFailure) -> Int {
-        guard let seconds = try findEntry(of: revision)?["time"]?.double else {
-            return try machine(at: revision).time
-        }
-        return Int((seconds * 1000).rounded())
+        try findEntry(of: revision).flatMap(LogLines.time) ?? machine(at: revision).time
     }
 
     /// That of the first commit behind a revision.
     private func time(behind revision: Int) throws(PastFailure) -> Int {
-        var found: Double?
+        var found: Int?
         try source.forEachGroup(after: revision) { group in
             LogLines.forEach(in: group.entries) { line in
                 guard found == nil, let last = LogLines.revisions(of: line)?.upperBound, last > revision
                 else { return }
-                found = (try? JSON(parsing: line, depthLimit: 1000))?["time"]?.double
+                found = (try? JSON(parsing: line, depthLimit: 1000))?.object.flatMap(LogLines.time)
             }
             return found == nil
         }
-        return found.map { Int(($0 * 1000).rounded()) } ?? 0
+        return found ?? 0
     }
 
     private func entry(of revision: Int) throws(PastFailure) -> JSONObject {

@@ -228,10 +228,10 @@ package final class PastAnswers<Source: PastSource> {
                 guard !isLater, let entry = (try? JSON(parsing: line, depthLimit: 1000))?.object,
                     let revisions = LogLines.revisions(of: entry)
                 else { return }
-                guard let seconds = entry["time"]?.double else {
+                guard let committed = LogLines.time(of: entry) else {
                     throw PastFailure(.damaged, "The log's commit \(revisions.first) has no time.")
                 }
-                isLater = Int((seconds * 1000).rounded()) > time
+                isLater = committed > time
                 if !isLater { found = max(found, revisions.last) }
             }
             return !isLater

@@ -15,6 +15,7 @@ package struct KeptResults {
 
     package mutating func keep(_ results: JSONObject, of revision: Int) {
         let size = Self.size(results)
+        forget(revision)
         guard size <= BusLimits.rememberedResults else { return }
         while bytes + size > BusLimits.rememberedResults { forgetOldest() }
         byRevision[revision] = results

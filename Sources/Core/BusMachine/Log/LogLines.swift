@@ -53,6 +53,15 @@ package enum LogLines {
         return first...(first + times - 1)
     }
 
+    /// The latest time of an entry, in seconds since 1970.
+    private static let latestTime = 1e12
+
+    /// When an entry was committed, in milliseconds since 1970; nil where it has no such time.
+    package static func time(of entry: JSONObject) -> Int? {
+        guard let seconds = entry["time"]?.double, 0...latestTime ~= seconds else { return nil }
+        return Int((seconds * 1000).rounded())
+    }
+
     /// The number behind these words, with which the rest begins; both are taken off it.
     private static func number(after words: StaticString, in rest: inout Slice<UnsafeRawBufferPointer>)
         -> Int?

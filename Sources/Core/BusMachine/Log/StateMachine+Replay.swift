@@ -147,9 +147,6 @@ extension StateMachine {
         }
     }
 
-    /// The latest valid time, in seconds since 1970.
-    private static let latestTime = 1e12
-
     private func failure(_ what: String) -> ReplayFailure {
         ReplayFailure(
             revision: revision, message: "The log's entry behind revision \(revision) \(what).")
@@ -158,9 +155,9 @@ extension StateMachine {
     /// Replays one entry, `count` times.
     private func replay(_ entry: JSONObject, count: Int) throws(ReplayFailure) {
         guard let by = entry["by"]?.object, let actions = entry["actions"]?.array,
-            let seconds = entry["time"]?.double, 0...Self.latestTime ~= seconds
+            let committed = LogLines.time(of: entry)
         else { throw failure("lacks by, actions or time") }
-        time = Int((seconds * 1000).rounded())
+        time = committed
         let principal = try requirePrincipal(by)
         do throws(RequestError) {
             if let steps = entry["steps"]?.array {

@@ -34,7 +34,9 @@ package final class Restoration {
         guard StateMachine.isSession(nextSession) else { throw bus.missing("nextSession") }
         machine.sessions.begin(at: nextSession)
         if bus.flag("followsParts") { machine.followsParts = true }
-        machine.forgottenThrough = bus.members["forgottenThrough"]?.int ?? 0
+        if bus.members["forgottenThrough"] != nil {
+            machine.forgottenThrough = try bus.integer("forgottenThrough")
+        }
     }
 
     /// Accepts a record; false if it does not belong to a state machine.

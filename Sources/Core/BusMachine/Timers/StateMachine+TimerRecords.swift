@@ -58,11 +58,12 @@ extension StateMachine {
         guard !name.isEmpty, timers.find(name, from: firstTimer(of: owner)) == nil else {
             throw record.missing("timer")
         }
+        let every = record.members["every"] == nil ? nil : try record.integer("every")
+        if let every, every < DurationText.shortest { throw record.missing("every") }
         guard let principal = principal(by: try record.object("by")) else { throw record.missing("by") }
         restore(
             BusTimer(
-                owner: owner, name: name, due: due,
-                every: record.members["every"] == nil ? nil : try record.integer("every"),
+                owner: owner, name: name, due: due, every: every,
                 .action(
                     try record.string("action"), payload: try record.object("payload"), by: principal)))
     }

@@ -137,8 +137,9 @@ package struct TimerTable {
     /// Makes all timers and leases due this many milliseconds earlier.
     mutating func advance(by milliseconds: Int) {
         for index in heap.indices {
-            heap[index].due -= milliseconds
-            slots[Int(heap[index].slot)]!.due -= milliseconds
+            let due = max(0, heap[index].due - milliseconds)
+            heap[index].due = due
+            slots[Int(heap[index].slot)]!.due = due
         }
     }
 

@@ -20,7 +20,8 @@ package struct EffectEvent: Sendable {
             let halves = text.split(separator: ":", omittingEmptySubsequences: false)
             let parts = halves.last?.split(separator: ".", omittingEmptySubsequences: false) ?? []
             guard halves.count == 2, (1...2).contains(parts.count), let revision = Int(halves[0]),
-                let index = Int(parts[0]), let part = parts.count == 2 ? Int(parts[1]) : 0
+                let index = Int(parts[0]), let part = parts.count == 2 ? Int(parts[1]) : 0,
+                revision > 0, index >= 0, part >= 0
             else { return nil }
             self.init(revision: revision, index: index, part: part)
         }

@@ -55,8 +55,7 @@ package struct DispatchTimeArgument: ParsableArguments {
 
     /// A time of the bus, in the machine's time zone.
     static func text(of seconds: JSON) -> String {
-        seconds.double.map { ClockText.dateAndTime(milliseconds: Int(($0 * 1000).rounded())) }
-            ?? seconds.encoded
+        ClockText.milliseconds(seconds).map(ClockText.dateAndTime) ?? seconds.encoded
     }
 
     /// A time in seconds since 1970; nil where the text is none. A time of day is the next one after `now`.

@@ -124,14 +124,15 @@ final class Lease {
                 "\(store) is there and has no ttl, so it is no lease and does not become free; name another store."
             )
         }
-        guard let seconds = try timeToLive(on: connection).ttl else {
+        guard let milliseconds = ClockText.milliseconds(try timeToLive(on: connection).ttl.map(JSON.double))
+        else {
             release()
             throw CommandFailure(
                 .refused,
                 "\(store) has no ttl, so nobody could get it after a crash: give it one with --ttl, or its type."
             )
         }
-        length = .milliseconds(Int(seconds * 1000))
+        length = .milliseconds(milliseconds)
         // Made now, it shows that the store is still this one, and can be renewed, before anything relies on it.
         let first = Term(length)
         do {

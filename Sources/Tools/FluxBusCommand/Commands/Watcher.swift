@@ -96,7 +96,7 @@ final class Watcher {
                 return
             }
             let cause = event["cause"]
-            let time = cause?["time"]?.double.map { Int($0 * 1000) } ?? now
+            let time = ClockText.milliseconds(cause?["time"]) ?? now
             for line in text.lines(change, cause: cause, at: time) { try console.line(line) }
         case "action": try console.line(text.line(action: event, at: now))
         case "gap": try console.line(text.note("older actions are no longer kept", at: now))

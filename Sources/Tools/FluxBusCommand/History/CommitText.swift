@@ -133,9 +133,7 @@ package enum CommitText {
     }
 
     /// When it was committed, in milliseconds since 1970.
-    static func milliseconds(of commit: JSON) -> Int? {
-        commit["time"]?.double.map { Int(($0 * 1000).rounded()) }
-    }
+    static func milliseconds(of commit: JSON) -> Int? { ClockText.milliseconds(commit["time"]) }
 
     package static func identity(of commit: JSON, _ users: UserNames) -> String {
         commit["by"].map(users.identity) ?? ""

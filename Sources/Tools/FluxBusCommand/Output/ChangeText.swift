@@ -98,7 +98,7 @@ package struct ChangeText {
         let returned = CommitText.returned(.object(event))
         if !returned.isEmpty { text += " " + ScreenText.safe(returned) }
         if let by = event["by"] { text += style.paint("  by " + users.identity(by), .faint) }
-        let milliseconds = event["time"]?.double.map { Int($0 * 1000) } ?? time
+        let milliseconds = ClockText.milliseconds(event["time"]) ?? time
         return row(ClockText.time(milliseconds: milliseconds), target, text)
     }
 

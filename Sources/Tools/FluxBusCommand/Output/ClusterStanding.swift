@@ -16,9 +16,9 @@ struct ClusterStanding {
         bus = cluster["bus"]?.string ?? ""
         member = cluster["member"]?.string ?? ""
         isAttached = cluster["attached"]?.bool ?? false
-        since = Self.milliseconds(cluster["since"])
+        since = ClockText.milliseconds(cluster["since"])
         reason = cluster["reason"]?.string
-        suspension = cluster["suspended"].map { (Self.milliseconds($0["since"]), $0["reason"]?.string) }
+        suspension = cluster["suspended"].map { (ClockText.milliseconds($0["since"]), $0["reason"]?.string) }
         self.now = now
     }
 
@@ -53,7 +53,7 @@ struct ClusterStanding {
 
     /// How long ago the bus says something was: `now`, `3s ago`, `2h ago`; `3s ahead` by a clock that is ahead of ours.
     static func age(of seconds: JSON?, now: Int) -> String {
-        guard let time = milliseconds(seconds) else { return "" }
+        guard let time = ClockText.milliseconds(seconds) else { return "" }
         let length = abs(now - time) / 1000
         let text =
             switch length {
@@ -64,14 +64,5 @@ struct ClusterStanding {
             default: "\(length / 86_400)d"
             }
         return length == 0 ? text : text + (time > now ? " ahead" : " ago")
-    }
-
-    /// Up to the end of the year 9999: what is beyond is no time.
-    private static let latest = 253_402_300_800.0
-
-    /// A time of the bus, which is in seconds; nil for none.
-    private static func milliseconds(_ seconds: JSON?) -> Int? {
-        guard let seconds = seconds?.double, (0..<latest).contains(seconds) else { return nil }
-        return Int((seconds * 1000).rounded())
     }
 }

@@ -1,3 +1,4 @@
+import BusJSON
 import Glibc
 
 /// Sizes, times and rates in short, with units, for people.
@@ -76,6 +77,15 @@ package enum Quantity {
 
 /// Times of day as `watch` and `log` show them, in the machine's time zone.
 package enum ClockText {
+    /// Up to the end of the year 9999: what is beyond is no time.
+    private static let latest = 253_402_300_800.0
+
+    /// A time or a length of the bus, which is in seconds; nil for none.
+    static func milliseconds(_ seconds: JSON?) -> Int? {
+        guard let seconds = seconds?.double, (0..<latest).contains(seconds) else { return nil }
+        return Int((seconds * 1000).rounded())
+    }
+
     /// `14:05:12.072`
     package static func time(milliseconds: Int) -> String {
         second(milliseconds: milliseconds) + "." + padded(milliseconds % 1000, to: 3)
