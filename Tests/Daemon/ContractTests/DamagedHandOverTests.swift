@@ -79,4 +79,31 @@ import Testing
         }
         #expect(taken > 20)
     }
+
+    /// Numbers that no bus writes and that its arithmetic could not bear.
+    @Test(arguments: [
+        (#""every":3600000"#, #""every":0"#), (#""every":3600000"#, #""every":-1"#),
+        (#""kind":"bus""#, #""kind":"bus","forgottenThrough":9223372036854775807"#),
+    ]) func impossibleNumbersAreRefused(number: String, instead: String) throws {
+        var setup = MemoryBus.Setup()
+        setup.definitions = [
+            """
+            type: clock
+            state: { on: true, strokes: 0 }
+            timers: { hour: { every: 1h, while: on, action: strike } }
+            actions: { strike: { increment: { strokes: 1 } } }
+            """
+        ]
+        let bus = try MemoryBus(setup)
+        _ = try bus.connect(uid: 0).ask(#"{"op":"create","store":"clock/a"}"#)
+        let bytes = bus.handedOver()
+        let (end, records) = try end(of: bytes)
+        func sealed(_ text: String) -> [UInt8] {
+            Array(text.utf8).withUnsafeBytes { StateTransfer.sealed($0, records: records) }
+        }
+        let text = String(decoding: bytes[..<end], as: UTF8.self)
+        #expect(text.contains(number), "\(text)")
+        #expect(try !isRefused(sealed(text), by: bus))
+        #expect(try isRefused(sealed(text.replacing(number, with: instead)), by: bus))
+    }
 }

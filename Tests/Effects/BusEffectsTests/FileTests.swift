@@ -219,7 +219,10 @@ import Testing
         ] {
             #expect(EffectEvent.ID("\(id)") == id)
         }
-        for text in ["", "7", "7:", ":1", "7:1.", "7:1.2.3", "a:1", "7:b"] {
+        for text in [
+            "", "7", "7:", ":1", "7:1.", "7:1.2.3", "a:1", "7:b", "0:1", "-1:0", "\(Int.min):0", "7:-1",
+            "7:1.-1",
+        ] {
             #expect(EffectEvent.ID(text) == nil)
         }
     }

@@ -58,6 +58,15 @@ import Testing
         bus.stop()
     }
 
+    /// Anybody may have created the store.
+    @Test func aTimeThatIsNoneIsShownAsItIs() throws {
+        let state = #"{"failed":{"1:0":{"at":1e300,"store":"a/b","action":"x"}}}"#
+        _ = try CommandRun(["create", "effect/bell", state], bus: address)
+        let list = try CommandRun(["effects", "list", "bell", "--human"], bus: address)
+        #expect(list.status == .success && list.output.contains("1e+300"), "\(list)")
+        bus.stop()
+    }
+
     @Test func aFileIsHeldAgainstThePast() throws {
         let directory = TemporaryDirectory()
         let file = try directory.write(
