@@ -89,13 +89,16 @@ import Testing
         setup.definitions = [
             """
             type: clock
-            state: { on: true, strokes: 0 }
-            timers: { hour: { every: 1h, while: on, action: strike } }
-            actions: { strike: { increment: { strokes: 1 } } }
+            initial: { strokes: 0 }
+            actions:
+              start: { timers: { hour: { every: 1h, action: strike } } }
+              strike: { increment: { strokes: 1 } }
             """
         ]
         let bus = try MemoryBus(setup)
-        _ = try bus.connect(uid: 0).ask(#"{"op":"create","store":"clock/a"}"#)
+        let client = bus.connect(uid: 0)
+        _ = try client.ask(#"{"op":"create","store":"clock/a"}"#)
+        _ = try client.ask(#"{"op":"dispatch","store":"clock/a","action":"start"}"#)
         let bytes = bus.handedOver()
         let (end, records) = try end(of: bytes)
         func sealed(_ text: String) -> [UInt8] {
