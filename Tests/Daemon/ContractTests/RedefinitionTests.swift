@@ -132,9 +132,9 @@ import Testing
         for definitions in [[stricter], []] {
             let types = try SampleTypes.load(and: definitions)
             #expect(throws: Redefinition.Refusal.self) {
-                try bus.engine.requireFit(types, isWithEphemeral: true)
+                try bus.engine.requireFit(types, isWithConnected: true)
             }
-            #expect(throws: Never.self) { try bus.engine.requireFit(types, isWithEphemeral: false) }
+            #expect(throws: Never.self) { try bus.engine.requireFit(types, isWithConnected: false) }
         }
     }
 
