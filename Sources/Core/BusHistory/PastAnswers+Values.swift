@@ -135,7 +135,8 @@ extension PastAnswers {
 
     /// In milliseconds since 1970.
     private func time(of revision: Int) throws(PastFailure) -> Int {
-        try findEntry(of: revision).flatMap(LogLines.time) ?? machine(at: revision).time
+        if let entry = try findEntry(of: revision), let time = LogLines.time(of: entry) { return time }
+        return try machine(at: revision).time
     }
 
     /// That of the first commit behind a revision.
