@@ -49,7 +49,7 @@ struct TransferTests {
         let lines = try export(bus, ["--since", "3"]).split(separator: "\n").map(String.init)
         #expect(
             lines.first
-                == #"{"fluxbus":"export","form":1,"epoch":"7c1f6a52-9a43-4a7e-8c55-2f0d8e5b1a90","revision":3,"until":\#(bus.revision)}"#
+                == #"{"fluxbus":"export","form":3,"epoch":"7c1f6a52-9a43-4a7e-8c55-2f0d8e5b1a90","revision":3,"until":\#(bus.revision)}"#
         )
         let values = try lines.map { try JSON(parsing: $0) }
         let types = values.compactMap { $0["definition"]?["type"]?.string }
@@ -261,16 +261,50 @@ struct TransferTests {
         }
         #expect(try status([]).contains("is not an export"))
         #expect(try status(["{}"]).contains("is not an export"))
-        #expect(try status([lines[0].replacing(#""form":1"#, with: #""form":3"#)]).contains("form"))
+        #expect(try status([lines[0].replacing(#""form":3"#, with: #""form":4"#)]).contains("form"))
         #expect(try status(Array(lines.dropLast())).contains("get the whole file"))
+        #expect(try status(lines.dropLast(2) + lines.suffix(1)).contains("get the whole file"))
         var without = lines
         without.remove(at: lines.count - 3)
         #expect(try status(without).contains("belongs"))
         var cut = lines
         cut[cut.count - 1].removeLast(4)
         #expect(try status(cut).contains("is not JSON"))
-        #expect(try status(lines + [lines[2]]).contains("is not a commit"))
-        #expect(try status(lines + [lines[lines.count - 1]]).contains("belongs"))
+        #expect(try status(lines.dropLast() + [lines[2]]).contains("is not a commit"))
+        #expect(try status(lines.dropLast() + [lines[lines.count - 2]]).contains("belongs"))
+        #expect(try status(lines + [lines[2]]).contains("behind the end"))
         #expect(try CommandRun(["import", "/nowhere"], bus: "unix:/nowhere").status == .usage)
+    }
+
+    /// Where the log leaves commits out, nothing but the end says that a file is whole.
+    @Test func aFileWithoutItsEndIsRefusedThoughTheLogLeavesOut() throws {
+        let source = try RememberingBus(definitions: ["type: beat\ninitial: { n: 0 }\nlog: { keep: none }\n"])
+        for name in ["a", "b"] { try source.ask(#"{"op":"create","store":"counter/\#(name)"}"#) }
+        let lines = try export(source).split(separator: "\n").map(String.init)
+        func imported(_ lines: [String]) throws -> CommandStatus {
+            let target = try RememberingBus(
+                epoch: Self.otherEpoch, definitions: ["type: beat\ninitial: { n: 0 }\n"])
+            return try run(lines.joined(separator: "\n"), into: target).status
+        }
+        #expect(try imported(lines) == .success)
+        #expect(try imported(lines.dropLast()) == .refused)
+        #expect(try imported(lines.dropLast(2)) == .refused)
+        // Earlier versions wrote no end.
+        let earlier = lines[0].replacing(#""form":3"#, with: #""form":1"#)
+        #expect(try imported([earlier] + lines.dropFirst().dropLast()) == .success)
+    }
+
+    /// A key of somebody else says nothing of how far an import came.
+    @Test func keysOfOthersAreNoProgress() throws {
+        let source = try eventfulBus()
+        let file = try export(source)
+        let target = try RememberingBus(epoch: Self.otherEpoch)
+        try target.ask(#"{"op":"create","store":"counter/x"}"#)
+        let key = "import:7c1f6a52-9a43-4a7e-8c55-2f0d8e5b1a90:\(source.revision).0"
+        try target.ask(
+            #"{"op":"dispatch","store":"counter/x","action":"increment","key":"\#(key)"}"#, uid: 4711)
+        let before = target.revision
+        let run = try run(file, into: target)
+        #expect(!run.messages.contains("already; continuing") && target.revision > before + 3, "\(run)")
     }
 }

@@ -71,6 +71,7 @@ package struct RawArgument: ParsableArguments {
                 absent = address
             }
         }
+        try reader.noteGone(on: console)
         guard let absent else { return .success }
         throw CommandFailure(.no, "There is nothing at \(states.select[0]) of \(absent).")
     }

@@ -50,9 +50,13 @@ package struct DiffCommand: BusCommand {
         var new = AddressedStates(readers[1])
         var printer = DifferencePrinter(console: session.console)
         while let address = AddressedStates.first(try old.address(), try new.address()) {
-            try printer.show(
-                StateDifference.between(try old.take(address), try new.take(address)), of: address)
+            let difference = StateDifference.between(try old.take(address), try new.take(address))
+            let type = String(address.prefix { $0 != "/" })
+            // What has a past on one side alone did not come or go in between.
+            if readers.contains(where: { $0.gone.contains(type) }) { continue }
+            try printer.show(difference, of: address)
         }
+        try readers.first { !$0.gone.isEmpty }?.noteGone(on: session.console)
         if let error = old.absence, new.absence != nil { throw error }
         if printer.isEmpty, session.console.form == .text { try session.console.note("Nothing differs.") }
         return printer.isEmpty ? .success : .no

@@ -51,7 +51,12 @@ final class RequestStream {
             let wakeup = try connection.wait(
                 input: wantsInput ? session.context.input : nil,
                 output: session.console.output.descriptor, until: deadline)
-            if wakeup.outputClosed { return worst }
+            if wakeup.outputClosed {
+                throw CommandFailure(
+                    .unreachable,
+                    "Nobody reads the replies any more, and not all requests were answered; send the rest again."
+                )
+            }
             if wakeup.input { try input.read(session.context.input) }
             if !wakeup.incoming, !wakeup.input, deadline.hasPassed {
                 throw BusError(.timedOut, "The bus did not answer within \(session.options.timeout).")

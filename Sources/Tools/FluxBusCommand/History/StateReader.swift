@@ -66,6 +66,14 @@ final class StateReader {
             ])
     }
 
+    /// Says which types are left out because their past does not reach back as far.
+    func noteGone(on console: Console) throws {
+        if gone.isEmpty { return }
+        try console.note(
+            "Left out: \(gone.sorted().joined(separator: ", ")); the log does not keep so much of the past of \(gone.count == 1 ? "it" : "them")."
+        )
+    }
+
     /// Prints all remaining states: one object per line for programs; for people a table, or the one store requested.
     func printAll(to console: Console) throws {
         var table = Table("STORE", "STATE")
@@ -78,7 +86,9 @@ final class StateReader {
                 table.add(.init(address, .address), .init(state.encoded))
             }
         }
+        try noteGone(on: console)
         if case .store = selector { return }
+        if !gone.isEmpty, table.isEmpty { return }
         try console.table(table, orNote: "There is no store that matches \(selector.pattern).")
     }
 }

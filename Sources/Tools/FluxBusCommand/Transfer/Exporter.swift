@@ -33,6 +33,7 @@ struct Exporter {
             : session.console.showingProgress("exporting", total: header.count) {
                 try writeCommits(header, leavesOut, without: gone, from: reader, $0)
             }
+        try output.write(line: .object(["end": .int(newest)]))
         try output.flush()
         return (base, commits)
     }
@@ -57,6 +58,7 @@ struct Exporter {
             if views.contains(String(address.prefix { $0 != "/" })) { continue }
             try output.write(line: .object(["store": .string(address), "state": state]))
         }
+        try states.noteGone(on: session.console)
         return states.gone
     }
 

@@ -14,6 +14,8 @@ final class Importer {
     private let pipeline: RequestPipeline
     /// How far an earlier import came; nil when there was none.
     private var progress: ImportStep.Place?
+    /// Who imports: keys of others mean nothing.
+    private var identity = JSON.null
     /// The definitions that the bus has, by name.
     private var present: [String: JSON] = [:]
     private var definitions = RecordedDefinitions(present: [:])
@@ -57,6 +59,7 @@ final class Importer {
     /// On the bus that the file came from, every commit would happen a second time.
     private func refuseOwnHistory() throws {
         let hello = try connection.hello(client: "fluxbus", until: session.replyDeadline)
+        identity = hello["identity"] ?? .null
         guard hello["epoch"]?.string != header.epoch else {
             throw CommandFailure(
                 .refused,
@@ -69,9 +72,12 @@ final class Importer {
     /// bus remembers the newest hundred thousand.
     private func findProgress() throws {
         let history = HistoryReader(session, connection)
-        let epoch = header.epoch
         func place(of commit: JSON) -> ImportStep.Place? {
-            commit["key"]?.string.flatMap { ImportStep.Place(key: $0, epoch: epoch) }
+            guard ["uid", "token", "certificate"].allSatisfy({ commit["by"]?[$0] == identity[$0] }),
+                let place = commit["key"]?.string.flatMap({ ImportStep.Place(key: $0, epoch: header.epoch) }),
+                place.revision <= header.last
+            else { return nil }
+            return place
         }
         do {
             try history.forEach(after: nil, newestFirst: true) { commit in

@@ -20,8 +20,9 @@ package struct RecordingReader: ~Copyable {
     private var leavesOut = false
     /// The types and stores returned so far.
     private var given: Set<String> = []
-    /// Whether it is all of a log, with lines that only a log needs.
-    private let isWhole: Bool
+    private let form: Int
+    /// Whether its last line, which says so, has been read.
+    private var hasEnded = false
     /// A commit that stands for several equal ones, and how many of them are still to be returned.
     private var repeated: (commit: JSON, count: Int)?
 
@@ -52,7 +53,7 @@ package struct RecordingReader: ~Copyable {
         lines = InputLines(
             isOurs ? name : "standard input", longestLine: Self.longestHeader, mostBlank: Self.mostBlank)
         do {
-            (header, isWhole) = try Self.header(lines.line(from: descriptor), name: name)
+            (header, form) = try Self.header(lines.line(from: descriptor), name: name)
         } catch {
             if isOurs { close(descriptor) }
             throw error
@@ -67,19 +68,19 @@ package struct RecordingReader: ~Copyable {
 
     private static func header(
         _ line: [UInt8]?, name: String
-    ) throws -> (Recording.Header, isWhole: Bool) {
+    ) throws -> (Recording.Header, form: Int) {
         let object = line.flatMap { try? JSON(parsing: $0) }
         guard let object, object["fluxbus"]?.string == "export" else {
             throw CommandFailure(.refused, "\(name) is not an export of a bus: make one with fluxbus export.")
         }
-        guard let form = object["form"]?.int, [Recording.form, Recording.wholeForm].contains(form) else {
+        guard let form = object["form"]?.int, Recording.forms.contains(form) else {
             throw CommandFailure(
                 .refused, "\(name) has a format that this fluxbus does not know: use a newer one.")
         }
         guard let epoch = object["epoch"]?.string, let base = object["revision"]?.int,
             let last = object["until"]?.int, base <= last
         else { throw CommandFailure(.refused, "The first line of \(name) is damaged: export it again.") }
-        return (Recording.Header(epoch: epoch, base: base, last: last), form == Recording.wholeForm)
+        return (Recording.Header(epoch: epoch, base: base, last: last), form)
     }
 
     /// The next line; nil after the last.
@@ -91,7 +92,12 @@ package struct RecordingReader: ~Copyable {
             return try entry(.object(next))
         }
         while let value = try value() {
-            guard isWhole else { return try entry(value) }
+            if hasEnded { throw damage("stands behind the end") }
+            if value["end"] != nil {
+                hasEnded = true
+                continue
+            }
+            guard form == Recording.wholeForm else { return try entry(value) }
             if let entry = try whole(value) { return entry }
         }
         return nil
@@ -119,7 +125,7 @@ package struct RecordingReader: ~Copyable {
 
     private mutating func value() throws -> JSON? {
         guard let line = try lines.line(from: descriptor) else {
-            guard revision == header.last || leavesOut else {
+            guard revision == header.last || leavesOut, hasEnded || form == Recording.formWithoutEnd else {
                 throw CommandFailure(
                     .refused,
                     "\(name) ends with revision \(revision) instead of \(header.last): get the whole file.")
@@ -176,17 +182,20 @@ extension InputLines {
 /// The file that `export` writes and `import` and `replay` read: what a bus was at one revision, and every commit after
 /// it. NDJSON, in this order:
 ///
-///     {"fluxbus":"export","form":1,"epoch":"…","revision":BASE,"until":LAST}
+///     {"fluxbus":"export","form":3,"epoch":"…","revision":BASE,"until":LAST}
 ///     {"definition":{"type":"counter",…}}            each state type at BASE
 ///     {"store":"counter/kitchen","state":{…}}        each store at BASE
 ///     {"revision":BASE+1,"time":…,"by":…,"actions":[…]}   each commit through LAST, as `history` gives it
+///     {"end":LAST}
 ///
 /// A faithful one has all that the log holds instead: the records of its oldest snapshot, its entries as they stand there, and
 /// `{"end":LINES}`, of which the log of another bus is made.
 package enum Recording {
-    /// The forms of file that this version writes and reads.
-    static let form = 1
+    /// The forms of file that this version writes and reads. The first one, which earlier versions wrote, had no end.
+    static let form = 3
     static let wholeForm = 2
+    static let formWithoutEnd = 1
+    static let forms = [form, wholeForm, formWithoutEnd]
 
     /// Whether commits may be left out from one on, because the log does not keep all types from there.
     static func leavesOut(_ commit: JSON) -> Bool {
