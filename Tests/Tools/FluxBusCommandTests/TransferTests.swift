@@ -283,7 +283,7 @@ struct TransferTests {
         let lines = try export(source).split(separator: "\n").map(String.init)
         func imported(_ lines: [String]) throws -> CommandStatus {
             let target = try RememberingBus(
-                epoch: Self.otherEpoch, definitions: ["type: beat\ninitial: { n: 0 }\n"])
+                definitions: ["type: beat\ninitial: { n: 0 }\n"], epoch: Self.otherEpoch)
             return try run(lines.joined(separator: "\n"), into: target).status
         }
         #expect(try imported(lines) == .success)
