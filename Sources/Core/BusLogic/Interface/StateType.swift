@@ -105,6 +105,12 @@ extension StateType {
         throw PayloadFailure("\(name) has no step from version \(version).")
     }
 
+    /// The same, whatever it takes.
+    package func migrate(_ state: JSONObject, from version: Int) throws(PayloadFailure) -> JSONObject {
+        var budget = Budget.unlimited
+        return try migrate(state, from: version, spending: &budget)
+    }
+
     /// The definition's version; 1 where it has none.
     package var version: Int { definition.definedVersion }
 

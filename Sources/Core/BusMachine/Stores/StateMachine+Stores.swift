@@ -136,8 +136,7 @@ extension StateMachine {
             defer { operationsOfCreation += before.operations - budget.operations }
             var (members, version) = (members, version ?? entry.type.version)
             if rules < BusLimits.rulesOfPrices, version < entry.type.version {
-                var unlimited = Budget.unlimited
-                members = try entry.type.migrate(members, from: version, spending: &unlimited)
+                members = try entry.type.migrate(members, from: version)
                 version = entry.type.version
             }
             return try entry.type.adopt(

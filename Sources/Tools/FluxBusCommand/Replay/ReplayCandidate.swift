@@ -67,8 +67,7 @@ final class ReplayCandidate {
             recorded.version < type.version
         else { return .success(plain) }
         do throws(PayloadFailure) {
-            var budget = Budget.unlimited
-            return .success(try type.migrate(plain, from: recorded.version, spending: &budget))
+            return .success(try type.migrate(plain, from: recorded.version))
         } catch {
             return .failure(
                 ReplayBus.Refusal(
