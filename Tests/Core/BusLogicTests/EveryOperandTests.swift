@@ -8,7 +8,7 @@ struct EveryOperandTests {
     private static let values: [JSON] = [
         0, 1, -1, .int(.max), .int(.min), 0.5, .double(.nan), .double(.infinity), .double(-0x1p63), "", "a",
         "ä,b", "9223372036854775807", [], [1, .double(.nan)], [.double(.nan), 2, "b", 1.5], ["a", ""], [:],
-        ["a": nil, "b": ["c": nil]], true, nil,
+        ["a": .null, "b": ["c": .null]], true, .null,
     ]
     private static let names = ["a", "b", "c", "d"]
     private static let budget = Budget(operations: 10_000, bytes: 1 << 16, reading: 1 << 16)
