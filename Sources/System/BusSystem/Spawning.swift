@@ -1,3 +1,4 @@
+import CLinux
 import Glibc
 
 /// Starting programs, without a shell: words and variables reach them as they are. A descriptor that is closed on exec does not.
@@ -15,12 +16,13 @@ package enum Spawning {
     ///   - words: Its path, or its name where `$PATH` is searched, and its arguments.
     ///   - variables: Its environment, each as `NAME=VALUE`.
     ///   - inherits: Which variables of this program it has besides, byte for byte; none without it.
+    ///   - closesOthers: It has no descriptor above its streams, though some of this program are not closed on exec.
     ///   - leadsGroup: It leads a process group of its own, so that a terminal's Ctrl-C does not reach it.
     ///   - hasDefaultSignals: No signal is ignored by it, whatever this program ignores.
     package static func start(
         _ words: [String], searchesPath: Bool = false, variables: [String],
         inherits: (UnsafePointer<CChar>) -> Bool = { _ in false }, streams: [Int32: Stream] = [:],
-        leadsGroup: Bool = false, hasDefaultSignals: Bool = false
+        closesOthers: Bool = false, leadsGroup: Bool = false, hasDefaultSignals: Bool = false
     ) throws(SystemError) -> pid_t {
         var files = posix_spawn_file_actions_t()
         posix_spawn_file_actions_init(&files)
@@ -32,6 +34,7 @@ package enum Spawning {
                 posix_spawn_file_actions_addopen(&files, number, path, flags, 0o600)
             }
         }
+        if closesOthers { linux_close_from(&files, max(STDERR_FILENO, streams.keys.max() ?? 0) + 1) }
         var attributes = posix_spawnattr_t()
         posix_spawnattr_init(&attributes)
         defer { posix_spawnattr_destroy(&attributes) }

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <spawn.h>
 #include <stdint.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -117,6 +118,9 @@ int linux_identify_file(const char *path, uint64_t *device, uint64_t *inode, uin
 
 /* Removes a directory with all that is in it, as far as that may be removed. Links are not followed. */
 void linux_remove_tree(const char *path);
+
+/* A program that is started has no descriptor from `first` on. */
+int linux_close_from(posix_spawn_file_actions_t *actions, int first);
 
 /* A counter to wait for with poll: closed on exec, never blocking. */
 int linux_event_descriptor(void);
