@@ -192,7 +192,7 @@ import Testing
     /// Whoever interrupts it waits for no daemon, and finds neither one nor its files afterwards.
     @Test func interruptionLeavesNothingBehind() throws {
         let bench = try start(["--scenario", "start", "--requests", "100000000"])
-        let daemon = try #require(awaitDaemon(of: bench.process.processIdentifier))
+        let daemon = try #require(awaitDaemon(of: bench.process))
         bench.signal(SIGTERM)
         #expect(try bench.wait().status == 128 + SIGTERM)
         #expect(try left().isEmpty)

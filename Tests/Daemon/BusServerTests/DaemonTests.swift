@@ -91,8 +91,7 @@ struct DaemonTests {
     /// Most of what a start takes is code that runs once.
     @Test func anIdleDaemonGivesBackWhatItsStartTook() throws {
         let daemon = try bus.start()
-        let status = try String(
-            contentsOfFile: "/proc/\(daemon.process.processIdentifier)/status", encoding: .utf8)
+        let status = try String(contentsOfFile: "/proc/\(daemon.process)/status", encoding: .utf8)
         let peak = try #require(status.firstMatch(of: /VmHWM:\s+(\d+) kB/).flatMap { Int($0.1) })
         let resident = try #require(status.firstMatch(of: /VmRSS:\s+(\d+) kB/).flatMap { Int($0.1) })
         #expect(resident < peak * 3 / 4, "\(resident) of \(peak) kB are left.")
@@ -121,8 +120,7 @@ struct DaemonTests {
         _ = try client.ask(#"{"op":"ping"}"#)
         daemon.signal(SIGSTOP)
         var stopped = siginfo_t()
-        try #require(
-            waitid(P_PID, id_t(daemon.process.processIdentifier), &stopped, WSTOPPED | WNOWAIT) == 0)
+        try #require(waitid(P_PID, id_t(daemon.process), &stopped, WSTOPPED | WNOWAIT) == 0)
         for number in numbers + [SIGCONT] { daemon.signal(number) }
         let lines = try client.rest()
         #expect(lines.first?.contains(#""code":"restart""#) == true, "\(lines)")
@@ -237,7 +235,7 @@ struct DaemonTests {
         _ = try first.ask(#"{"op":"ping"}"#)
         // Room for three more.
         let limit = try daemon.descriptorCount() + 3
-        let words = ["/usr/bin/prlimit", "--pid", "\(daemon.process.processIdentifier)"]
+        let words = ["/usr/bin/prlimit", "--pid", "\(daemon.process)"]
         try #require(try RunningProgram(words + ["--nofile=\(limit):\(limit)"]).wait().status == 0)
 
         var served: [LineClient] = []

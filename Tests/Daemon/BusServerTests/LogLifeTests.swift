@@ -116,7 +116,7 @@ struct LogLifeTests {
             ["--listen", "unix:\(bus.directory.path)/other", "--log", bus.log])
         #expect(second.status == 75)
         let sentence =
-            "The log \(bus.log) belongs to process \(first.process.processIdentifier); end that one, or name another file in log.path."
+            "The log \(bus.log) belongs to process \(first.process); end that one, or name another file in log.path."
         #expect(second.errors.contains(sentence), "\(second.errors)")
         #expect(!FileManager.default.fileExists(atPath: "\(bus.directory.path)/other"))
         // By another way to the same file, too.

@@ -29,7 +29,7 @@ struct LogPolicyDaemonTests {
 
     /// What it has written to the disk so far, in bytes.
     private func written(_ daemon: RunningProgram) throws -> Int {
-        let text = try String(contentsOfFile: "/proc/\(daemon.process.processIdentifier)/io", encoding: .utf8)
+        let text = try String(contentsOfFile: "/proc/\(daemon.process)/io", encoding: .utf8)
         let line = try #require(text.split(separator: "\n").first { $0.hasPrefix("write_bytes:") })
         return try #require(Int(line.dropFirst("write_bytes: ".count)))
     }

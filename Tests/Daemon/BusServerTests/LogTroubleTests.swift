@@ -111,22 +111,21 @@ import Testing
                 "/usr/bin/unshare", "--mount", "--propagation", "private", "/bin/sh", "-c",
                 #"mount -t tmpfs -o size=8m tmpfs "$0" && exec "$@""#, folder,
             ])
-        let filler = "/proc/\(daemon.process.processIdentifier)/root\(folder)/filler"
+        let filler = "/proc/\(daemon.process)/root\(folder)/filler"
         try Data(count: 6 << 20).write(to: URL(fileURLWithPath: filler))
         _ = try suffer(daemon) { try FileManager.default.removeItem(atPath: filler) }
         let verified = try RunningProgram.run(
             "fluxbusd",
             bus.arguments(["--log", "\(folder)/bus.sqlite", "--verify"]),
-            through: ["/usr/bin/nsenter", "-t", "\(daemon.process.processIdentifier)", "-m"])
+            through: ["/usr/bin/nsenter", "-t", "\(daemon.process)", "-m"])
         #expect(verified.status == 0, "\(verified.errors)")
         #expect(try bus.stop(daemon) == 0)
     }
 
     @Test func aLimitOnFilesIsLikeAFullDisk() throws {
         // The system's signal for it would end a process that does not know of it.
-        let daemon = try bus.start(
-            ["--store", "counter/pad"], through: ["/usr/bin/env", "--default-signal=XFSZ"])
-        let process = "\(daemon.process.processIdentifier)"
+        let daemon = try bus.start(["--store", "counter/pad"])
+        let process = "\(daemon.process)"
         try #require(Self.succeeds("/usr/bin/prlimit", "--pid", process, "--fsize=300000:"))
         let acknowledged = try suffer(daemon) {
             try #require(Self.succeeds("/usr/bin/prlimit", "--pid", process, "--fsize=unlimited:"))

@@ -102,7 +102,7 @@ import Testing
         let daemon = try bus.start()
         let refused = try restore()
         #expect(refused.status == 75)
-        #expect(refused.errors.contains("belongs to process \(daemon.process.processIdentifier)"))
+        #expect(refused.errors.contains("belongs to process \(daemon.process)"))
         #expect(try bus.client().ask(#"{"op":"sync"}"#) == #"{"ok":true,"revision":7}"#)
         #expect(try bus.stop(daemon) == 0)
         #expect(!(try names()).contains { $0.contains("restore") || $0.contains("replaced") })

@@ -69,8 +69,7 @@ struct StuckReaderTests {
     /// What the daemon holds in memory. What a sanitizer keeps in books about that lies where no program has anything, and is
     /// not counted: a multiple of what is measured, given back now and then.
     private func residentBytes(of daemon: RunningProgram) throws -> Int {
-        let file = try FileHandle(
-            forReadingFrom: URL(fileURLWithPath: "/proc/\(daemon.process.processIdentifier)/smaps"))
+        let file = try FileHandle(forReadingFrom: URL(fileURLWithPath: "/proc/\(daemon.process)/smaps"))
         let mappings = String(decoding: try file.readToEnd() ?? Data(), as: UTF8.self)
         let books = UInt(0x0080_0000_0000)..<0x5500_0000_0000
         var (isCounted, bytes) = (false, 0)

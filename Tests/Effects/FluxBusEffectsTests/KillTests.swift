@@ -27,8 +27,7 @@ import Testing
     }
 
     private func residentMegabytes(_ program: RunningProgram) throws -> Int {
-        let status = try String(
-            contentsOfFile: "/proc/\(program.process.processIdentifier)/status", encoding: .utf8)
+        let status = try String(contentsOfFile: "/proc/\(program.process)/status", encoding: .utf8)
         let line = try #require(status.split(separator: "\n").first { $0.hasPrefix("VmRSS:") })
         return try #require(Int(line.split(separator: " ")[1])) / 1024
     }
@@ -44,8 +43,7 @@ import Testing
         let bus = try await fixture.bus()
         let service = try #require(fixture.service)
         func processorSeconds() throws -> Double {
-            let text = try String(
-                contentsOfFile: "/proc/\(service.process.processIdentifier)/stat", encoding: .utf8)
+            let text = try String(contentsOfFile: "/proc/\(service.process)/stat", encoding: .utf8)
             let fields = text[text.index(after: try #require(text.lastIndex(of: ")")))...].split(
                 separator: " ")
             return try Double(#require(Int(fields[11])) + #require(Int(fields[12])))

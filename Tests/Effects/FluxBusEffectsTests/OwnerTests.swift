@@ -26,7 +26,7 @@ import Testing
         try fixture.start()
         let bus = try await fixture.bus()
         let first = try await owner(bus)
-        #expect(first.contains(":\(try #require(fixture.service).process.processIdentifier):"))
+        #expect(first.contains(":\(try #require(fixture.service).process):"))
         let second = try fixture.another()
         #expect(second.waitFor("write: it can't begin yet: it is handled by \(first)"))
         try await send(1...20, bus)
@@ -60,7 +60,7 @@ import Testing
             try fixture.restartDaemon()
             if killsBoth { try fixture.start() }
             let bus = try await fixture.bus()
-            let process = try #require(fixture.service).process.processIdentifier
+            let process = try #require(fixture.service).process
             let before = fixture.lines("a").count
             try await send(1...1, bus)
             try await fixture.waits(for: "effect/write", bus) { ($0["succeeded"]?.int ?? 0) == before + 1 }
@@ -79,7 +79,7 @@ import Testing
         try FileManager.default.removeItem(atPath: "\(fixture.directory.path)/effects/write.yaml")
         try #require(fixture.service).signal(SIGHUP)
         try await fixture.waits(for: "effect/write", bus) {
-            $0["owner"]?.string?.contains(":\(second.process.processIdentifier):") == true
+            $0["owner"]?.string?.contains(":\(second.process):") == true
         }
     }
 }

@@ -19,12 +19,8 @@ struct TryClusterTests {
     private func start(
         with programs: String = Repository.programs.path, _ script: String = "try-cluster", _ more: String...
     ) throws -> RunningProgram {
-        // Signals reach it whatever the thread that starts it has blocked.
         try RunningProgram(
-            [
-                "/usr/bin/env", "--default-signal",
-                Repository.root.appendingPathComponent("deploy/\(script)").path, programs,
-            ] + more,
+            [Repository.root.appendingPathComponent("deploy/\(script)").path, programs] + more,
             environment: [
                 "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "LANG": "C.UTF-8",
                 "TMPDIR": directory.path,

@@ -1,3 +1,4 @@
+import BusSystem
 import Dispatch
 import Foundation
 import TestFiles
@@ -10,7 +11,9 @@ package final class RunningProgram {
         package let errors: String
     }
 
-    package let process = Process()
+    package let process: pid_t
+    /// With what it has exited, once somebody has waited for it; until then its number is nobody else's.
+    private var status: Int32?
     private let input: Pipe?
     private let output = PipeText()
     private let errors = PipeText()
@@ -19,19 +22,24 @@ package final class RunningProgram {
     ///   - words: The program's path and its arguments.
     ///   - directory: Its working directory.
     ///   - hasInput: Whether it reads what `send` writes; otherwise it reads nothing.
+    ///   - streams: What its standard streams are in the place of those.
     package init(
         _ words: [String], environment: [String: String] = [:], directory: String? = nil,
-        hasInput: Bool = false
+        hasInput: Bool = false, streams: [Int32: Spawning.Stream] = [:]
     ) throws {
         input = hasInput ? Pipe() : nil
-        process.executableURL = URL(fileURLWithPath: words[0])
-        process.arguments = Array(words.dropFirst())
-        process.environment = environment
-        if let directory { process.currentDirectoryURL = URL(fileURLWithPath: directory) }
-        if let input { process.standardInput = input } else { process.standardInput = FileHandle.nullDevice }
-        process.standardOutput = output.pipe
-        process.standardError = errors.pipe
-        try process.run()
+        let read = input?.fileHandleForReading
+        let (written, said) = (output.pipe.fileHandleForWriting, errors.pipe.fileHandleForWriting)
+        let usual: [Int32: Spawning.Stream] = [
+            STDIN_FILENO: read.map { .descriptor($0.fileDescriptor) } ?? .file("/dev/null", flags: O_RDONLY),
+            STDOUT_FILENO: .descriptor(written.fileDescriptor),
+            STDERR_FILENO: .descriptor(said.fileDescriptor),
+        ]
+        process = try Spawning.start(
+            (directory.map { ["/usr/bin/env", "-C", $0] } ?? []) + words,
+            variables: environment.map { "\($0)=\($1)" }, streams: usual.merging(streams) { $1 },
+            closesOthers: true, leadsGroup: true, hasDefaultSignals: true)
+        for end in [read, written, said] { try end?.close() }
     }
 
     /// Runs one of the programs of this package.
@@ -71,24 +79,29 @@ package final class RunningProgram {
 
     /// Waits until it exits. It is killed after this time; a program that a signal has ended has the status -1.
     package func wait(atMost seconds: Double = 60) throws -> Outcome {
-        let identifier = process.processIdentifier
-        let net = DispatchWorkItem { Glibc.kill(identifier, SIGKILL) }
+        let net = DispatchWorkItem { [process] in Glibc.kill(process, SIGKILL) }
         DispatchQueue.global().asyncAfter(deadline: .now() + seconds, execute: net)
         defer { net.cancel() }
         let output = try output.rest()
         let errors = try errors.rest()
-        process.waitUntilExit()
-        let status = process.terminationReason == .exit ? process.terminationStatus : -1
-        return Outcome(status: status, output: output, errors: errors)
+        return Outcome(status: end(), output: output, errors: errors)
     }
 
-    package func signal(_ number: Int32) { Glibc.kill(process.processIdentifier, number) }
+    private func end() -> Int32 {
+        if let status { return status }
+        var word: Int32 = 0
+        while waitpid(process, &word, 0) < 0, errno == EINTR {}
+        let code = word & 0x7f == 0 ? word >> 8 & 0xff : -1
+        status = code
+        return code
+    }
+
+    package func signal(_ number: Int32) { if status == nil { Glibc.kill(process, number) } }
 
     /// Kills it as a crash would, without a chance to clean up, and waits until it is gone.
     package func kill() {
-        guard process.isRunning else { return }
         signal(SIGKILL)
-        process.waitUntilExit()
+        _ = end()
     }
 
     // MARK: Input and output
@@ -128,7 +141,7 @@ package final class RunningProgram {
     ///
     /// - Parameter includingTimers: Also that of timers, which Dispatch opens for good with the first one.
     package func descriptorCount(includingTimers: Bool = true) throws -> Int {
-        let folder = "/proc/\(process.processIdentifier)/fd"
+        let folder = "/proc/\(process)/fd"
         let all = try FileManager.default.contentsOfDirectory(atPath: folder)
         if includingTimers { return all.count }
         return all.count {

@@ -60,8 +60,7 @@ struct OnOutageTests {
         try bus.openGate("gate")
         let size = #"{"text":""}"#.utf8.count + 500_000 + 1
         #expect(on.lines(200) == Array(repeating: "\(size)", count: 200))
-        let status = try String(
-            contentsOfFile: "/proc/\(on.process.processIdentifier)/status", encoding: .utf8)
+        let status = try String(contentsOfFile: "/proc/\(on.process)/status", encoding: .utf8)
         let peak = try #require(status.firstMatch(of: /VmHWM:\s+(\d+) kB/).flatMap { Int($0.1) })
         #expect(peak < 64 << 10, "It took \(peak) kB.")
         #expect(try on.end().status == 0)

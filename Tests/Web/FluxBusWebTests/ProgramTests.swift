@@ -12,7 +12,7 @@ struct ProgramTests {
             #expect(web.link.wholeMatch(of: /http:\/\/127\.0\.0\.1:\d+\/#token=[0-9a-f]{64}/) != nil)
             let token = web.token
             for file in ["cmdline", "environ", "comm"] {
-                let path = "/proc/\(web.program.process.processIdentifier)/\(file)"
+                let path = "/proc/\(web.program.process)/\(file)"
                 let text = String(decoding: try Data(contentsOf: URL(fileURLWithPath: path)), as: UTF8.self)
                 #expect(!text.contains(token))
             }

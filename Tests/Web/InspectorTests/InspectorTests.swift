@@ -15,7 +15,7 @@ private func script(_ arguments: [String], in directory: String, _ environment: 
     ]
     let path = Repository.root.appendingPathComponent("Tests/Web/InspectorTests/Browser/run.py").path
     return try RunningProgram(
-        ["/usr/bin/env", "--default-signal", tools[0], path] + arguments,
+        [tools[0], path] + arguments,
         environment: common.merging(environment) { _, new in new }, hasInput: true)
 }
 

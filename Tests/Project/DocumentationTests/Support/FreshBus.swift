@@ -40,13 +40,9 @@ final class FreshBus {
     }
 
     private func shell(_ command: String, _ more: [String: String]) throws -> RunningProgram {
-        // Signals reach it whatever the thread that starts it has blocked. And a net: what never ends should fail its
-        // test, not stop all of them.
+        // A net: what never ends should fail its test, not stop all of them.
         try RunningProgram(
-            [
-                "/usr/bin/env", "--default-signal", "timeout", "300", "bash", "-o", "pipefail", "-c",
-                placed(command),
-            ],
+            ["/usr/bin/timeout", "300", "bash", "-o", "pipefail", "-c", placed(command)],
             environment: [
                 "PATH": Repository.programs.path
                     + ":/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
@@ -74,7 +70,7 @@ final class FreshBus {
     func runEndless(_ command: String, environment: [String: String] = [:]) throws -> String {
         let program = try shell(command, environment)
         var text = ""
-        while text.isEmpty, program.process.isRunning {
+        while text.isEmpty {
             if let news = program.output(within: 20) {
                 if news.isEmpty { break }
                 text += news
@@ -84,7 +80,7 @@ final class FreshBus {
         }
         // `timeout` passes it on to all that it runs.
         program.signal(SIGTERM)
-        program.process.waitUntilExit()
+        _ = try program.wait()
         return text
     }
 }

@@ -59,7 +59,7 @@ final class ProgramFixture {
 
     /// Bytes of memory that it has.
     func memory() throws -> Int {
-        let path = "/proc/\(program.process.processIdentifier)/statm"
+        let path = "/proc/\(program.process)/statm"
         let text = try String(contentsOfFile: path, encoding: .utf8)
         guard let pages = text.split(separator: " ").dropFirst().first.flatMap({ Int($0) }) else {
             throw Sockets.Failure("\(path) has no number.")
