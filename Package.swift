@@ -251,7 +251,7 @@ let package = Package(
         .target(name: "CStepCount"),
         .target(name: "CSyncGate"),
         // Authorities and certificates of their own for tests, made by OpenSSL's program.
-        .target(name: "TestCertificates", dependencies: ["TestFiles"]),
+        .target(name: "TestCertificates", dependencies: ["TestFiles", "TestServer"]),
         .testTarget(name: "BusSystemTests", dependencies: ["BusSystem", "TestFiles"]),
         .testTarget(name: "BusMapTests", dependencies: ["BusMap", "BusSystem", "CMap", "TestSupport"]),
         .testTarget(name: "BusTLSTests", dependencies: ["BusTLS", "TestCertificates", "TestSupport"]),
@@ -340,7 +340,7 @@ let package = Package(
                 "TestStorage", "TestSupport",
             ]),
         // Servers of etcd for tests.
-        .target(name: "TestEtcd", dependencies: ["TestFiles"]),
+        .target(name: "TestEtcd", dependencies: ["BusSystem", "TestFiles", "TestServer"]),
         .testTarget(
             name: "EtcdLogTests",
             dependencies: [

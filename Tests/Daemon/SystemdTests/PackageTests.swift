@@ -5,6 +5,15 @@ import Testing
 
 private let hasPackages = FileManager.default.isExecutableFile(atPath: "/usr/bin/dpkg-deb")
 
+/// Makes packages of the programs in a folder.
+private func build(_ folder: TemporaryDirectory, _ more: [String] = []) throws -> RunningProgram.Outcome {
+    try RunningProgram(
+        [Harness.package.appendingPathComponent("deploy/build-deb").path, "--binaries", folder.path] + more
+            + ["--output", folder.path],
+        environment: ProcessInfo.processInfo.environment
+    ).wait(atMost: 240)
+}
+
 /// The Debian package, installed into the booted system: its units, its user, its sandbox. The programs in it are the
 /// probe's, which can tell what a service finds inside.
 @Suite(.harness, .enabled(if: hasPackages, "dpkg is missing."), .timeLimit(.minutes(10)))
@@ -75,18 +84,10 @@ struct PackageTests {
             try FileManager.default.copyItem(
                 atPath: "\(Harness.executables)/systemd-probe", toPath: "\(folder.path)/\(name)")
         }
-        let builder = Process()
-        let output = Pipe()
-        builder.executableURL = Harness.package.appendingPathComponent("deploy/build-deb")
-        builder.arguments = ["--binaries", folder.path, "--dynamic", "--output", folder.path]
-        builder.standardOutput = output
-        try builder.run()
-        let paths = try String(decoding: output.fileHandleForReading.readToEnd() ?? Data(), as: UTF8.self)
-            .split(separator: "\n").map(String.init)
-        builder.waitUntilExit()
-        try #require(builder.terminationStatus == 0)
+        let built = try build(folder, ["--dynamic"])
+        try #require(built.status == 0, "\(built.errors)")
         var packages: [String] = []
-        for path in paths {
+        for path in built.output.split(separator: "\n").map(String.init) {
             let name = try #require(path.split(separator: "/").last)
             guard Self.parts.contains(where: { name.hasPrefix("\($0)_") }) else { continue }
             packages.append("/root/\(name)")
@@ -200,18 +201,12 @@ struct PackageTests {
             try FileManager.default.copyItem(
                 atPath: "\(Harness.executables)/systemd-probe", toPath: "\(folder.path)/\(name)")
         }
-        let builder = Process()
-        let errors = Pipe()
-        builder.executableURL = Harness.package.appendingPathComponent("deploy/build-deb")
-        builder.arguments = ["--binaries", folder.path, "--output", folder.path]
-        builder.standardError = errors
-        try builder.run()
-        let text = try String(decoding: errors.fileHandleForReading.readToEnd() ?? Data(), as: UTF8.self)
-        builder.waitUntilExit()
-        #expect(builder.terminationStatus == 64)
+        let built = try build(folder)
+        #expect(built.status == 64)
         #expect(
-            text.contains("fluxbusd needs Swift's shared libraries; build it with deploy/build-static"),
-            "\(text)")
+            built.errors.contains(
+                "fluxbusd needs Swift's shared libraries; build it with deploy/build-static"),
+            "\(built.errors)")
         let made = try FileManager.default.contentsOfDirectory(atPath: folder.path)
         #expect(!made.contains { $0.hasSuffix(".deb") })
     }

@@ -1,5 +1,6 @@
 import Foundation
 import TestFiles
+import TestServer
 
 /// An authority of one test, with a directory of its own, which issues certificates by OpenSSL's program.
 package final class TestAuthority {
@@ -67,16 +68,9 @@ package final class TestAuthority {
     }
 
     private func openSSL(_ words: String, _ more: [String] = []) throws {
-        let program = Process()
-        program.executableURL = URL(fileURLWithPath: "/usr/bin/openssl")
-        program.arguments = words.split(separator: " ").map(String.init) + more
-        let errors = Pipe()
-        program.standardError = errors
-        program.standardInput = FileHandle.nullDevice
-        program.standardOutput = FileHandle.nullDevice
-        try program.run()
-        let text = String(decoding: errors.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-        program.waitUntilExit()
-        guard program.terminationStatus == 0 else { throw Failure(description: "openssl \(words): \(text)") }
+        let outcome = try RunningProgram(
+            ["/usr/bin/openssl"] + words.split(separator: " ").map(String.init) + more
+        ).wait()
+        guard outcome.status == 0 else { throw Failure(description: "openssl \(words): \(outcome.errors)") }
     }
 }

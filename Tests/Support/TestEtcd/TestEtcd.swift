@@ -1,6 +1,8 @@
+import BusSystem
 import Foundation
 import Synchronization
 import TestFiles
+import TestServer
 
 /// An etcd of one test, of one server or several on loopback, with its data in a directory of its own. Its servers are killed
 /// when it is let go, and with the process at the latest.
@@ -75,7 +77,11 @@ package final class TestEtcd: Sendable {
                 "--trusted-ca-file", certificates.authority, "--client-cert-auth",
             ]
         }
-        let process = try Self.spawn(Self.path(of: "etcd"), words)
+        let nothing = Spawning.Stream.file("/dev/null", flags: O_RDWR)
+        // It has no variables: ETCD_… are settings, and those of proxies are for other things.
+        let process = try Spawning.start(
+            [Self.path(of: "etcd")] + words, variables: [], streams: [0: nothing, 1: nothing, 2: nothing],
+            closesOthers: true)
         processes.withLock { $0[index] = process }
         Self.running.withLock { _ = $0.insert(process) }
     }
@@ -94,26 +100,6 @@ package final class TestEtcd: Sendable {
         Glibc.kill(process, number)
         var outcome = siginfo_t()
         if number == SIGSTOP { waitid(P_PID, id_t(process), &outcome, WSTOPPED | WEXITED | WNOWAIT) }
-    }
-
-    private static func spawn(_ path: String, _ words: [String]) throws -> Int32 {
-        var arguments = ([path] + words).map { strdup($0) } + [nil]
-        defer { for argument in arguments { free(argument) } }
-        // It has no variables: ETCD_… are settings, and those of proxies are for other things.
-        var environment: [UnsafeMutablePointer<CChar>?] = [nil]
-        var files = posix_spawn_file_actions_t()
-        posix_spawn_file_actions_init(&files)
-        defer { posix_spawn_file_actions_destroy(&files) }
-        for descriptor in 0...2 as ClosedRange<Int32> {
-            posix_spawn_file_actions_addopen(&files, descriptor, "/dev/null", O_RDWR, 0)
-        }
-        // A pipe of another test, held open by a server, would never end.
-        for descriptor in 3..<1024 as Range<Int32> { posix_spawn_file_actions_addclose(&files, descriptor) }
-        var process: pid_t = 0
-        guard posix_spawn(&process, path, &files, nil, &arguments, &environment) == 0 else {
-            throw Failure(description: "\(path) can't be started.")
-        }
-        return process
     }
 
     /// What its servers have taken of the processors, in seconds.
@@ -165,20 +151,13 @@ package final class TestEtcd: Sendable {
 
     /// From now on it takes nothing more, as if its quota were used up. A majority of its servers has to be there.
     package func fill() throws {
-        let program = Process()
-        program.executableURL = URL(fileURLWithPath: Self.path(of: "curl"))
         // By no member: so it lasts for all of them, whichever are there.
         let alarm = #"{"action":"ACTIVATE","memberID":"0","alarm":"NOSPACE"}"#
         // A server that has just been started is not there at once.
-        program.arguments = [
-            "-s", "-m", "30", "--retry", "30", "--retry-delay", "1", "--retry-connrefused", "-d", alarm,
-            "\(endpoints[0])/v3/maintenance/alarm",
-        ]
-        let output = Pipe()
-        program.standardOutput = output
-        try program.run()
-        let answer = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-        program.waitUntilExit()
+        let answer = try RunningProgram([
+            Self.path(of: "curl"), "-s", "-m", "30", "--retry", "30", "--retry-delay", "1",
+            "--retry-connrefused", "-d", alarm, "\(endpoints[0])/v3/maintenance/alarm",
+        ]).wait(atMost: 90).output
         guard answer.contains("NOSPACE") else { throw Failure(description: "etcd is not full: \(answer)") }
     }
 
@@ -220,25 +199,17 @@ package final class TestEtcd: Sendable {
     package func control(
         _ words: String, user: String? = nil, at servers: [String]? = nil
     ) throws -> String {
-        let program = Process()
-        program.executableURL = URL(fileURLWithPath: Self.path(of: "etcdctl"))
-        program.arguments =
+        let told = try RunningProgram(
             [
-                "--endpoints", (servers ?? endpoints).joined(separator: ","), "--dial-timeout", "10s",
-                "--command-timeout",
-                "10s",
-            ]
-            + (user.map { ["--user", $0] } ?? []) + words.split(separator: " ").map(String.init)
-        program.environment = ["ETCDCTL_API": "3"]
-        let output = Pipe()
-        program.standardInput = FileHandle.nullDevice
-        program.standardOutput = output
-        program.standardError = output
-        try program.run()
-        let text = String(decoding: output.fileHandleForReading.readDataToEndOfFile(), as: UTF8.self)
-        program.waitUntilExit()
-        guard program.terminationStatus == 0 else { throw Failure(description: "etcdctl \(words): \(text)") }
-        return text
+                Self.path(of: "etcdctl"), "--endpoints", (servers ?? endpoints).joined(separator: ","),
+                "--dial-timeout", "10s", "--command-timeout", "10s",
+            ] + (user.map { ["--user", $0] } ?? []) + words.split(separator: " ").map(String.init),
+            environment: ["ETCDCTL_API": "3"]
+        ).wait()
+        guard told.status == 0 else {
+            throw Failure(description: "etcdctl \(words): \(told.output)\(told.errors)")
+        }
+        return told.output
     }
 }
 

@@ -14,8 +14,8 @@ final class Harness: Sendable {
 
     /// The process 1 of the system, as seen from here.
     let process: Int32
-    private let lifeline: Pipe
-    private let boot: Process
+    /// Only whoever boots it and whoever ends it use this.
+    private nonisolated(unsafe) let boot: RunningProgram
 
     private static let booted: Result<Harness, any Error> = Result {
         let harness = try Harness()
@@ -43,35 +43,37 @@ final class Harness: Sendable {
     static let executablesInside = "/srv/fluxbus/executables"
 
     init() throws {
-        let output = Pipe()
-        let errors = Pipe()
-        lifeline = Pipe()
-        boot = Process()
-        boot.executableURL = Self.package.appendingPathComponent("Tests/Support/SystemdHarness/boot")
-        boot.arguments = [
+        boot = try Self.boot([
             "\(Self.package.path):\(Self.packageInside)", "\(Self.executables):\(Self.executablesInside)",
-        ]
-        boot.standardInput = lifeline
-        boot.standardOutput = output
-        boot.standardError = errors
-        try boot.run()
-        // Not to the end: the script keeps its output open as long as the system runs.
-        let words = String(decoding: output.fileHandleForReading.availableData, as: UTF8.self)
-            .split(whereSeparator: \.isWhitespace)
-        guard words.first == "booted", words.count == 2, let process = Int32(words[1]) else {
-            let text = try String(decoding: errors.fileHandleForReading.readToEnd() ?? Data(), as: UTF8.self)
-            boot.waitUntilExit()
-            if boot.terminationStatus == 77 {
-                throw Refusal(description: text.trimmingCharacters(in: .whitespacesAndNewlines))
+        ])
+        guard let process = Self.process(of: boot) else {
+            let outcome = try boot.wait()
+            if outcome.status == 77 {
+                throw Refusal(description: outcome.errors.trimmingCharacters(in: .whitespacesAndNewlines))
             }
-            throw Failure(description: "The harness did not boot: \(text)")
+            throw Failure(description: "The harness did not boot: \(outcome.errors)")
         }
         self.process = process
     }
 
-    func end() {
-        try? lifeline.fileHandleForWriting.close()
-        boot.waitUntilExit()
+    func end() { try? Self.end(boot) }
+
+    /// Starts the script that boots a system with these directories; its input is the lifeline.
+    static func boot(_ directories: [String]) throws -> RunningProgram {
+        try RunningProgram(
+            [package.appendingPathComponent("Tests/Support/SystemdHarness/boot").path] + directories,
+            environment: ProcessInfo.processInfo.environment, hasInput: true)
+    }
+
+    /// The process 1 of the system that the script has booted; nil if it could not.
+    static func process(of boot: RunningProgram) -> Int32? {
+        let words = boot.nextLine()?.split(separator: " ") ?? []
+        return words.first == "booted" && words.count == 2 ? Int32(words[1]) : nil
+    }
+
+    static func end(_ boot: RunningProgram) throws {
+        try boot.endInput()
+        _ = try boot.wait()
     }
 
     /// A path of the system as it is called from here. Sockets may be connected to through it, too.
