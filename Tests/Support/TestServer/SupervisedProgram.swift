@@ -1,3 +1,4 @@
+import BusSystem
 import Foundation
 import Synchronization
 
@@ -161,33 +162,17 @@ private final class Runs: Sendable {
         // The variables of the manager name the process that they are for.
         let shell = ["/bin/sh", "-c", #"export LISTEN_PID=$$; exec "$0" "$@""#]
         let words = store == nil ? words : shell + words
-        var arguments = words.map { strdup($0) } + [nil]
         var variables = variables + (store.map { ["NOTIFY_SOCKET=\($0.name)"] } ?? [])
         if !kept.isEmpty {
             variables.append("LISTEN_FDS=\(kept.count)")
             variables.append("LISTEN_FDNAMES=\(kept.map(\.name).joined(separator: ":"))")
         }
-        var environment = variables.map { strdup($0) } + [nil]
-        defer { for word in arguments + environment { free(word) } }
-        var files = posix_spawn_file_actions_t()
-        posix_spawn_file_actions_init(&files)
-        defer { posix_spawn_file_actions_destroy(&files) }
-        for descriptor in 0...1 as ClosedRange<Int32> {
-            posix_spawn_file_actions_addopen(&files, descriptor, "/dev/null", O_RDWR, 0)
-        }
-        posix_spawn_file_actions_addopen(&files, 2, messages, O_WRONLY | O_CREAT | O_APPEND, 0o600)
-        let first: Int32 = 3
-        for (index, one) in kept.enumerated() {
-            posix_spawn_file_actions_adddup2(&files, one.descriptor, first + Int32(index))
-        }
-        // A pipe of another test, held open by it, would never end.
-        for descriptor in first + Int32(kept.count)..<1024 {
-            posix_spawn_file_actions_addclose(&files, descriptor)
-        }
-        var process: pid_t = 0
-        guard posix_spawn(&process, words[0], &files, nil, &arguments, &environment) == 0 else {
-            throw Sockets.Failure("\(words[0]) can't be started.")
-        }
+        let nothing = Spawning.Stream.file("/dev/null", flags: O_RDWR)
+        let messages = Spawning.Stream.file(messages, flags: O_WRONLY | O_CREAT | O_APPEND)
+        let streams = [nothing, nothing, messages] + kept.map { .descriptor($0.descriptor) }
+        let process = try Spawning.start(
+            words, variables: variables,
+            streams: Dictionary(uniqueKeysWithValues: zip(0..., streams)), closesOthers: true)
         Self.running.withLock { _ = $0.insert(process) }
         return process
     }

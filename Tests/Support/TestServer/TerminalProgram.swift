@@ -1,3 +1,4 @@
+import BusSystem
 import Foundation
 
 /// A program that runs in a terminal of its own, as from a shell's prompt: it can be looked at, typed to, and resized. It
@@ -28,7 +29,13 @@ package final class TerminalProgram {
         }
         let path = "/dev/pts/\(number)"
         other = open(path, O_RDWR | O_NOCTTY | O_CLOEXEC)
-        pid = try Self.start(words, environment, on: path, Self.window(rows, columns), terminal)
+        var window = Self.window(rows, columns)
+        _ = ioctl(terminal, UInt(TIOCSWINSZ), &window)
+        let side = Spawning.Stream.file(path, flags: O_RDWR)
+        // As the leader of a session whose terminal it is.
+        pid = try Spawning.start(
+            ["/usr/bin/setsid", "--ctty"] + words, variables: environment.map { "\($0)=\($1)" },
+            streams: [0: side, 1: side, 2: side], closesOthers: true, hasDefaultSignals: true)
     }
 
     deinit {
@@ -43,41 +50,6 @@ package final class TerminalProgram {
 
     private static func window(_ rows: Int, _ columns: Int) -> winsize {
         winsize(ws_row: UInt16(rows), ws_col: UInt16(columns), ws_xpixel: 0, ws_ypixel: 0)
-    }
-
-    /// Starts it as the leader of a session, whose terminal is the first one that it opens.
-    private static func start(
-        _ words: [String], _ environment: [String: String], on path: String, _ window: winsize,
-        _ terminal: Int32
-    ) throws -> pid_t {
-        var window = window
-        _ = ioctl(terminal, UInt(TIOCSWINSZ), &window)
-        var files = posix_spawn_file_actions_t()
-        posix_spawn_file_actions_init(&files)
-        defer { posix_spawn_file_actions_destroy(&files) }
-        posix_spawn_file_actions_addopen(&files, 0, path, O_RDWR, 0)
-        posix_spawn_file_actions_adddup2(&files, 0, 1)
-        posix_spawn_file_actions_adddup2(&files, 0, 2)
-        var attributes = posix_spawnattr_t()
-        posix_spawnattr_init(&attributes)
-        defer { posix_spawnattr_destroy(&attributes) }
-        // Signals reach it whatever the thread that starts it has blocked or ignores.
-        var signals = sigset_t()
-        sigemptyset(&signals)
-        posix_spawnattr_setsigmask(&attributes, &signals)
-        sigfillset(&signals)
-        posix_spawnattr_setsigdefault(&attributes, &signals)
-        // POSIX_SPAWN_SETSID, which the module lacks.
-        let session: Int32 = 0x80
-        posix_spawnattr_setflags(
-            &attributes, Int16(POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF | session))
-        let arguments = words.map { strdup($0) } + [nil]
-        let variables = environment.map { strdup("\($0.key)=\($0.value)") } + [nil]
-        defer { for text in arguments + variables { free(text) } }
-        var pid: pid_t = 0
-        let error = posix_spawn(&pid, words[0], &files, &attributes, arguments, variables)
-        guard error == 0 else { throw Failure(message: "\(words[0]): \(String(cString: strerror(error)))") }
-        return pid
     }
 
     // MARK: - Looking
