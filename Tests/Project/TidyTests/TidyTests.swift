@@ -115,6 +115,8 @@ import Testing
         let forbidden = [
             "try" + "!", "fatalError" + "()", "TO" + "DO", "FIX" + "ME", "usleep" + "(", "Task" + ".sleep",
             "Thread" + ".sleep",
+            // Foundation now and then crashes when it starts a program: it reads past the end of a directory's entry.
+            " Pro" + "cess()", " Pro" + "cess.run(",
         ]
         for file in try sources("Sources") + sources("Tests") {
             for (number, line) in file.lines.enumerated() {
@@ -149,8 +151,8 @@ import Testing
             " soc" + "ket(": ["StandInManager", "PassedProbe", "BusSystemTests"],
             // What refuses its configuration.
             "Bus" + "Server(": ["ListeningTests"],
-            // A whole system that outlives its script, and descriptors that are passed on.
-            " Pro" + "cess()": ["Harness", "HarnessTests", "PackageTests", "PassedProbe"],
+            // What is tested is the starting itself, or that others start programs.
+            "Spawning" + ".start(": ["SpawningTests"], "posix_" + "spawn(": ["ReconnectionTests"],
         ]
         for file in try sources("Tests")
         where !file.name.hasPrefix("Support/") && !file.name.hasPrefix("Bench/") {
