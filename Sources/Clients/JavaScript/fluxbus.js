@@ -523,8 +523,14 @@ export class Bus {
 		};
 		const silent = new BusError("timed_out", "The bus did not answer in the time allowed; see whether it is busy.");
 		const late = setTimeout(failed, patience, silent);
-		const connection = this.#connection = {address, failed, ...open({opened, received, ended})};
-		return new Promise(settle => resolve = settle);
+		const connection = this.#connection = {address, failed};
+		const end = new Promise(settle => resolve = settle);
+		try {
+			Object.assign(connection, open({opened, received, ended}));
+		} catch ({message}) {
+			ended(new BusError("invalid_address", `No connection to ${address} can be tried: ${message}; check the address and \`tls\`.`));
+		}
+		return end;
 	}
 	#endOf({address, goodbye, isOpen}, why, isUntrusted) {
 		if (why instanceof BusError) return why;

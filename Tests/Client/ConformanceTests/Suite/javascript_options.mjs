@@ -66,6 +66,10 @@ await assert.rejects(bus.mirror("counter", {where: {"==": [1, NaN]}}), {code: "i
 await bus.dispatch("counter/a", "increment", {by: null, text: "null", large: 2n ** 60n});
 assert.deepEqual(heard.at(-1).payload, {by: null, text: "null", large: 2 ** 60});
 
+// What Node refuses at once is an error of this call, and of nothing after it.
+for (const [place, tls] of [["tcp:localhost:99999"], ["tls:localhost:1", {cert: "none"}]])
+	await assert.rejects(connect(place, {tls, connectTimeout: 100}), {code: "invalid_address", message: RegExp(place)});
+
 // The client numbers requests itself, and needs every reply.
 const before = heard.length, calm = {store: "counter/a", action: "reset"};
 for (const name of ["id", "ack"])
