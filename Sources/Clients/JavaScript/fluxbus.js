@@ -285,7 +285,7 @@ export class Bus {
 	#closing = null;
 	/** Requests without an answer: those of this connection, in their order, and those that are not sent. */
 	#sent = [];
-	#waiting = [];
+	#waiting = new Set();
 	#count = 0;
 	#prefix = randomName();
 	#will = null;
@@ -358,6 +358,7 @@ export class Bus {
 			if (!signal && timeout === undefined) return;
 			[request.resolve, request.reject] = limited(resolve, reject, {signal, timeout}, error => {
 				request.isGivenUp = true;
+				this.#waiting.delete(request);
 				request.reject(error);
 			});
 		});
@@ -371,7 +372,7 @@ export class Bus {
 		const will = body.op === "will" ? body : null;
 		const request = {id, text, line: "", seen: "", isKeyed, tellsSeen, isRepeatable, will, wasCut: false, isGivenUp: false, resolve, reject};
 		if (isOwn) this.#connection?.write([this.#sending(request)]);
-		else if (this.#waiting.push(request) === 1) queueMicrotask(() => this.#flush());
+		else if (this.#waiting.add(request).size === 1) queueMicrotask(() => this.#flush());
 		return request;
 	}
 	#encode(body) {
@@ -392,9 +393,14 @@ export class Bus {
 	}
 	#flush() {
 		const room = windowSize - this.#sent.length;
-		if (!this.connected || room < windowSize / 2 || this.#waiting.length === 0) return;
-		const requests = this.#waiting.splice(0, room).filter(({isGivenUp}) => !isGivenUp);
-		this.#connection.write(requests.map(request => this.#sending(request)));
+		if (!this.connected || room < windowSize / 2 || this.#waiting.size === 0) return;
+		const lines = [];
+		for (const request of this.#waiting) {
+			if (lines.length === room) break;
+			this.#waiting.delete(request);
+			lines.push(this.#sending(request));
+		}
+		this.#connection.write(lines);
 	}
 	#take(message) {
 		const {event, sub, revision, more} = message, taker = this.#numbers.get(sub);
@@ -543,7 +549,8 @@ export class Bus {
 		this.#numbers.clear();
 		const cut = this.#sent.splice(0).map(request => Object.assign(request, {wasCut: true}));
 		for (const {isRepeatable, reject} of cut) if (!isRepeatable) reject(outcomeUnknown(error));
-		this.#waiting = cut.filter(request => request.isRepeatable).concat(this.#waiting);
+		const again = cut.filter(({isRepeatable, isGivenUp}) => isRepeatable && !isGivenUp);
+		this.#waiting = new Set([...again, ...this.#waiting]);
 		return error;
 	}
 	/** Continues on a new connection: will, subscriptions, requests. */
@@ -566,14 +573,14 @@ export class Bus {
 		for (const taker of this.#takers) this.#leave(taker, isWanted ? undefined : error);
 		// What was sent once may have been committed.
 		for (const {line, isKeyed, reject} of this.#waiting) reject(line && isKeyed ? outcomeUnknown(error) : error);
-		this.#waiting = [];
+		this.#waiting.clear();
 		this.#say({phase: "closed", error});
 	}
 	async #close(timeout) {
 		const finish = () => this.#finish(closed("The bus was closed by this program."), true);
 		const late = setTimeout(finish, timeout);
 		const answered = (body, isOwn) => new Promise(resolve => this.#send(body, resolve, resolve, isOwn));
-		if (this.#sent.length + this.#waiting.length > 0) await answered({op: "ping"});
+		if (this.#sent.length + this.#waiting.size > 0) await answered({op: "ping"});
 		const {session} = this.#options.hello;
 		if (this.connected && session) await answered({op: "hello", session, linger: 0}, true);
 		clearTimeout(late);

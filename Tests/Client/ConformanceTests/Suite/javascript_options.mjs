@@ -1,6 +1,6 @@
 // What the JavaScript client makes of options: a bus that this program is hears what it sends.
 import assert from "node:assert";
-import {getEventListeners} from "node:events";
+import {getEventListeners, setMaxListeners} from "node:events";
 import {mkdtempSync, rmSync} from "node:fs";
 import {createServer} from "node:net";
 import {tmpdir} from "node:os";
@@ -65,6 +65,15 @@ for (const by of [NaN, Infinity, [{n: -Infinity}], ring])
 await assert.rejects(bus.mirror("counter", {where: {"==": [1, NaN]}}), {code: "invalid_request"});
 await bus.dispatch("counter/a", "increment", {by: null, text: "null", large: 2n ** 60n});
 assert.deepEqual(heard.at(-1).payload, {by: null, text: "null", large: 2 ** 60});
+
+// What nobody waits for any more is not sent, and holds up nothing behind it, however much it is.
+const many = new AbortController(), said = heard.length;
+setMaxListeners(0, many.signal);
+const left = Array.from({length: 10_001}, () => bus.get("counter/a", {signal: many.signal}));
+many.abort();
+assert((await Promise.allSettled(left)).every(({status}) => status === "rejected"));
+await bus.get("counter/b", {timeout: 1000});
+assert.equal(heard.length, said + 1);
 
 // What Node refuses at once is an error of this call, and of nothing after it.
 for (const [place, tls] of [["tcp:localhost:99999"], ["tls:localhost:1", {cert: "none"}]])
