@@ -97,11 +97,11 @@ function scopes(commit, definitions) {
 }
 
 /**
- * What a commit changed, or all since the revision `since` of it: {stores: [{address, old, new, differences}], isCut}. Of each type at most `limit` stores are
- * compared; `isCut` says that there are more.
+ * What a commit changed, or all since the revision `since` of it: {stores: [{address, old, new, differences}], isCut}. At most `limit` of the stores and
+ * types that it names are compared, and as many stores of each type; `isCut` says that there are more.
  */
 export async function readChanges(bus, commit, definitions, limit = 100) {
-	const wanted = scopes(commit, definitions).slice(0, limit);
+	const all = scopes(commit, definitions), wanted = all.slice(0, limit);
 	const isGone = error => error.code === "unknown_store" || error.code === "unknown_type";
 	const read = revision => wanted.map(scope => revision < 1 ? Promise.resolve({states: {}})
 		: bus.request("get", {...scope, revision, ...scope.type && {limit}}).catch(error => {
@@ -110,7 +110,7 @@ export async function readChanges(bus, commit, definitions, limit = 100) {
 		}));
 	// Before, then after: the bus replays forwards.
 	const replies = await Promise.all([...read(commit.since ?? commit.revision - 1), ...read(commit.revision)]);
-	const result = {stores: [], isCut: false};
+	const result = {stores: [], isCut: all.length > limit};
 	for (let i = 0; i < wanted.length; i++) {
 		const [before, after] = [replies[i], replies[i + wanted.length]];
 		// Where only one page was read, both end with the same address.

@@ -4,7 +4,7 @@ import {pathText, readChanges, whoOf} from "./commits.js";
 import {count, foreign, h, replace, sentence} from "./dom.js";
 import {differences, pointerOf} from "./json.js";
 
-/** How many stores a commit may have changed that can be undone. */
+/** How many stores a commit that can be undone may have changed at most. */
 const most = 100;
 
 /** Why a commit is not undone. */
@@ -27,8 +27,8 @@ async function undo(app, revision) {
 	const {commits} = await past.request("history", {since: revision - 1, until: revision, limit: 1});
 	if (commits.length === 0) throw new Refusal("The log no longer has this commit.");
 	const {stores, isCut} = await readChanges(past, commits[0], app.definitions, most);
+	if (isCut || stores.length > most) throw new Refusal(`This commit may have changed more than ${most} stores; revert those that matter in Time.`);
 	if (stores.length === 0) throw new Refusal("This commit changed nothing.");
-	if (isCut || stores.length > most) throw new Refusal(`This commit changed more than ${most} stores; revert those that matter in Time.`);
 	// All are looked at before the first goes back.
 	const bus = app.now();
 	for (const one of stores) {

@@ -127,6 +127,22 @@ def a_store_is_acted_on_and_undone():
         nothing_wrong(world)
 
 
+def a_commit_of_many_stores_stays():
+    """What names more stores than are compared is not undone in part, nor said to have changed nothing where the first of them are as they were."""
+    stores = [f"counter/c{number:03}" for number in range(150)]
+    with World(stores=stores) as world:
+        world.start_daemon()
+        client = world.client()
+        actions = [{"store": store, "action": "increment", "payload": {"by": number // 100}} for number, store in enumerate(stores)]
+        revision = client.ask(op="dispatch", actions=actions)["revision"]
+        page = world.open(f"log/{revision}")
+        page.click_text(".log .details button", "Undo")
+        page.wait_text(".log .details", "Not undone: This commit may have changed more than 100 stores")
+        equal(client.ask(op="sync")["revision"], revision, "the newest revision")
+        until(lambda: page.text("#log-list .what") == "no change in the first stores", f"the row says that there are more: {page.text('#log-list .what')}")
+        nothing_wrong(world)
+
+
 def _table(page):
     """The rows of the table as they are drawn: by the titles of their columns."""
     return page.run("""const heads = [...document.querySelectorAll(".table-head [role=columnheader]")].map(one => one.textContent.replace(/ [↑↓]$/, ""));
