@@ -142,7 +142,28 @@ function areAligned(old, now) {
 export function globTest(pattern) {
 	const text = pattern.trim();
 	if (text === "") return () => true;
-	const source = text.replace(/[.*+?^${}()|[\]\\]/g, sign => sign === "*" ? "[^/]*" : sign === "?" ? "[^/]" : "\\" + sign);
-	const expression = text.includes("/") ? new RegExp("^" + source + "$") : new RegExp(source, "i");
-	return address => expression.test(address);
+	if (text.includes("/")) return address => matches(text, address);
+	const part = `*${text.toLowerCase()}*`;
+	return address => address.toLowerCase().split("/").some(name => matches(part, name));
+}
+
+/** Whether all of a text matches, in at most as many steps as the product of both lengths: others choose patterns, too. */
+function matches(pattern, text) {
+	let at = 0, place = 0, star = -1, starPlace = 0;
+	while (place < text.length) {
+		if (pattern[at] === "*") {
+			star = at++;
+			starPlace = place;
+		} else if (pattern[at] === text[place] || pattern[at] === "?" && text[place] !== "/") {
+			at++;
+			place++;
+		} else if (star >= 0 && text[starPlace] !== "/") {
+			at = star + 1;
+			place = ++starPlace;
+		} else {
+			return false;
+		}
+	}
+	while (pattern[at] === "*") at++;
+	return at === pattern.length;
 }

@@ -57,7 +57,7 @@ struct InspectorTests {
         "an_address_that_is_no_text_harms_nothing", "keyboard_alone_goes_through_the_page",
         "a_value_has_a_history", "a_chart_is_zoomed_and_shared", "a_chart_spans_what_the_log_keeps",
         "a_store_has_a_page", "a_store_is_acted_on_and_undone", "a_commit_of_many_stores_stays",
-        "a_type_is_a_table",
+        "a_pattern_of_another_client_freezes_nothing", "a_type_is_a_table",
         "log_shows_every_commit", "log_filters_and_pauses", "log_shows_what_is_about_stores_like_this",
         "log_finds_what_is_far_back", "a_click_means_the_row_that_is_seen",
         "log_holds_still_around_a_chosen_commit", "a_commit_shows_the_states_around_it",

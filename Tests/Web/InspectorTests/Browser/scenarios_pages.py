@@ -143,6 +143,21 @@ def a_commit_of_many_stores_stays():
         nothing_wrong(world)
 
 
+def a_pattern_of_another_client_freezes_nothing():
+    """Others choose what they watch: a pattern that takes long to compare with a name does not stop the page."""
+    name = "counter/" + "a" * 60 + "b"
+    with World(stores=[name]) as world:
+        world.start_daemon()
+        client = world.client()
+        client.ask(op="hello", client="panel")
+        client.ask(op="subscribe", match="counter/" + "*a" * 25, initial=False)
+        client.ask(op="subscribe", match="counter/" + "*a" * 25 + "?", initial=False)
+        page = world.open(f"store/{name}")
+        watchers = _wait_part(page, "Watchers", "panel")
+        check("*a?" in watchers and watchers.count("*a") == 25, f"The page says otherwise who watches: {watchers}")
+        nothing_wrong(world)
+
+
 def _table(page):
     """The rows of the table as they are drawn: by the titles of their columns."""
     return page.run("""const heads = [...document.querySelectorAll(".table-head [role=columnheader]")].map(one => one.textContent.replace(/ [↑↓]$/, ""));
