@@ -62,6 +62,7 @@ export class TypeTable {
 	show(type, options) {
 		const where = options.get("where") ?? "", isOther = type !== this.#type || where !== this.where.expression || !this.#subscription;
 		if (type !== this.#type) {
+			this.hide();
 			this.#states.clear();
 			this.#chosen.clear();
 			this.#columns = [];

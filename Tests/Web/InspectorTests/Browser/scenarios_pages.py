@@ -227,4 +227,13 @@ def a_type_is_a_table():
         page.run("document.querySelector('#table-grid').focus();")
         page.press("home", "enter")
         page.wait_text("#store-title", f"counter/{chosen[0]}")
+        # A link to another type shows none of the one before, also where its expression is wrong.
+        world.go("table/counter")
+        page.wait_text("#table-counts", "8 stores")
+        world.go("table/door?where=openings >")
+        page.wait_text("#table-where-problem", "line 1, column")
+        client.dispatch("counter/c0", "increment")
+        # The page knows of a store that came after it.
+        page.wait_text("#revision", str(client.ask(op="create", store="counter/after")["revision"]))
+        equal(_table(page), [], "rows of another type")
         nothing_wrong(world)
