@@ -46,7 +46,7 @@ export class Sending {
 		const target = request.store ?? request.type ?? request.actions[0].store;
 		try {
 			// The log shows the key, so it is one that tells nothing.
-			const reply = await this.app.bus.request("dispatch", {...request, key: makeKey()});
+			const reply = await this.app.now().request("dispatch", {...request, key: makeKey()});
 			replace(this.box, h("h3", "Dispatched"), h("p", "Revision ", h("a", {href: `#log/${reply.revision}`}, reply.revision), reply.duplicate ? ", sent twice and committed once" : "", `: ${count(reply.matched, "store")} matched, ${reply.changed} changed.`),
 				h("div.actions", h("button", {onclick: () => this.dispatch(request, form)}, "Repeat"), reply.changed > 0 && undoLine(this.app, reply.revision)),
 				h("p.links", h("a", {href: `#stores/${target}`}, "Show in Stores")));

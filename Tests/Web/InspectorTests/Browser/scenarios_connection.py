@@ -57,9 +57,15 @@ def goes_on_after_the_daemon_restarts():
     with World() as world:
         page = world.open()
         world.wait_member("counter/kitchen", "count", "0")
+        world.go("store/door/front")
+        page.wait("return [...document.querySelectorAll('.store-side .actions button')].some(one => one.textContent === 'lock');", "the actions are there")
         world.daemon.stop()
         page.wait_text("#status", f"Bus not running at {world.address}; retrying in ")
         check(page.shown("#status").startswith("Bus not running"), f"The state says more than that: {page.shown('#status')}")
+        # What is dispatched now is refused: it would be committed at a time that nobody chose.
+        page.click_text(".store-side .actions button", "lock")
+        page.wait_text(".store-side .result", "There is no connection to the bus now.")
+        world.go("stores")
         page.screenshot("lost-light")
         equal(world.member("counter/kitchen", "count"), "0", "what was known before")
         world.start_daemon()
@@ -70,6 +76,7 @@ def goes_on_after_the_daemon_restarts():
         client.ask(op="create", store="counter/new")
         page.wait_text("#stores-counts", "9 stores")
         check(page.run("return document.querySelector('#epoch-note').hidden;"), "A new epoch is told where there was none.")
+        equal(world.command("get", "door/front")[0]["state"]["isLocked"], False, "whether the door is locked")
         nothing_wrong(world)
 
 
