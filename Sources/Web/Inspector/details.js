@@ -2,7 +2,7 @@
 
 import {byFacts, fact, pathText, summaryOf} from "./commits.js";
 import {count, dateAndTime, draw, duration, foreign, h, longText, longValue, note, replace, sentence} from "./dom.js";
-import {encode, isEqual, kindOf, pointerOf, resolve, tokensOf} from "./json.js";
+import {encodeLines, isEqual, kindOf, pointerOf, resolve, tokensOf} from "./json.js";
 import {Chart} from "./chart.js";
 import {isCharted} from "./series.js";
 
@@ -74,7 +74,7 @@ export class Details {
 			h("h4", count(actions.length, "action")),
 			h("ul.plain", actions.map(([name, action]) => h("li",
 				h("code", foreign(`${name}(${Object.keys(action.payload ?? {}).join(", ")})`)), action.summary && h("span.muted", " ", foreign(action.summary))))),
-			definition && [h("h4", "Definition"), h("pre", longText(JSON.stringify(JSON.parse(encode(definition)), null, 2)))]);
+			definition && [h("h4", "Definition"), h("pre", longText(encodeLines(definition)))]);
 	}
 
 	// MARK: A store

@@ -67,15 +67,17 @@ export const foreign = (text, className) => h("bdi", {class: className}, safe(St
 
 const step = 2000;
 
-/** A text that is cut, with a button that shows more of it. */
+const safeLines = text => text.split("\n").map(safe).join("\n");
+
+/** A text of one or several lines that is cut, with a button that shows more of it. */
 export function longText(text, className = "value") {
-	const shown = h("bdi", safe(text.slice(0, step)));
+	const shown = h("bdi", safeLines(text.slice(0, step)));
 	const box = h("span", {class: className}, shown);
 	if (text.length <= step) return box;
 	let length = step;
 	const button = h("button.link", {onclick: () => {
 		length += Math.max(20_000, length);
-		shown.textContent = safe(text.slice(0, length));
+		shown.textContent = safeLines(text.slice(0, length));
 		say();
 	}});
 	const say = () => {

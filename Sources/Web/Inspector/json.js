@@ -55,17 +55,26 @@ export function byBytes(a, b) {
 export const keysOf = object => Object.keys(object).sort(byBytes);
 
 /** The text of a value as the bus writes it. */
-export function encode(value) {
+export const encode = value => write(value, "");
+
+/** The same over several lines. */
+export const encodeLines = value => write(value, "\n");
+
+/** `line` is what a line begins with; where it is empty there is one line. */
+function write(value, line) {
+	const inner = line && line + "  ";
 	switch (kindOf(value)) {
 	case "null": return "null";
-	case "array": return "[" + value.map(encode).join(",") + "]";
+	case "array": return enclose("[", value.map(element => write(element, inner)), "]", line, inner);
 	case "object":
-		return "{" + keysOf(value).filter(key => value[key] !== undefined)
-			.map(key => JSON.stringify(key) + ":" + encode(value[key])).join(",") + "}";
+		return enclose("{", keysOf(value).filter(key => value[key] !== undefined)
+			.map(key => JSON.stringify(key) + (line ? ": " : ":") + write(value[key], inner)), "}", line, inner);
 	case "string": return JSON.stringify(value);
 	default: return String(value);
 	}
 }
+
+const enclose = (start, parts, end, line, inner) => parts.length === 0 ? start + end : start + inner + parts.join("," + inner) + line + end;
 
 /** The beginning of a value's text, at most about `limit` characters, without making the rest. */
 export function encodeStart(value, limit) {

@@ -3,12 +3,13 @@
 
 import {debounce, foreign, h, replace, safe, sentence, setAttribute} from "./dom.js";
 import {follow} from "./follow.js";
+import {parse} from "./json.js";
 
 /** A part that no state has: whoever selects it hears of stores, and of nothing in them. */
 export const nothing = ["/~1"];
 
 /** As a request has it: text, or JsonLogic where it begins with {. */
-export const conditionOf = text => text.startsWith("{") ? JSON.parse(text) : text;
+export const conditionOf = text => text.startsWith("{") ? parse(text) : text;
 
 export class WhereField {
 	/** `choose(expression)` is called when typing has paused. */

@@ -24,7 +24,7 @@ actions:
       place: { type: object, properties: { room: string, floor: { type: integer } }, required: [room] }
     set: { last: { var: payload } }
   check:
-    payload: { level: integer }
+    payload: { level: { type: integer, maximum: 9223372036854775807 } }
     require:
       - if: { "<": [{ var: payload.level }, 10] }
         else: level must be below 10
@@ -138,4 +138,7 @@ def forms_know_every_schema():
         page.click("#dispatch-preview")
         page.wait_text("#dispatch-result", "level must be below 10")
         check(page.run("return document.querySelector('#payload-0').ariaInvalid === 'true';"), "The member that the rejection names is not marked.")
+        world.go("stores/kinds")
+        definition = page.wait_text("#panel-stores .details pre", '"maximum": 9223372036854775807')
+        check(definition.startswith('{\n  "actions": {\n    "check": {\n'), f"The definition is not shown line by line: {definition}")
         nothing_wrong(world)
