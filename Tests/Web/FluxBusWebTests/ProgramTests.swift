@@ -102,6 +102,47 @@ struct ProgramTests {
         }
     }
 
+    /// A rule of a firewall, or of a sandbox, may forbid it.
+    @Test(.enabled(if: TestClock.isPossible, "\(TestClock.isMissing)"))
+    func strangersAreNotToldWhichBusItMayNotConnectTo() async throws {
+        try await onThread {
+            let directory = TemporaryDirectory()
+            let source = try directory.write(
+                "refuse.c",
+                """
+                #include <errno.h>
+                #include <sys/socket.h>
+                #include <sys/syscall.h>
+                #include <unistd.h>
+
+                int connect(int descriptor, const struct sockaddr *address, socklen_t length) {
+                    errno = EPERM;
+                    return address->sa_family == AF_INET ? -1 : (int)syscall(SYS_connect, descriptor, address, length);
+                }
+                """)
+            let library = "\(directory.path)/refuse.so"
+            let compiler = ["/usr/bin/cc", "-shared", "-fPIC", "-o", library, source]
+            try #require(
+                try RunningProgram(compiler, environment: ["PATH": "/usr/bin:/bin"]).wait().status == 0)
+            let program = try RunningProgram(
+                "fluxbus-web", ["--address", "tcp:127.0.0.1:9", "--listen", "127.0.0.1:0"],
+                environment: ["LD_PRELOAD": library, "TMPDIR": directory.path])
+            let line = try #require(program.nextLine())
+            let host = try #require(line.split(separator: "/").dropFirst().first.map(String.init))
+            let client = { () throws in try WebClient("tcp:\(host)", host: host) }
+            let bearer = ["Authorization": "Bearer a-program-of-this-house"]
+            for path in ["/metrics", "/v1/stores", "/healthz"] {
+                let answer = try client().ask("GET", path, bearer)
+                #expect(answer.status == 503 && answer.text.contains("The bus does not answer."), "\(path)")
+            }
+            let browser = try client()
+            #expect(try browser.upgrade([:]).status == 101)
+            #expect(try WebSocketClient(browser).end().close.reason == "The bus does not answer.")
+            program.signal(SIGTERM)
+            #expect(try program.wait().status == 0)
+        }
+    }
+
     @Test func helpNamesEveryOption() throws {
         let outcome = try RunningProgram.run("fluxbus-web", ["--help"])
         #expect(outcome.status == 0)

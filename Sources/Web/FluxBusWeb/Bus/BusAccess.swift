@@ -38,9 +38,7 @@ final class BusAccess: Sendable {
     /// Connects for somebody, and may block. The bus is told for whom, if it knows this server without a token, or if there is
     /// one: otherwise the client's first line is the first.
     func connect(for caller: Caller, until deadline: Deadline) throws(BusError) -> BusConnection {
-        let connection = try open { () throws(BusError) in
-            try BusConnection(opening: address, tls: tls, until: deadline)
-        }
+        let connection = try open(until: deadline)
         if caller.token != nil || isKnownWithoutToken && (caller.address != nil || caller.client != Self.name)
         {
             try connection.hello(
@@ -50,12 +48,11 @@ final class BusAccess: Sendable {
     }
 
     /// Opens a connection. Where strangers may ask for one, they are not told where the bus is.
-    private func open(_ open: () throws(BusError) -> BusConnection) throws(BusError) -> BusConnection {
+    private func open(until deadline: Deadline) throws(BusError) -> BusConnection {
         do throws(BusError) {
-            return try open()
+            return try BusConnection(opening: address, tls: tls, until: deadline)
         } catch {
-            guard [.unreachable, .untrusted].contains(error.code), !isKnownWithoutToken else { throw error }
-            throw Self.silent
+            throw isKnownWithoutToken ? error : Self.silent
         }
     }
 
@@ -129,10 +126,10 @@ final class BusAccess: Sendable {
     }
 
     private func connection(_ token: String?) throws(BusError) -> BusConnection {
-        try open { () throws(BusError) in
-            try BusConnection(
-                to: address, token: token, client: Self.name, tls: tls, until: Deadline(after: patience))
-        }
+        let deadline = Deadline(after: patience)
+        let connection = try open(until: deadline)
+        if address.isRemote { try connection.hello(token: token, client: Self.name, until: deadline) }
+        return connection
     }
 
     private static let name = "fluxbus-web"
