@@ -9,6 +9,7 @@ export function stepsOf(commit) {
 	const steps = (commit.actions ?? []).map(action => ({
 		target: action.store ?? action.type ?? "", name: action.action, detail: members(action.payload), payload: action.payload,
 	}));
+	if (commit.isAfterGap) steps.unshift({target: "", name: "earlier commits may be missing", detail: ""});
 	for (const [address, state] of Object.entries(commit.created ?? {})) {
 		steps.push({target: address, name: "create", detail: (commit.ephemeral ? "ephemeral " : "") + members(state), payload: state});
 	}

@@ -30,7 +30,9 @@ export class Feed {
 	isWhole = false;
 	/** Commits are only seen as they happen. */
 	isLiveOnly = false;
-	isPaused = false;
+	#isPaused = false;
+	/** Without a log, what was committed during a pause. */
+	#held = [];
 	#generation = 0;
 	#timer = 0;
 	/** Commits after this revision are meant. */
@@ -46,6 +48,14 @@ export class Feed {
 	constructor(app, callbacks) {Object.assign(this, {app, ...callbacks});}
 
 	get bus() {return this.app.past();}
+
+	/** A pause holds the list; what comes meanwhile is in it afterwards. */
+	get isPaused() {return this.#isPaused;}
+
+	set isPaused(isPaused) {
+		this.#isPaused = isPaused;
+		if (!isPaused) this.#add(this.#held.splice(0));
+	}
 
 	/** What the log is asked for, apart from when that was. */
 	get question() {
@@ -71,6 +81,7 @@ export class Feed {
 		const generation = ++this.#generation;
 		Object.assign(this, {target, by, action, where, from, until, commits: [], isWhole: false, isLiveOnly: false});
 		this.#unread = 0;
+		this.#held = [];
 		this.changes.clear();
 		this.onReset();
 		try {
@@ -180,27 +191,37 @@ export class Feed {
 
 	// MARK: Without a log
 
+	/** A pause holds the newest commits; the first of them says where others came before it. */
+	#take(commit) {
+		if (!this.isPaused) return this.#add([commit]);
+		this.#held.push(commit);
+		if (this.#held.length <= most) return;
+		this.changes.delete(this.#held.shift().revision);
+		this.#held[0].isAfterGap = true;
+	}
+
 	#watch(generation) {
 		this.isLiveOnly = true;
 		if (this.until !== undefined) return this.onError(null);
 		const target = this.target ?? "*/*", states = new Map();
 		const byRevision = new Map();
-		const commitAt = (revision, by, time) => {
+		const commitAt = (revision, by, time = Date.now() / 1000) => {
 			let commit = byRevision.get(revision);
 			if (!commit) {
 				commit = {revision, time, by, actions: []};
 				byRevision.set(revision, commit);
 				if (byRevision.size > 100) byRevision.delete(byRevision.keys().next().value);
-				if (!this.isPaused) this.#add([commit]);
+				this.#take(commit);
 			}
 			return commit;
 		};
 		let isFirst = true;
 		const onError = error => generation === this.#generation && this.onError(error);
 		this.#subscriptions = [
-			this.#watchActions(target, ({target, action, payload, by, time, revision}) => {
+			this.#watchActions(target, ({gap, target, action, payload, by, time, revision}) => {
 				const commit = commitAt(revision, by, time);
-				if (!commit.isCaused) commit.actions.push({...scopeOf(target), action, payload});
+				if (gap) commit.isAfterGap = true;
+				else if (!commit.isCaused) commit.actions.push({...scopeOf(target), action, payload});
 				this.onNews(0, 0);
 			}, onError),
 			follow(this.app.bus, target, {cause: true}, change => {
@@ -211,7 +232,7 @@ export class Feed {
 					return;
 				}
 				const {revision, cause, coalesced} = change;
-				const commit = commitAt(revision, cause?.by, cause?.time ?? Date.now() / 1000);
+				const commit = commitAt(revision, cause?.by, cause?.time);
 				if (cause) Object.assign(commit, {actions: cause.actions, isCaused: true});
 				else commit.merged = coalesced;
 				for (const [address, old, now] of pairs) {
@@ -225,11 +246,11 @@ export class Feed {
 		this.onError(null);
 	}
 
-	/** Calls `take` with every action from now on, until `close()` of what it returns. */
+	/** Calls `take` with every action from now on, and where some may be missing, until `close()` of what it returns. */
 	#watchActions(target, take, fail) {
 		const actions = this.app.bus.actions(target);
 		const run = async () => {
-			for await (const action of await actions) if (!action.gap) take(action);
+			for await (const action of await actions) take(action);
 		};
 		run().catch(fail);
 		return {close: () => actions.then(one => one.return(), () => {})};

@@ -73,7 +73,7 @@ export class LogView {
 	hide() {
 		this.#isActive = false;
 		// On another view the log is not read; on return it goes on where it was.
-		this.feed.isPaused = !this.feed.isLiveOnly;
+		if (!this.feed.isLiveOnly) this.feed.isPaused = true;
 	}
 
 	#isPressed(button) {return button.getAttribute("aria-pressed") === "true";}
@@ -128,7 +128,7 @@ export class LogView {
 	/** The log finds by author and action itself; without one they are looked for here. */
 	#matches(commit) {
 		const {isLiveOnly, by, action} = this.feed;
-		return isAbout(this.filters.choice.addresses, commit)
+		return commit.isAfterGap || isAbout(this.filters.choice.addresses, commit)
 			&& (!isLiveOnly || isBy(by ?? "", commit.by) && (!action || stepsOf(commit).some(step => step.name === action)));
 	}
 
@@ -185,7 +185,7 @@ export class LogView {
 	// MARK: Drawing
 
 	#fill(element, index) {
-		const row = this.#shown[this.#shown.length - 1 - index], changes = this.feed.changes.get(changeKey(row)), size = row.actions?.length ?? row.commits.length;
+		const row = this.#shown[this.#shown.length - 1 - index], changes = this.feed.changes.get(changeKey(row)), size = `${row.actions?.length ?? row.commits.length} ${row.isAfterGap}`;
 		setAttribute(element, "aria-rowindex", index + 1);
 		setAttribute(element, "aria-selected", String(keyOf(row) === keyOf(this.#selected)));
 		if (element.shown === row && element.changes === changes && element.size === size) return;

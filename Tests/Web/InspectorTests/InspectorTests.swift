@@ -62,6 +62,7 @@ struct InspectorTests {
         "log_finds_what_is_far_back", "a_click_means_the_row_that_is_seen",
         "log_holds_still_around_a_chosen_commit", "a_commit_shows_the_states_around_it",
         "older_commits_come_as_one_scrolls", "a_bus_without_a_log_shows_commits_as_they_come",
+        "what_is_lost_without_a_log_is_told",
         "log_finds_by_payload", "log_finds_by_time", "log_is_filtered_on_a_phone", "log_groups_alike_commits",
         "log_suggests_and_keeps_filters",
         "a_link_shows_the_same_log", "a_commit_is_copied_in_four_ways",

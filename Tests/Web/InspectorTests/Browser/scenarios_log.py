@@ -240,6 +240,52 @@ def a_bus_without_a_log_shows_commits_as_they_come():
         equal((rows[2]["actions-cell"], rows[2]["what"]), ('counter/kitchen increment {"by":2}', "count 0 → 2"), "the increment")
         equal(rows[1]["actions-cell"], "door/front rang", "what changes nothing")
         equal(rows[0]["what"], "+ counter/new", "the store that came")
+        # A pause holds what comes, also while another view is shown.
+        page.click("#log-pause")
+        client.dispatch("counter/kitchen", "increment", by=5)
         world.go("time")
         page.wait_text("#panel-time", "Add log: to fluxbusd.yaml to keep history.")
+        client.dispatch("door/front", "rang")
+        # The page knows of a store that came after it.
+        client.ask(op="create", store="counter/after")
+        page.wait_text("#revision", "14")
+        world.go("log")
+        equal([row["revision"] for row in _rows(page)], ["11", "10", "9"], "commits while it pauses")
+        page.click("#log-pause")
+        until(lambda: [row["revision"] for row in _rows(page)] == ["14", "13", "12", "11", "10", "9"], f"what came meanwhile is shown, not {_rows(page)}")
+        equal(_rows(page)[2]["what"], "count 2 → 7, isEven true → false", "the increment during the pause")
+        nothing_wrong(world)
+
+
+def what_is_lost_without_a_log_is_told():
+    """On a bus without a log, a pause holds 10,000 commits: a row says that others came before, and another that the bus was too quick."""
+    with World(log=False) as world:
+        page = world.open("log")
+        page.wait_text("#panel-log .empty", "Add log: to fluxbusd.yaml to keep history.")
+        held = page.run_async("""const done = arguments[0];
+            const fail = () => Promise.reject(Object.assign(new Error("no log"), {code: "unavailable"}));
+            const mirror = Object.assign(new Map(), {revision: 0, changes: () => ({[Symbol.asyncIterator]() {return this;}, next: () => new Promise(() => {})}), close() {}});
+            const actions = async function* () {
+                for (let revision = 1; revision <= 10_002; revision++) yield {revision, target: "counter/kitchen", action: "increment", payload: {}};
+                feed.isPaused = false;
+                yield {gap: true, revision: 20_000};
+                done([feed.commits.length, feed.commits[0].revision, ...feed.commits.filter(one => one.isAfterGap).map(one => one.revision)]);
+            };
+            let feed;
+            import("/inspector/feed.js").then(({Feed}) => {
+                feed = new Feed({past: () => ({request: fail}), bus: {actions: async () => actions(), mirror: async () => mirror}}, {onReset() {}, onNews() {}, onError() {}});
+                feed.isPaused = true;
+                feed.start();
+            });""")
+        equal(held, [10_001, 3, 3, 20_000], "how many there are, the first of them, and those that follow on a gap")
+        # A page that was away does not know what came meanwhile.
+        world.web.stop()
+        page.wait_text("#status", "Connection lost")
+        client = world.client()
+        for _ in range(3):
+            client.dispatch("door/front", "rang")
+        world.start_web()
+        page.run("document.querySelector('#retry').click();")
+        world.wait_live()
+        page.wait_text("#log-list", "earlier commits may be missing")
         nothing_wrong(world)
