@@ -9,6 +9,11 @@ package enum ThreadLimit {
     /// Throws if there is no room for them. Call it before Dispatch is used, which waits until there is: for as long, nobody
     /// would be answered, and no signal heard.
     package static func check() throws(StartFailure) {
+        // A signal that came to one of them, some of which take a moment to end, would end the process.
+        var (all, before) = (sigset_t(), sigset_t())
+        sigfillset(&all)
+        pthread_sigmask(SIG_BLOCK, &all, &before)
+        defer { pthread_sigmask(SIG_SETMASK, &before, nil) }
         let gate = ThreadLock()
         // Until all are there: one that ends makes room for the next.
         gate.acquire()
