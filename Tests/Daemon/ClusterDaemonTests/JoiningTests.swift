@@ -68,11 +68,62 @@ struct JoiningTests {
         #expect(overtook > 0)
     }
 
-    @Test func memberBeginsWithTheSnapshot() throws {
-        let cluster = try largeBus()
-        let client = try cluster["a"].client()
+    private func increment(_ client: LineClient) throws {
         let reply = try client.ask(#"{"op":"dispatch","store":"counter/s7","action":"increment"}"#)
         #expect(reply.contains(#""ok":true"#), "\(reply)")
+    }
+
+    /// A member that joins takes for lost what its snapshot lacks, so that has all that the bus had when it was asked for.
+    @Test func whoAsksWhileOneIsMadeGetsTheNext() throws {
+        let cluster = try largeBus()
+        let member = cluster["a"]
+        let (early, late, writer) = (try member.client(), try member.client(), try member.client())
+        try early.send(#"{"op":"cluster","offset":0}"#)
+        try increment(writer)
+        let stored = try #require(member.storedPlace)
+        #expect(try ask(late, from: 0)["place"]?.int ?? 0 >= stored)
+        #expect(try early.line()?.contains(#""ok":true"#) == true)
+    }
+
+    /// Each snapshot is as large as the bus: where members fetch two, the next one is made once one of them has gone.
+    @Test func snapshotsAreFew() throws {
+        let cluster = try largeBus()
+        let member = cluster["a"]
+        let writer = try member.client()
+        var joiners: [LineClient] = []
+        for _ in 0..<2 {
+            try increment(writer)
+            joiners.append(try member.client())
+            #expect(try ask(joiners.last!, from: 0)["ok"] == true)
+        }
+        try increment(writer)
+        // Shorter than a snapshot is kept for one that is silent.
+        let third = try LineClient(member.address, patience: 40)
+        try third.send(#"{"op":"cluster","offset":0}"#)
+        try increment(writer)
+        let stored = try #require(member.storedPlace)
+        joiners[0].close()
+        let part = try JSON(parsing: try #require(try third.line()))
+        #expect(part["place"]?.int ?? 0 >= stored, "\(part["place"] ?? .null), \(stored)")
+        let other = try ask(joiners[1], from: try length(of: part))
+        #expect(other["ok"] == true && other["place"]?.int ?? .max < stored)
+    }
+
+    /// A part is large, so that a fetch over a long way does not take long, and fits into a line with whatever else is in it.
+    @Test func partsFillLines() throws {
+        let cluster = try largeBus()
+        let client = try cluster["a"].client()
+        let part = try ask(client, from: 0)
+        #expect(try length(of: part) > 200_000)
+        let id = String(repeating: "i", count: 900_000)
+        let reply = try client.ask(#"{"id":"\#(id)","op":"cluster","offset":3}"#)
+        let other = try JSON(parsing: reply)
+        #expect(try length(of: other) > 50_000 && reply.utf8.count < 1 << 20)
+    }
+
+    @Test func memberBeginsWithTheSnapshot() throws {
+        let cluster = try largeBus()
+        try increment(try cluster["a"].client())
         try cluster.etcd.control("compact \(try cluster.etcd.revision)")
         try cluster["b"].start()
         try cluster["b"].waitUntilAttached()

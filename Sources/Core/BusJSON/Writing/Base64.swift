@@ -10,6 +10,9 @@ package enum Base64 {
     }()
     private static let pad = UInt8(ascii: "=")
 
+    /// How many bytes fit into a text of this length; at least one group.
+    package static func bytes(in length: Int) -> Int { max(1, length / 4) * 3 }
+
     package static func append(_ bytes: UnsafeRawBufferPointer, to writer: ByteWriter) {
         writer.reserve((bytes.count + 2) / 3 * 4)
         letters.withUnsafeBufferPointer { letters in

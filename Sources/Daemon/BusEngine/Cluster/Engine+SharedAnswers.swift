@@ -121,6 +121,13 @@ extension Engine {
         guard grants.mayManage else { throw Commands.forbidden("manage", "the bus") }
     }
 
+    /// Whether a connection still waits for the answer.
+    package func isAwaited(_ query: ClusterQuery) -> Bool {
+        queries.isAwaited(query.number, of: query.connection)
+    }
+
+    package func isOpen(_ connection: ConnectionID) -> Bool { connections.find(connection) != nil }
+
     /// The members of the answer, each with a comma before it, or why there is none.
     package func answer(_ query: ClusterQuery, with answer: Result<[UInt8], ClusterRefusal>) {
         guard let (connection, pending) = queries.take(query.number, of: query.connection),

@@ -232,6 +232,8 @@ package struct ClusterQuery: Sendable {
     package let connection: ConnectionID
     package let number: Int
     package let subject: Subject
+    /// How many bytes the members of the reply may take, so that it fits into a line.
+    package let room: Int
     /// Another member asks, which needs no right.
     let isOfMember: Bool
 }

@@ -23,9 +23,12 @@ final class LogQueries {
             .query(
                 LogQuery(
                     connection: connection.id, user: connection.user.number, number: number, subject: subject,
-                    peer: connection.peer, needed: machine.revision,
-                    room: connections.limits.line - id.count - 64, horizons: machine.horizons)))
+                    peer: connection.peer, needed: machine.revision, room: room(besides: id),
+                    horizons: machine.horizons)))
     }
+
+    /// What a line has left for the members of a reply.
+    private func room(besides id: [UInt8]) -> Int { connections.limits.line - id.count - 64 }
 
     /// A connection requests a reload.
     func askReload(id: [UInt8], _ connection: Connection, by principal: Principal, isDryRun: Bool) {
@@ -42,7 +45,8 @@ final class LogQueries {
     ) -> ClusterQuery {
         let number = wait(for: .reply, id: id, connection)
         return ClusterQuery(
-            connection: connection.id, number: number, subject: subject, isOfMember: isOfMember)
+            connection: connection.id, number: number, subject: subject, room: room(besides: id),
+            isOfMember: isOfMember)
     }
 
     /// A connection waits for what comes of a request. Returns the number of the query.
@@ -54,9 +58,9 @@ final class LogQueries {
         return count
     }
 
-    /// Whether a connection still waits for the answer.
-    func isAwaited(_ query: LogQuery) -> Bool {
-        connections.find(query.connection)?.query?.number == query.number
+    /// Whether a connection still waits for the answer to this query.
+    func isAwaited(_ number: Int, of id: ConnectionID) -> Bool {
+        connections.find(id)?.query?.number == number
     }
 
     /// The pending query of a connection, if this is the one answered; it waits no longer.

@@ -258,7 +258,9 @@ extension Engine {
     }
 
     /// Whether a connection still waits for the answer to a query.
-    package func isAwaited(_ query: LogQuery) -> Bool { queries.isAwaited(query) }
+    package func isAwaited(_ query: LogQuery) -> Bool {
+        queries.isAwaited(query.number, of: query.connection)
+    }
 
     /// Answers a request that has waited; with nil the body has answered it, or it still waits.
     func respond(

@@ -15,16 +15,16 @@ extension ClusterCoordinator {
             engine?.answer(query, with: .success([]))
             leave()
         case .replica(let offset):
-            let now = MonotonicClock.milliseconds
             if offset > 0 {
+                let now = MonotonicClock.milliseconds
                 engine?.answer(query, with: joiners.part(from: offset, query, now: now))
-            } else if let snapshots, member.isFollowing, member.replica.hasBegun {
-                joiners.ask(query, through: member.stored, snapshots, now: now)
-                member.hold(behind: joiners.place)
+            } else if snapshots != nil, member.isFollowing, member.replica.hasBegun {
+                joiners.ask(query, through: member.stored)
             } else {
                 let refusal = ClusterRefusal("This member has no replica itself; ask another one.")
                 engine?.answer(query, with: .failure(refusal))
             }
+            answerJoiners()
         case .log(let place):
             followers.add(query, behind: place, now: MonotonicClock.milliseconds)
             answerFollowers()
@@ -33,10 +33,11 @@ extension ClusterCoordinator {
 
     /// Passes on a snapshot that has been made.
     func answerJoiners() {
-        guard let snapshots else { return }
-        for (query, answer) in joiners.answers(from: snapshots, now: MonotonicClock.milliseconds) {
-            engine?.answer(query, with: answer)
-        }
+        guard let snapshots, let engine else { return }
+        let answers = joiners.answers(
+            from: snapshots, through: member.stored, now: MonotonicClock.milliseconds, engine.isAwaited)
+        for (query, answer) in answers { engine.answer(query, with: answer) }
+        member.hold(behind: joiners.place)
     }
 
     /// Passes on what has come of the shared log.

@@ -128,8 +128,8 @@ final class ClusterCoordinator {
     func tickIfDue(now: Int) {
         guard now >= nextTick else { return }
         defer { answerFollowers() }
-        joiners.expire(now: now)
-        member.hold(behind: joiners.place)
+        joiners.expire(now: now) { engine?.isOpen($0) == true }
+        answerJoiners()
         if let suspension { return stay(suspension, now: now) }
         member.tick(now: WallClock.now)
         carryOut()

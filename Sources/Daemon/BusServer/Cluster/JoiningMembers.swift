@@ -3,62 +3,100 @@ import BusJSON
 import BusProtocol
 import BusSystem
 
-/// Members that fetch a snapshot of this one's replica, part by part. It is made when one asks for the first part, and is as large as
-/// the bus: each has it until its last part, and none after a time without a question. It belongs to the bus queue.
+/// Members that fetch a snapshot of this one's replica, part by part. A snapshot is made when one asks for the first part, and is as
+/// large as the bus: each has it until its last part, until its connection ends, or until it has asked for nothing for a time. It
+/// belongs to the bus queue.
 struct JoiningMembers {
     typealias Answer = Result<[UInt8], ClusterRefusal>
 
-    /// Those that have asked for the first part of the one that is being made.
-    private var waiting: [ClusterQuery] = []
-    private var taking: [ConnectionID: ReplicaSnapshots.Made] = [:]
-    /// Where the oldest stands that was asked for lately. The shared log has to keep what comes behind it: who has the snapshot goes
-    /// on from there. Nil: none was.
-    private(set) var place: Int?
-    /// When the last question came, or the last snapshot was made, in monotonic milliseconds.
-    private var asked = 0
-
-    /// Bytes of the replica in one reply: with what surrounds them they fit into a line of the least length.
-    private static let partSize = 24 << 10
-    /// How long snapshots, and the log behind them, are kept after the last question, in milliseconds: a member that has fetched all
-    /// parts still has to restore them before it reads the log.
-    private static let patience = 60_000
-
-    /// Begins to make one, or waits for the one that is being made.
-    ///
-    /// - Parameter place: Up to here the copy has everything.
-    mutating func ask(_ query: ClusterQuery, through place: Int, _ snapshots: ReplicaSnapshots, now: Int) {
-        asked = now
-        if waiting.isEmpty {
-            self.place = min(self.place ?? .max, place)
-            snapshots.make(through: place)
-        }
-        waiting.append(query)
+    private struct Joiner {
+        let snapshot: ReplicaSnapshots.Made
+        /// When it asked last, in monotonic milliseconds.
+        var asked: Int
     }
 
-    /// The answers that can be given now.
-    mutating func answers(from snapshots: ReplicaSnapshots, now: Int) -> [(ClusterQuery, Answer)] {
-        guard !waiting.isEmpty, let result = snapshots.takeMade() else { return [] }
-        let queries = waiting
-        (waiting, asked) = ([], now)
+    /// Those that wait for the first part, and up to where the copy had everything when they asked. What they get reaches as far: a
+    /// member takes what is missing in it for lost.
+    private var waiting: [(query: ClusterQuery, place: Int)] = []
+    /// Where the snapshot stands that is being made; nil: none is.
+    private var making: Int?
+    private var joiners: [ConnectionID: Joiner] = [:]
+    /// The places of snapshots that were fetched, with the time: before it reads the log, a member restores what it has fetched.
+    private var fetched: [Int: Int] = [:]
+
+    /// So many snapshots there are at most. Whoever asks then waits until one has been fetched; all who wait get the next one.
+    private static let mostSnapshots = 2
+    /// In bytes. Larger ones would make one turn of the bus long, smaller ones a fetch over a long way.
+    private static let largestPart = 256 << 10
+    /// Of a reply, beside the data.
+    private static let overhead = 80
+    /// How long a snapshot is kept for one that asks for nothing, and the log behind one that was fetched, in milliseconds.
+    private static let patience = 60_000
+
+    /// The shared log has to keep what comes behind this place: who has a snapshot goes on from there. Nil: nobody has one.
+    var place: Int? {
+        (joiners.values.map(\.snapshot.place) + fetched.keys + [making].compactMap { $0 }).min()
+    }
+
+    /// - Parameter place: Up to here the copy has everything.
+    mutating func ask(_ query: ClusterQuery, through place: Int) {
+        // It begins again.
+        joiners[query.connection] = nil
+        waiting.append((query, place))
+    }
+
+    /// The first parts that can be given now. Begins to make another snapshot, if one is needed.
+    ///
+    /// - Parameter place: Up to here the copy has everything.
+    mutating func answers(
+        from snapshots: ReplicaSnapshots, through place: Int, now: Int,
+        _ isAwaited: (ClusterQuery) -> Bool
+    ) -> [(ClusterQuery, Answer)] {
+        waiting.removeAll { !isAwaited($0.query) }
         var answers: [(ClusterQuery, Answer)] = []
-        for query in queries {
-            switch result {
-            case .success(let snapshot):
-                taking[query.connection] = snapshot
-                answers.append((query, part(from: 0, query, now: now)))
-            case .failure(let refusal): answers.append((query, .failure(refusal)))
-            }
+        if let made = making, let result = snapshots.takeMade() {
+            making = nil
+            answers += give(result, through: made, now: now)
+        }
+        guard let wanted = waiting.last?.place, making == nil else { return answers }
+        if let current = joiners.values.first(where: { $0.snapshot.place >= wanted })?.snapshot {
+            return answers + give(.success(current), through: current.place, now: now)
+        }
+        if Set(joiners.values.map(\.snapshot.place)).count < Self.mostSnapshots {
+            making = place
+            snapshots.make(through: place)
         }
         return answers
     }
 
+    /// Those that wait for no more than this have it.
+    private mutating func give(
+        _ result: Result<ReplicaSnapshots.Made, ClusterRefusal>, through place: Int, now: Int
+    ) -> [(ClusterQuery, Answer)] {
+        let queries = waiting.filter { $0.place <= place }.map(\.query)
+        waiting.removeAll { $0.place <= place }
+        return queries.map { query in
+            switch result {
+            case .success(let snapshot):
+                joiners[query.connection] = Joiner(snapshot: snapshot, asked: now)
+                return (query, part(from: 0, query, now: now))
+            case .failure(let refusal): return (query, .failure(refusal))
+            }
+        }
+    }
+
     mutating func part(from offset: Int, _ query: ClusterQuery, now: Int) -> Answer {
-        guard let snapshot = taking[query.connection], 0..<snapshot.bytes.count ~= offset else {
+        guard let snapshot = joiners[query.connection]?.snapshot, 0..<snapshot.bytes.count ~= offset else {
             return .failure(ClusterRefusal("There is no such part; begin again with offset 0."))
         }
-        asked = now
-        let end = min(snapshot.bytes.count, offset + Self.partSize)
-        if end == snapshot.bytes.count { taking[query.connection] = nil }
+        let size = min(Self.largestPart, Base64.bytes(in: query.room - Self.overhead))
+        let end = min(snapshot.bytes.count, offset + size)
+        if end == snapshot.bytes.count {
+            joiners[query.connection] = nil
+            fetched[snapshot.place] = now
+        } else {
+            joiners[query.connection]?.asked = now
+        }
         let writer = ByteWriter()
         writer.append(",\"place\":", decimal: snapshot.place)
         writer.append(",\"bytes\":", decimal: snapshot.bytes.count)
@@ -70,9 +108,9 @@ struct JoiningMembers {
         return .success(Array(writer.bytes))
     }
 
-    /// Forgets those of which nothing was heard for long.
-    mutating func expire(now: Int) {
-        guard place != nil, waiting.isEmpty, now - asked >= Self.patience else { return }
-        (taking, place) = ([:], nil)
+    /// Forgets those that are gone, and those of which nothing was heard for long.
+    mutating func expire(now: Int, _ isOpen: (ConnectionID) -> Bool) {
+        joiners = joiners.filter { isOpen($0.key) && now - $0.value.asked < Self.patience }
+        fetched = fetched.filter { now - $0.value < Self.patience }
     }
 }
