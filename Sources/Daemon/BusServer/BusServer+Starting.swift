@@ -268,6 +268,7 @@ extension BusServer {
         }
         loop.pulse = pulse
         service.tell(.ready)
+        service.isReady = true
         pulse.turnEnded(now: MonotonicClock.milliseconds)
         loop.armTimer()
     }

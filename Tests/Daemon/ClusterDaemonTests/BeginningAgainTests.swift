@@ -11,7 +11,7 @@ struct BeginningAgainTests {
 
     /// A bus on which b has missed what the log no longer has. Once b hears from the log again, it needs a snapshot of a.
     private func laggingBus() throws -> TestCluster {
-        let cluster = try TestCluster(["a", "b"], servers: 1, lease: "60s")
+        let cluster = try TestCluster(["a", "b"], servers: 1, lease: "60s", keepsDescriptors: true)
         cluster["b"].cut()
         let client = try cluster["a"].client()
         for _ in 0..<Self.commits {
@@ -65,6 +65,41 @@ struct BeginningAgainTests {
         try TestCluster.wait(until: "end of it; \(other.messages)") { other.daemon.exits.first == 75 }
         #expect(!other.messages.contains("listening on"), "\(other.messages)")
         #expect(cluster["a"].daemon.exits == [] && cluster["a"].isAttached)
+    }
+
+    private func waitForSearch(_ member: TestMember) throws {
+        try TestCluster.wait(until: "search for a snapshot; \(member.daemon.status)") {
+            member.daemon.status.contains("waiting for a snapshot")
+        }
+    }
+
+    /// A member that gives nothing keeps nobody from telling the manager that it waits, nor from stopping.
+    @Test func aFetchCanBeStopped() throws {
+        let cluster = try TestCluster(["a", "b"], servers: 1, lease: "60s", keepsDescriptors: true) {
+            $0 == "a"
+        }
+        let member = cluster["b"]
+        try cluster.etcd.control("compact \(try cluster.etcd.revision)")
+        cluster["a"].daemon.signal(SIGSTOP)
+        try member.start()
+        try waitForSearch(member)
+        let began = Date()
+        member.daemon.stop()
+        #expect(Date().timeIntervalSince(began) < 8)
+    }
+
+    /// It is ready, so the manager expects a sign of life from it.
+    @Test func aMemberThatBeginsAgainFeedsTheWatchdog() throws {
+        let cluster = try laggingBus()
+        let (giver, member) = (cluster["a"], cluster["b"])
+        giver.daemon.signal(SIGSTOP)
+        member.mend()
+        try waitForSearch(member)
+        let beats = member.daemon.beats
+        try TestCluster.wait(until: "beats", seconds: 20) { member.daemon.beats > beats + 2 }
+        giver.daemon.signal(SIGCONT)
+        try member.waitUntilAttached()
+        #expect(member.daemon.exits == [], "\(member.messages)")
     }
 
     /// Nobody gives it what it needs, and it is stopped: it ends as it does at other times.

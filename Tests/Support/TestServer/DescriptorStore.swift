@@ -5,10 +5,11 @@ import Synchronization
 
 /// Stands in for a service manager that keeps what a program stores (`FileDescriptorStoreMax=`) until its next run.
 package final class DescriptorStore: Sendable {
-    /// As it goes into NOTIFY_SOCKET.
-    let name: String
+    /// By which a program finds it, and knows how often it is to say that it is alive: nothing happens if it does not.
+    let variables: [String]
     private let contents = Mutex<[(name: String, descriptor: Int32)]>([])
     private let toldStatus = Mutex("")
+    private let heardBeats = Mutex(0)
 
     /// Above all that the next run is given, and all that tests have open at a time.
     private static let lowest: Int32 = 2048
@@ -17,7 +18,7 @@ package final class DescriptorStore: Sendable {
 
     package init() {
         let manager = StandInManager(isAbstract: true)
-        name = manager.name
+        variables = ["NOTIFY_SOCKET=\(manager.name)", "WATCHDOG_USEC=30000000"]
         nonisolated(unsafe) let taken = manager  // Its thread's from here on.
         Thread.detachNewThread { [weak self] in
             while let store = self { store.hear(taken) }
@@ -37,6 +38,7 @@ package final class DescriptorStore: Sendable {
 
     /// What the program says of itself.
     var status: String { toldStatus.withLock { $0 } }
+    var beats: Int { heardBeats.withLock { $0 } }
 
     private func hear(_ manager: StandInManager) {
         if manager.isSilent(for: Self.look) { return }
@@ -44,6 +46,7 @@ package final class DescriptorStore: Sendable {
             let words = datagram.text.split(separator: "\n").map { $0.split(separator: "=", maxSplits: 1) }
             let fields = Dictionary(words.map { ($0[0], $0.count > 1 ? $0[1] : "") }) { $1 }
             if let status = fields["STATUS"] { toldStatus.withLock { $0 = String(status) } }
+            if fields["WATCHDOG"] == "1" { heardBeats.withLock { $0 += 1 } }
             let name = String(fields["FDNAME"] ?? "")
             contents.withLock { kept in
                 if fields["FDSTOREREMOVE"] == "1" {

@@ -27,6 +27,8 @@ package final class SupervisedProgram: Sendable {
     package var isRunning: Bool { runs.contents.withLock { $0.process != nil } }
     /// What it has told its service manager of itself.
     package var status: String { runs.status }
+    /// How often it has told its service manager that it is alive.
+    package var beats: Int { runs.beats }
 
     /// No file of it grows beyond so many bytes from now on, as on a disk that is full; nil: that is over.
     package func limitFiles(to bytes: Int?) throws { try limit("fsize", to: bytes) }
@@ -116,6 +118,7 @@ private final class Runs: Sendable {
     }
 
     var status: String { store?.status ?? "" }
+    var beats: Int { store?.beats ?? 0 }
 
     func signal(_ number: Int32) {
         contents.withLock { if let process = $0.process { Glibc.kill(process, number) } }
@@ -162,7 +165,7 @@ private final class Runs: Sendable {
         // The variables of the manager name the process that they are for.
         let shell = ["/bin/sh", "-c", #"export LISTEN_PID=$$; exec "$0" "$@""#]
         let words = store == nil ? words : shell + words
-        var variables = variables + (store.map { ["NOTIFY_SOCKET=\($0.name)"] } ?? [])
+        var variables = variables + (store?.variables ?? [])
         if !kept.isEmpty {
             variables.append("LISTEN_FDS=\(kept.count)")
             variables.append("LISTEN_FDNAMES=\(kept.map(\.name).joined(separator: ":"))")

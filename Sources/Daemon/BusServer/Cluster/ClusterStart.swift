@@ -225,7 +225,7 @@ struct ClusterStart {
         let had = copy.givesWay == nil ? LogFile.aside(of: log.path.value) : log.path.value
         var search = ReplicaSearch(
             source: ReplicaSource(settings: settings, types: configuration.knownTypes, hashSeed: seed),
-            logger: logger)
+            bell: bell, logger: logger)
         try wait.until { () throws(StartFailure) in
             if let lack = coordinator.lack {
                 let found = try located { () throws(LogFailure) in

@@ -43,7 +43,7 @@ struct ClusterWait {
             let now = MonotonicClock.milliseconds
             if now >= told + Self.statusInterval {
                 told = now
-                service.tell(.status(coordinator.waitingFor), .extendTimeout(.seconds(30)))
+                service.tellWaiting(for: coordinator.waitingFor)
             }
             if !coordinator.hasUnheard { bell.wait(milliseconds: Self.longest) }
         }

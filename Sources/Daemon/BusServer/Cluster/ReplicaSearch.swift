@@ -1,5 +1,6 @@
 import BusCluster
 import BusLog
+import BusSystem
 import Logging
 
 /// Looks for the replica that a member lacks: in its own copies, then with the members that are present.
@@ -14,13 +15,16 @@ struct ReplicaSearch {
     }
 
     let source: ReplicaSource
+    let bell: EventFD
     let logger: Logger
+    private let worker = Worker(named: "fluxbus-fetch")
     private var isAsking = false
+    private var fetch: ReplicaFetch?
     /// What was said already.
     private var told: Set<String> = []
 
-    init(source: ReplicaSource, logger: Logger) {
-        (self.source, self.logger) = (source, logger)
+    init(source: ReplicaSource, bell: EventFD, logger: Logger) {
+        (self.source, self.bell, self.logger) = (source, bell, logger)
     }
 
     /// Takes the next step; nil: there is nothing yet.
@@ -30,6 +34,15 @@ struct ReplicaSearch {
         _ lack: ReplicaLack, _ coordinator: ClusterCoordinator,
         _ own: (_ wanted: Int, _ most: Int) throws(LogFailure) -> Replica?
     ) throws(LogFailure) -> Finding? {
+        if let fetch {
+            guard let outcome = fetch.takeOutcome() else { return nil }
+            self.fetch = nil
+            if let replica = outcome.replica { return .member(replica) }
+            for reason in outcome.reasons where told.insert(reason).inserted {
+                logger.warning("\(reason)", metadata: LogKind.otherCopy.metadata)
+            }
+            return .nobody(mayBeginAnew: ClusterMember.canBeginAnew(beside: fetch.others))
+        }
         if !isAsking {
             if let most = lack.most, let replica = try own(lack.wanted ?? most, most) {
                 return .own(replica)
@@ -40,16 +53,9 @@ struct ReplicaSearch {
         guard let answer = coordinator.listed else { return nil }
         isAsking = false
         guard case .success(let members) = answer else { return nil }
-        let others = members.filter { $0.name != source.settings.member }
-        var reasons: [String] = []
-        if let replica = source.replica(
-            from: others, trimmedBefore: lack.least, tell: { reasons.append($0) })
-        {
-            return .member(replica)
-        }
-        for reason in reasons where told.insert(reason).inserted {
-            logger.warning("\(reason)", metadata: LogKind.otherCopy.metadata)
-        }
-        return .nobody(mayBeginAnew: ClusterMember.canBeginAnew(beside: others))
+        fetch = ReplicaFetch(
+            from: members.filter { $0.name != source.settings.member }, trimmedBefore: lack.least, source,
+            on: worker, bell)
+        return nil
     }
 }

@@ -7,7 +7,7 @@ import EtcdLog
 import FluxBus
 
 /// Gets the replica of another member, from where that member says that others get it.
-struct ReplicaSource {
+struct ReplicaSource: Sendable {
     let settings: ClusterSettings
     let types: [any StateType]
     let hashSeed: UInt64

@@ -11,6 +11,8 @@ package struct Service: Sendable {
     let notifications: NotificationQueue
     /// How often the manager wants a watchdog notification.
     let watchdog: Watchdog?
+    /// From then on the manager counts on the watchdog's notifications.
+    var isReady = false
     /// Sockets and stored descriptors that are not in use yet.
     var passed: ListenDescriptors
     /// All that was passed, whether or not it is in use.
@@ -68,6 +70,12 @@ package struct Service: Sendable {
 
     /// Notifies the manager; if it does not listen, the daemon continues as usual.
     func tell(_ messages: Notifier.Message...) { notifications.tell(messages) }
+
+    /// What is waited for, for longer than the manager allows a start, or a turn of a service that is ready.
+    func tellWaiting(for reason: String) {
+        tell(.status(reason), .extendTimeout(.seconds(30)))
+        if isReady, watchdog != nil { tell(.watchdog) }
+    }
 
     /// Why the start failed, for `systemctl status`.
     package func tellFailure(_ failure: StartFailure) {
