@@ -133,6 +133,15 @@ struct RelayTests {
         #expect(second.entries.proposals.count == 20)
     }
 
+    @Test func oneThatNeverDeliversIsReported() throws {
+        let (first, second, source) = try pair()
+        source.set(.fails)
+        second.read()
+        #expect(try waitForLoss(second) == "It is gone.")
+        source.set(.none)
+        try waitForRelay(second, beside: first)
+    }
+
     @Test func nobodyReadsInACircle() throws {
         let (first, second, _) = try pair()
         second.read()

@@ -22,11 +22,11 @@ enum ClusterAddress {
         return text
     }
 
-    /// That of a bus: `unix:/path`, `tcp:HOST:PORT` or `tls:HOST:PORT`.
+    /// That of a member: `unix:/path` or `tls:HOST:PORT`. Over `tcp:` a bus asks for a token, and members have none.
     static func advertised(_ text: String, at place: Place) throws(SourceError) -> String {
         guard let colon = text.firstIndex(of: ":") else {
             throw SourceError(
-                "\(text) is not an address; write unix:/path, tcp:HOST:PORT or tls:HOST:PORT.", at: place)
+                "\(text) is not an address; write unix:/path or tls:HOST:PORT.", at: place)
         }
         let kind = String(text[..<colon])
         let rest = text[text.index(after: colon)...]
@@ -43,10 +43,14 @@ enum ClusterAddress {
                     "The path has \(path.utf8.count) bytes, and the kernel allows \(linux_unix_path_limit); use a "
                         + "shorter one.", at: place)
             }
-        case "tcp", "tls":
+        case "tcp":
+            throw SourceError(
+                "\(text) lets in only who has a token, and members have none; write tls:HOST:PORT, or unix:/path on the same machine.",
+                at: place)
+        case "tls":
             guard isHostAndPort(rest) else {
                 throw SourceError(
-                    "\(text) names no host and port; write \(kind):HOST:PORT, such as \(kind):10.0.0.4:7412.",
+                    "\(text) names no host and port; write tls:HOST:PORT, such as tls:10.0.0.4:7412.",
                     at: place)
             }
             guard !isEveryAddress(rest) else {
@@ -56,7 +60,7 @@ enum ClusterAddress {
             }
         default:
             throw SourceError(
-                "\(kind) is not a kind of address; \(suggestion(for: kind, among: ["unix", "tcp", "tls"]))",
+                "\(kind) is not a kind of address; \(suggestion(for: kind, among: ["unix", "tls"]))",
                 at: place)
         }
         return text

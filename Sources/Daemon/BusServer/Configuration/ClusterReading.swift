@@ -29,14 +29,22 @@ struct ClusterReading {
         let name = memberName(object, at: cluster.place)
         var settings = ClusterSettings(
             bus: bus ?? Located("", at: cluster.place), etcd: etcd, member: name ?? "", at: cluster.place)
-        readFiles(object, into: &settings)
-        readUser(object, into: &settings)
-        if let value = object.given("advertise") {
-            settings.advertise = errors.collect { () throws(SourceError) in
-                try ClusterAddress.advertised(try value.string("cluster.advertise"), at: value.place)
+        let advertise = object.given("advertise").flatMap { value in
+            errors.collect { () throws(SourceError) in
+                let text = try value.string("cluster.advertise")
+                return Located(try ClusterAddress.advertised(text, at: value.place), at: value.place)
             }
         }
+        settings.advertise = advertise?.value
         settings.from = from(object, advertise: settings.advertise)
+        let secure = ([advertise].compactMap { $0 } + settings.from).filter { $0.value.hasPrefix("tls:") }
+        readFiles(object, into: &settings, hasSecureMembers: !secure.isEmpty)
+        readUser(object, into: &settings)
+        for address in secure where object.given("certificate") == nil {
+            errors.add(
+                "\(address.value) lets members in by their certificates; name this one's under certificate: and key:.",
+                at: address.place)
+        }
         if let value = object.given("lease"), let lease = lease(value) { settings.lease = lease }
         return errors.isEmpty ? settings : nil
     }
@@ -143,7 +151,9 @@ struct ClusterReading {
 
     // MARK: - Who we are to etcd
 
-    private mutating func readFiles(_ object: LocatedObject, into settings: inout ClusterSettings) {
+    private mutating func readFiles(
+        _ object: LocatedObject, into settings: inout ClusterSettings, hasSecureMembers: Bool
+    ) {
         settings.ca = path(object, "ca")
         settings.certificate = path(object, "certificate")
         settings.key = path(object, "key")
@@ -151,13 +161,13 @@ struct ClusterReading {
             object, "certificate", "key",
             lonelyFirst: "certificate needs its key; name the PEM file under key:.",
             lonelySecond: "key needs its certificate; name the PEM file under certificate:.")
-        guard !settings.etcd.isEmpty, settings.etcd.allSatisfy({ $0.value.hasPrefix("http://") }) else {
-            return
-        }
+        guard !hasSecureMembers, !settings.etcd.isEmpty,
+            settings.etcd.allSatisfy({ $0.value.hasPrefix("http://") })
+        else { return }
         for member in object.members
         where ["ca", "certificate", "key"].contains(member.key) && !member.value.isNull {
             errors.add(
-                "\(member.key) is for addresses of etcd with https://; remove it here, or write https:// there.",
+                "\(member.key) is for addresses of etcd with https://, or of members with tls:; remove it here, or write https:// there.",
                 at: member.place)
         }
     }

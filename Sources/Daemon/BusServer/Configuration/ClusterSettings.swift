@@ -18,7 +18,7 @@ package struct ClusterSettings: Sendable {
     package var passwordFile: Located<String>?
     /// This machine's name among the members of the bus.
     package var member: String
-    /// Where other members get snapshots from this one: `unix:/path`, `tcp:HOST:PORT` or `tls:HOST:PORT`.
+    /// Where other members get snapshots from this one: `unix:/path` or `tls:HOST:PORT`.
     package var advertise: String?
     /// Members through which this one reads the shared log, likewise; the first that delivers.
     package var from: [Located<String>] = []

@@ -174,6 +174,7 @@ final class EtcdReading {
             switch event {
             case .part(let part): take(part, now)
             case .lost(let failure): leaveRelay(because: failure)
+            case .fails(let failure): mailbox.put(.reads(from: nil, because: failure.message))
             }
         }
     }

@@ -9,12 +9,16 @@ final class RelayedReading {
         case part(RelayedPart)
         /// The one that delivered does not any more.
         case lost(OrderedLogFailure)
+        /// One has failed twice since it was tried first, or since it delivered last.
+        case fails(OrderedLogFailure)
     }
 
     private let relays: [Relay]
     private let wake: @Sendable () -> Void
     private var current = 0
     private var failures = 0
+    /// How often each has failed since it delivered last. The first time, most have nothing yet of what is asked for.
+    private var attempts: [Int: Int] = [:]
     private var nextAttempt = 0
     private var reader: RelayReader?
     /// Where the part begins that is on its way.
@@ -64,6 +68,7 @@ final class RelayedReading {
             // One that brings nothing may be blind: it takes nobody's place. One that is left at once is asked less and less.
             guard delivers || part.place > behind else { break }
             if delivers { failures = 0 }
+            attempts[current] = nil
             reading = part.reading
             return .part(part)
         case .failure(let failure)?: return fail(failure)
@@ -85,8 +90,10 @@ final class RelayedReading {
         let wait = min(Self.waits.first << min(failures, 16), Self.waits.last)
         nextAttempt = MonotonicClock.milliseconds + wait + .random(in: 0...wait / 2)
         failures += 1
+        attempts[current, default: 0] += 1
+        let isNews = attempts[current] == 2
         current = (current + 1) % relays.count
-        return delivered ? .lost(failure) : nil
+        return delivered ? .lost(failure) : isNews ? .fails(failure) : nil
     }
 
     /// Reads through nobody, until the next step.

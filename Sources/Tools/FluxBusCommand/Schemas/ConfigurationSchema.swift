@@ -138,7 +138,7 @@ enum ConfigurationSchema {
             "key": path("The key of the certificate."), "user": path("A user of etcd."),
             "password-file": path("The file of the user's password, mode 0600."),
             "member": path("This machine's name among the members."),
-            "advertise": path("Where the others get a snapshot: unix:/path, tcp:HOST:PORT or tls:HOST:PORT."),
+            "advertise": path("Where the others get a snapshot: unix:/path or tls:HOST:PORT."),
             "from": [
                 "description":
                     "Members through which this one reads the shared log: the first that delivers.",
