@@ -88,6 +88,40 @@ struct RelayFeedTests {
         Array(#"{"ok":true"#.utf8) + part.members + Array("}".utf8)
     }
 
+    /// A part fits into a line, unless a place has more than that.
+    @Test func partsFitIntoTheRoom() throws {
+        let feed = RelayFeed {}
+        feed.begin(behind: 0, of: "14841639068965178418")
+        _ = feed.answer(behind: 0)
+        for place in 1...200 {
+            let size = place % 50 == 0 ? 9000 : 10 * place
+            feed.add(
+                OrderedEntry(
+                    place: place,
+                    .proposal(
+                        ProposalName(member: "kitchen", incarnation: 3, number: place),
+                        [UInt8](repeating: 7, count: size))))
+            feed.add(barrier: Array("kitchen \"\(place)".utf8), at: place)
+        }
+        for room in [1000, 4096, 10_000] {
+            var (place, parts, larger) = (0, 0, 0)
+            while place < 200 {
+                guard case .part(let part) = feed.answer(behind: place, room: room) else {
+                    Issue.record("Nothing stands behind \(place).")
+                    return
+                }
+                if part.members.count > room {
+                    #expect(part.place == place + 1)
+                    larger += 1
+                }
+                place = part.place
+                parts += 1
+            }
+            #expect(room < 10_000 ? larger >= 4 : larger == 4)
+            #expect(parts < 300_000 / room * 2, "\(parts) parts")
+        }
+    }
+
     /// A new reading is told from the one before.
     @Test func readingsAreToldApart() throws {
         let feed = RelayFeed {}

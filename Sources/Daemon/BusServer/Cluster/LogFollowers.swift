@@ -23,10 +23,12 @@ struct LogFollowers {
     /// The answers that can be given now.
     mutating func answers(now: Int) -> [(ClusterQuery, Result<[UInt8], ClusterRefusal>)] {
         var answers: [(ClusterQuery, Result<[UInt8], ClusterRefusal>)] = []
-        // Most are at one place.
-        var last: (place: Int, answer: Result<[UInt8], ClusterRefusal>?)?
+        // Most are at one place, and what fits into less room will do.
+        var last: (place: Int, room: Int, answer: Result<[UInt8], ClusterRefusal>?)?
         waiting.removeAll { [feed] query, place, until in
-            if last?.place != place { last = (place, Self.answer(from: feed, behind: place)) }
+            if last?.place != place || last.map({ $0.room > query.room }) == true {
+                last = (place, query.room, Self.answer(from: feed, behind: place, room: query.room))
+            }
             var answer = last?.answer
             if answer == nil, now >= until {
                 answer = feed.nothing(behind: place).map { .success($0.members) }
@@ -38,9 +40,9 @@ struct LogFollowers {
     }
 
     private static func answer(
-        from feed: RelayFeed, behind place: Int
+        from feed: RelayFeed, behind place: Int, room: Int
     ) -> Result<[UInt8], ClusterRefusal>? {
-        switch feed.answer(behind: place) {
+        switch feed.answer(behind: place, room: room) {
         case .part(let part): .success(part.members)
         case .nothing: nil
         case .refused(let reason): .failure(ClusterRefusal(reason))

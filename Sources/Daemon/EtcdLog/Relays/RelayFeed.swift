@@ -1,4 +1,5 @@
 import BusCluster
+import BusJSON
 import BusSystem
 import Synchronization
 
@@ -21,6 +22,14 @@ package final class RelayFeed: Sendable {
             switch self {
             case .entry(let bytes): 64 + bytes.count
             case .barrier(let value): 64 + value.utf8.count
+            }
+        }
+
+        /// In a reply.
+        var length: Int {
+            switch self {
+            case .entry(let bytes): (bytes.count + 2) / 3 * 4
+            case .barrier(let value): JSON.string(value).encodedSize + 1
             }
         }
     }
@@ -49,8 +58,10 @@ package final class RelayFeed: Sendable {
 
     /// In bytes, what is kept: a reader that is further behind reads from etcd until it is not.
     private static let kept = 8 << 20
-    /// In bytes, the entries of one part, unless one entry has more.
-    private static let part = 1 << 20
+    /// The most bytes of one part in a reply, unless the entries of one place have more.
+    package static let part = 1 << 20
+    /// Of a reply, beside its entries and barriers.
+    private static let overhead = 160
     /// In milliseconds, how long nobody has to have asked.
     private static let patience = 60_000
 
@@ -117,7 +128,9 @@ package final class RelayFeed: Sendable {
     // MARK: - The readers' side
 
     /// What there is behind a place.
-    package func answer(behind place: Int) -> Answer {
+    ///
+    /// - Parameter room: How many bytes a part may take in a reply, unless the entries of one place have more.
+    package func answer(behind place: Int, room: Int = RelayFeed.part) -> Answer {
         contents.withLock { contents in
             guard let cluster = contents.cluster else {
                 return .refused(
@@ -137,8 +150,10 @@ package final class RelayFeed: Sendable {
             var barriers: [String] = []
             var last = place
             var end = contents.place
-            for (place, item) in contents.items[start...] {
-                if entries.count >= Self.part, place > last {
+            var room = min(room, Self.part) - Self.overhead
+            for (index, (place, item)) in zip(start..., contents.items[start...]) {
+                room -= item.length
+                if room < 0, place > last, index > start {
                     end = last
                     break
                 }
