@@ -207,7 +207,7 @@ export class HealthView {
 /** Members show how they are now and then, with their clocks: that of this one says how long ago. */
 const memberRow = (one, {member, attached, suspended, members}) => {
 	const ago = members.find(other => other.name === member)?.clock - one.clock, number = value => value === undefined ? "–" : count(value);
-	return [one.name === member ? `${one.name} (this one)` : one.name, number(one.revision), number(one.behind), ago > 0 ? `${duration(ago)} ago` : "now",
+	return [one.name === member ? `${one.name} (this one)` : one.name, number(one.revision), number(one.behind), one.clock === undefined ? "–" : ago > 0 ? `${duration(ago)} ago` : "now",
 		one.agrees === false ? "differs" : one.name !== member ? "agrees" : suspended ? "suspended" : attached ? "agrees" : "detached", one.version ?? "–"];
 };
 

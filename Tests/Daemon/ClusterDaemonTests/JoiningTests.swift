@@ -136,22 +136,45 @@ struct JoiningTests {
         #expect(cluster["b"].daemon.exits == [])
     }
 
+    /// The manager shows a token, so no user of this machine may manage the bus.
+    private static let rules = """
+          roles: { all: [everyone], owner: [{ token: c9 }] }
+          rules: [{ role: all, may: [read, create, dispatch] }, { role: owner, may: all }]
+        """
+
+    /// Where members are, and what they run, is for who manages the bus.
+    @Test func clientsSeeLittleOfMembers() throws {
+        let cluster = try TestCluster(["a"], servers: 1, rules: Self.rules)
+        func names(_ client: LineClient) throws -> [Set<String>] {
+            let sight = try JSON(parsing: try client.ask(#"{"op":"cluster"}"#))["cluster"]
+            return [sight, sight?["members"]?.array?.first].map { Set($0?.object?.members.map(\.key) ?? []) }
+        }
+        let ofMember: Set = ["name", "agrees", "revision", "behind"]
+        let ofBus: Set = ["bus", "member", "attached", "since", "epoch", "revision", "rules", "members"]
+        #expect(try names(cluster["a"].client()) == [ofBus, ofMember])
+        let manager = try cluster["a"].client(token: 9)
+        #expect(
+            try names(manager) == [
+                ofBus.union(["place", "stored", "version", "logBytes", "digest"]),
+                ofMember.union(["incarnation", "place", "stored", "clock", "version", "address"]),
+            ])
+    }
+
     /// Access rules are about clients: where nobody may manage the bus, members give each other what they need all the same.
     @Test func membersNeedNoRights() throws {
-        let rules = """
-              roles: { all: [everyone], owner: [{ token: c9 }] }
-              rules: [{ role: all, may: [read, create, dispatch] }, { role: owner, may: all }]
-            """
-        let cluster = try TestCluster(["a", "b"], servers: 1, relayed: ["b": "a"], rules: rules) { $0 == "a" }
+        let cluster = try TestCluster(["a", "b"], servers: 1, relayed: ["b": "a"], rules: Self.rules) {
+            $0 == "a"
+        }
         let client = try cluster["a"].client()
         let increment = #"{"op":"dispatch","store":"counter/main","action":"increment"}"#
         #expect(try client.ask(increment).contains(#""ok":true"#))
         try cluster.etcd.control("compact \(try cluster.etcd.revision)")
         try cluster["b"].start()
         try cluster["b"].waitUntilAttached()
+        let manager = try cluster["b"].client(token: 9)
         try TestCluster.wait(until: "member that reads through the other; \(cluster["b"].messages)") {
             _ = try client.ask(increment)
-            return cluster["b"].relay == cluster["a"].address
+            return try manager.ask(#"{"op":"cluster"}"#).contains(#""from":"\#(cluster["a"].address)""#)
         }
         for member in ["offset", "since"] {
             for token in ["", #","token":"\#(UUID())""#] {

@@ -56,30 +56,30 @@ extension ClusterCoordinator {
         var cluster = condition
         cluster["epoch"] = .string(machine.epoch)
         cluster["revision"] = .int(machine.revision)
-        cluster["place"] = .int(member.replica.link.place)
-        cluster["stored"] = .int(member.stored)
         cluster["rules"] = .int(machine.rules)
-        cluster["version"] = .string(Version.text)
         if isWhole {
-            // They would tell of what access rules hide.
+            // They would tell of what access rules hide, and of the machines.
+            cluster["place"] = .int(member.replica.link.place)
+            cluster["stored"] = .int(member.stored)
+            cluster["version"] = .string(Version.text)
             cluster["logBytes"] = .int(member.logBytes)
             cluster["digest"] = .string(member.replica.link.output.text)
+            cluster["from"] = readsFrom.map(JSON.string)
         }
-        cluster["from"] = readsFrom.map(JSON.string)
-        cluster["members"] = .array(member.members.map { Self.json($0, at: machine.revision) })
+        cluster["members"] = .array(
+            member.members.map { Self.json($0, at: machine.revision, isWhole: isWhole) })
         let writer = ByteWriter()
         writer.append(",\"cluster\":", jsonObject: cluster)
         return Array(writer.bytes)
     }
 
-    private static func json(_ status: MemberStatus, at revision: Int) -> JSON {
-        var member: JSONObject = [
-            "name": .string(status.name), "incarnation": .int(status.incarnation),
-            "agrees": .bool(status.agrees),
-        ]
-        member["place"] = status.place.map(JSON.int)
+    private static func json(_ status: MemberStatus, at revision: Int, isWhole: Bool) -> JSON {
+        var member: JSONObject = ["name": .string(status.name), "agrees": .bool(status.agrees)]
         member["revision"] = status.revision.map(JSON.int)
         member["behind"] = status.revision.map { .int(max(0, revision - $0)) }
+        guard isWhole else { return .object(member) }
+        member["incarnation"] = .int(status.incarnation)
+        member["place"] = status.place.map(JSON.int)
         member["clock"] = status.clock.map { DurationText.seconds($0) }
         if let report = status.report {
             member["stored"] = .int(report.stored)
