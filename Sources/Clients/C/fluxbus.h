@@ -132,12 +132,13 @@ typedef struct fluxbus_options {
  * Never NULL: a bus that can't be reached has ended, and says why. Requests may be made at once. `options` may be NULL.
  */
 fluxbus *fluxbus_connect(const char *address, const fluxbus_options *options);
-/* Ends the connection at once: whoever waits is told `closed`. Mirrors and action streams go with it. May be called anywhere. */
+/* Ends the connection at once: before it returns, whoever waits is told `closed`, and nobody is told anything after that. Mirrors and
+ * action streams go with it. May be called anywhere. */
 void fluxbus_free(fluxbus *bus);
 
 /* Begins to leave: once every request is answered, or after the timeout, the bus has ended. */
 void fluxbus_leave(fluxbus *bus, double timeout);
-/* Leaves, and waits for that. Blocks. */
+/* Leaves, and waits for that. Blocks; where the bus calls the program, it only begins to leave. */
 void fluxbus_close(fluxbus *bus, double timeout);
 
 fluxbus_phase fluxbus_get_phase(const fluxbus *bus);
@@ -158,11 +159,11 @@ size_t fluxbus_get_unanswered(const fluxbus *bus);
  */
 int fluxbus_get_fd(fluxbus *bus);
 int fluxbus_get_events(const fluxbus *bus);
-/* Reads, writes, connects, and calls whoever waits. False once the bus has ended. */
+/* Reads, writes, connects, and calls whoever waits. False once the bus has ended; and at once where it calls the program. */
 bool fluxbus_process(fluxbus *bus);
 
 /* For a program without a loop: waits until something happens, or so many seconds (negative: as long as it takes), and processes
- * it. False once the bus has ended. Blocks. */
+ * it. False once the bus has ended; and at once where it calls the program. Blocks. */
 bool fluxbus_wait(fluxbus *bus, double seconds);
 /* Waits and processes until the bus has ended. Blocks. */
 void fluxbus_run(fluxbus *bus);
@@ -178,7 +179,7 @@ typedef struct fluxbus_pending {
 } fluxbus_pending;
 
 fluxbus_done fluxbus_keep;
-/* Waits for the answer: true if it is a reply, false if it is an error. Blocks. */
+/* Waits for the answer: true if it is a reply, false if it is an error, or where the bus calls the program. Blocks. */
 bool fluxbus_await(fluxbus *bus, fluxbus_pending *pending);
 /* Releases what is kept in it, and makes it zeros again. */
 void fluxbus_pending_clear(fluxbus_pending *pending);

@@ -72,9 +72,11 @@ extension PackageTests {
         try counts([counter], ["/usr/bin/python3", "\(Self.clients)/Python/examples/counter.py"])
     }
 
-    @Test(.enabled(if: canBuild, "cc or make is missing.")) func cDoesWhatItsOptionsSay() throws {
+    /// What options say, and what a program may do while it is called.
+    @Test(.enabled(if: canBuild, "cc or make is missing."), arguments: ["options", "callbacks"])
+    func cDoesWhatItSays(_ name: String) throws {
         let library = try CLibrary()
-        let program = try library.build(["\(Self.suite)/options.c"], as: "options")
+        let program = try library.build(["\(Self.suite)/\(name).c"], as: name)
         try check([program])
     }
 

@@ -4,6 +4,7 @@
  */
 #include "machine.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 static bool fault(fluxbus *bus, const char *what) {
@@ -16,7 +17,7 @@ static bool fault(fluxbus *bus, const char *what) {
 static void greeted(fluxbus *bus, const fluxbus_json *reply, const fluxbus_error *error, void *context) {
     (void)context;
     if (error) {
-        failure_set(&bus->refusal, error->code, error->message, error->details);
+        failure_set(&bus->refusal, error);
         return;
     }
     const char *epoch = fluxbus_json_string(fluxbus_json_member(reply, "epoch"));
@@ -38,8 +39,8 @@ static void greeted(fluxbus *bus, const fluxbus_json *reply, const fluxbus_error
     bus->is_open = true;
     if (bus->will && !fluxbus_json_boolean(fluxbus_json_member(reply, "resumed"))) submit_own(bus, bus->will, NULL, NULL);
     resume_subscriptions(bus);
-    write_waiting(bus);
     say(bus, FLUXBUS_LIVE, NULL);
+    write_waiting(bus);
 }
 
 void fluxbus_connected(fluxbus *bus, bool is_remote) {
@@ -74,22 +75,19 @@ static bool take_reply(fluxbus *bus, const fluxbus_json *reply) {
     bool is_next = request && (has_id ? (uint64_t)fluxbus_json_integer(id) == request->number : !id && !is_ok);
     if (!is_next) return fault(bus, "a reply came out of turn");
     take(&bus->unanswered);
-    if (is_ok) {
-        int64_t revision = fluxbus_json_integer(fluxbus_json_member(reply, "revision"));
-        if (revision > bus->revision) bus->revision = revision;
-        if (request->call.is_will) keep_will(bus, request);
-        settle(bus, request, reply, NULL);
-    } else {
-        const fluxbus_json *details = fluxbus_json_member(reply, "error");
-        const char *code = fluxbus_json_string(fluxbus_json_member(details, "code"));
-        const char *message = fluxbus_json_string(fluxbus_json_member(details, "message"));
-        fluxbus_error error = {
-            code ? code : "unexpected_reply", message ? message : "The bus refused the request without saying why.", details};
-        /* One over `ifRevision` names the store's revision; the other kind can't say whether this was committed. */
-        bool is_unknown = request->call.is_keyed && request->written > 1 && !strcmp(error.code, "conflict")
-                       && !fluxbus_json_member(details, "revision");
-        settle(bus, request, NULL, is_unknown ? &outcome_unknown : &error);
-    }
+    int64_t revision = is_ok ? fluxbus_json_integer(fluxbus_json_member(reply, "revision")) : 0;
+    if (revision > bus->revision) bus->revision = revision;
+    if (is_ok && request->call.is_will) keep_will(bus, request);
+    const fluxbus_json *details = is_ok ? NULL : fluxbus_json_member(reply, "error");
+    const char *code = fluxbus_json_string(fluxbus_json_member(details, "code"));
+    const char *message = fluxbus_json_string(fluxbus_json_member(details, "message"));
+    fluxbus_error error = {code ? code : "unexpected_reply", message ? message : "The bus refused the request without saying why.", details};
+    /* One over `ifRevision` names the store's revision; the other kind can't say whether this was committed. */
+    bool is_unknown = request->written > 1 && !strcmp(error.code, "conflict") && !fluxbus_json_member(details, "revision");
+    /* A store that was made before may have gone with a connection since then. */
+    is_unknown |= request->call.is_ephemeral && request->is_torn && fluxbus_json_boolean(fluxbus_json_member(reply, "duplicate"));
+    is_unknown &= request->call.is_keyed;
+    settle(bus, request, is_ok && !is_unknown ? reply : NULL, is_unknown ? &outcome_unknown : is_ok ? NULL : &error);
     write_waiting(bus);
     check_leaving(bus);
     return true;
@@ -110,7 +108,7 @@ static bool take_line(fluxbus *bus, const char *line, size_t length) {
         } else if (kind && !strcmp(kind, "goodbye")) {
             const char *code = fluxbus_json_string(fluxbus_json_member(message, "code"));
             const char *why = fluxbus_json_string(fluxbus_json_member(message, "message"));
-            failure_set(&bus->goodbye, code ? code : "", why ? why : "The bus did not say why.", message);
+            failure_set(&bus->goodbye, &(fluxbus_error){code ? code : "", why ? why : "The bus did not say why.", message});
         } else if (kind && bus->is_open) {
             follows = take_event(bus, message) || fault(bus, "changes before a change are missing");
         }
@@ -168,17 +166,20 @@ void fluxbus_lost(fluxbus *bus, const char *why) {
     /* What may be repeated comes before what waited meanwhile; whoever hears about the rest may do anything. */
     queue again = {0}, gone = {0};
     for (request *request; (request = take(&bus->unanswered));) {
+        char *end = request->line + request->length;
+        bool tells_seen = request->call.is_keyed && !request->call.has_seen && request->written == 1;
+        if (tells_seen) request->seen = (size_t)sprintf(end, ",\"after\":%lld,\"epoch\":\"%s\"", (long long)request->after, bus->epoch);
         if (request->call.is_own || request->is_forgotten) free(request);
         else put(request->call.repeats ? &again : &gone, request);
     }
     for (request *request; (request = take(&bus->waiting));) put(&again, request);
-    bus->waiting = again;
-    for (request *request; (request = take(&gone));) settle(bus, request, NULL, &outcome_unknown);
+    bus->waiting = again, bus->unanswered = gone;
+    for (request *request; (request = take(&bus->unanswered));) settle(bus, request, NULL, &outcome_unknown);
     bool is_final = bus->goodbye.code && !strcmp(bus->goodbye.code, "protocol");
     if (bus->has_asked_to_leave) end_bus(bus, NULL);
     else if (is_final) end_bus(bus, &error);
     else if (bus->phase == FLUXBUS_LIVE) say(bus, FLUXBUS_LOST, &error);
-    else if (bus->phase != FLUXBUS_CLOSED) failure_set(&bus->error, error.code, error.message, error.details);
+    else if (bus->phase != FLUXBUS_CLOSED) failure_set(&bus->error, &error);
     check_leaving(bus);
     free(message);
     leave(bus);

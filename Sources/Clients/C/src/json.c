@@ -23,11 +23,7 @@ static bool is_container(const fluxbus_json *value) { return value->kind >= FLUX
 
 static fluxbus_json *make(fluxbus_kind kind, size_t count, size_t size) {
     fluxbus_json *value = allocate(sizeof *value + size);
-    atomic_init(&value->references, 1);
-    value->kind = (uint8_t)kind;
-    value->is_static = false;
-    value->count = count;
-    value->integer = 0;
+    *value = (fluxbus_json){.references = 1, .kind = (uint8_t)kind, .count = count};
     return value;
 }
 
@@ -347,6 +343,5 @@ char *fluxbus_json_text(const fluxbus_json *value) {
         free(text.bytes);
         return NULL;
     }
-    append(&text, "", 1);
-    return text.bytes;
+    return ended(&text);
 }

@@ -46,6 +46,7 @@ static inline void append(buffer *to, const void *bytes, size_t length)
 }
 
 static inline void append_text(buffer *to, const char *text) { append(to, text, strlen(text)); }
+static inline char *ended(buffer *text) { return append(text, "", 1), text->bytes; }
 
 void append_number(buffer *to, double number);
 /* A member: what stands before it, such as `,"op":`, and a string. */

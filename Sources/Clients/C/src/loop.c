@@ -40,7 +40,7 @@ struct loop {
     tls *tls;
 
     int64_t connect_timeout, keep_alive, back_off[2];
-    int64_t patience_until, attempt_until, retry_at, pulse_at, armed;
+    int64_t patience_until, attempt_until, candidate_until, retry_at, pulse_at, armed;
     unsigned attempts, silence;
     bool has_heard, was_live;
     char *input;
@@ -63,15 +63,6 @@ static void arm(struct loop *loop, int64_t when) {
     loop->armed = when;
     struct itimerspec at = {.it_value = {.tv_sec = (time_t)(when / 1000), .tv_nsec = (long)(when % 1000) * 1000000 + 1}};
     timerfd_settime(loop->timer, TFD_TIMER_ABSTIME, &at, NULL);
-}
-
-static void schedule(struct loop *loop) {
-    fluxbus *bus = loop->bus;
-    arm(loop, fluxbus_tick(bus, clock_now()));
-    if (loop->stage == STOPPED) return;
-    if (loop->stage == RESTING) arm(loop, loop->retry_at);
-    else if (bus->is_open) arm(loop, loop->pulse_at);
-    else arm(loop, loop->attempt_until);
 }
 
 /* -- The socket -- */
@@ -102,8 +93,6 @@ static void disconnect(struct loop *loop) {
     }
 }
 
-static bool may_pass(const char *code) { return is_one_of(code, "unreachable untrusted timed_out limit unavailable closed"); }
-
 static void rest(struct loop *loop) {
     uint32_t random = 0;
     if (getrandom(&random, sizeof random, GRND_NONBLOCK) < 0) random = (uint32_t)loop->bus->now * 2654435761u;
@@ -125,13 +114,14 @@ static void failed(struct loop *loop, const char *code, char *message) {
     disconnect(loop);
     loop->stage = RESTING;
     if (was_talking) fluxbus_lost(bus, message);
-    else failure_set(&bus->error, code, message, NULL);
+    else failure_set(&bus->error, &(fluxbus_error){code, message, NULL});
     free(message);
     if (bus->phase == FLUXBUS_CLOSED) return;
     fluxbus_error error = bus->error;
-    bool is_first = !loop->was_live, goes_on = may_pass(error.code);
+    bool is_first = !loop->was_live, goes_on = is_one_of(error.code, "unreachable untrusted timed_out limit unavailable closed");
+    /* Where it was, or at the next one. */
+    if (!was_open) loop->address = (loop->address + 1) % loop->addresses.count;
     if (goes_on && !was_open && loop->untried) {
-        loop->address = (loop->address + 1) % loop->addresses.count;
         loop->untried--;
         begin_attempt(loop);
         return;
@@ -141,11 +131,9 @@ static void failed(struct loop *loop, const char *code, char *message) {
         return;
     }
     if (was_open) loop->attempts = 0;
-    else if (!is_first) say(bus, FLUXBUS_LOST, &error);
-    /* Where it was, or at the next one. */
-    if (!was_open) loop->address = (loop->address + 1) % loop->addresses.count;
     loop->untried = loop->addresses.count - 1;
     rest(loop);
+    if (!was_open && !is_first) say(bus, FLUXBUS_LOST, &error);
 }
 
 static void unreachable(struct loop *loop, const char *why) {
@@ -173,35 +161,14 @@ static void secure(struct loop *loop) {
     free(message);
 }
 
-static void opened(struct loop *loop) {
-    int yes = 1;
-    char *message = NULL;
-    if (!current(loop)->is_unix) setsockopt(loop->socket, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
-    loop->stage = SECURING;
-    if (!current(loop)->is_tls) talk(loop);
-    else if ((loop->tls = tls_start(&loop->files, current(loop)->host, &message))) secure(loop);
-    else failed(loop, "invalid_options", sentence("There can be no connection to %s: %s.", current(loop)->text, message));
-    free(message);
-}
-
 /* False and errno if nothing can come of it. */
 static bool open_socket(struct loop *loop, const struct sockaddr *place, socklen_t size) {
-    loop->socket = socket(place->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    if (loop->socket < 0) return false;
-    if (connect(loop->socket, place, size) == 0) {
-        watch(loop, EPOLLIN);
-        opened(loop);
-        return true;
-    }
-    if (errno == EINPROGRESS || errno == EINTR) {
-        loop->stage = CONNECTING;
-        watch(loop, EPOLLIN | EPOLLOUT);
-        return true;
-    }
-    int failure = errno;
     close_socket(loop);
-    errno = failure;
-    return false;
+    loop->socket = socket(place->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (loop->socket < 0 || (connect(loop->socket, place, size) < 0 && errno != EINPROGRESS && errno != EINTR)) return false;
+    loop->stage = CONNECTING;
+    watch(loop, EPOLLIN | EPOLLOUT);
+    return true;
 }
 
 /* Tries the places of a host, one after the other. */
@@ -209,6 +176,8 @@ static void try_candidates(struct loop *loop) {
     while (loop->candidate) {
         struct addrinfo *candidate = loop->candidate;
         loop->candidate = candidate->ai_next;
+        /* What is sent to one may be lost, so others have the rest of the time. */
+        loop->candidate_until = (clock_now() + loop->attempt_until) / 2;
         if (open_socket(loop, candidate->ai_addr, candidate->ai_addrlen)) return;
     }
     unreachable(loop, strerror(errno));
@@ -216,18 +185,24 @@ static void try_candidates(struct loop *loop) {
 
 static void finish_connecting(struct loop *loop) {
     struct pollfd ready = {.fd = loop->socket, .events = POLLOUT};
-    if (poll(&ready, 1, 0) != 1) return;
-    int failure = 0;
+    bool is_ready = poll(&ready, 1, 0) == 1;
+    if (!is_ready && (!loop->candidate || clock_now() < loop->candidate_until)) return;
+    int failure = is_ready ? 0 : ETIMEDOUT, yes = 1;
     socklen_t size = sizeof failure;
-    getsockopt(loop->socket, SOL_SOCKET, SO_ERROR, &failure, &size);
-    if (!failure) {
-        watch(loop, EPOLLIN);
-        opened(loop);
+    char *message = NULL;
+    if (is_ready) getsockopt(loop->socket, SOL_SOCKET, SO_ERROR, &failure, &size);
+    if (failure) {
+        errno = failure;
+        try_candidates(loop);
         return;
     }
-    close_socket(loop);
-    errno = failure;
-    try_candidates(loop);
+    watch(loop, EPOLLIN);
+    if (!current(loop)->is_unix) setsockopt(loop->socket, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+    loop->stage = SECURING;
+    if (!current(loop)->is_tls) talk(loop);
+    else if ((loop->tls = tls_start(&loop->files, current(loop)->host, &message))) secure(loop);
+    else failed(loop, "invalid_options", sentence("There can be no connection to %s: %s.", current(loop)->text, message));
+    free(message);
 }
 
 static void begin_attempt(struct loop *loop) {
@@ -263,10 +238,8 @@ static void finish_lookup(struct loop *loop) {
 /* -- Bytes -- */
 
 static void hear(struct loop *loop, size_t length) {
-    if (!loop->tls) {
-        if (!fluxbus_received(loop->bus, loop->input, length)) cut(loop, NULL);
-        return;
-    }
+    if (!loop->tls && !fluxbus_received(loop->bus, loop->input, length)) cut(loop, NULL);
+    if (!loop->tls) return;
     tls_take(loop->tls, loop->input, length);
     if (loop->stage == SECURING) secure(loop);
     while (loop->stage == TALKING) {
@@ -325,6 +298,17 @@ static void flush(struct loop *loop) {
     }
 }
 
+static void schedule(struct loop *loop) {
+    fluxbus *bus = loop->bus;
+    int64_t next = fluxbus_tick(bus, clock_now());
+    /* Behind what is asked for when something is late. */
+    flush(loop);
+    if (loop->stage == STOPPED) return;
+    arm(loop, next);
+    if (loop->stage == CONNECTING && loop->candidate) arm(loop, loop->candidate_until);
+    arm(loop, loop->stage == RESTING ? loop->retry_at : bus->is_open ? loop->pulse_at : loop->attempt_until);
+}
+
 /* Asks a bus that is silent whether it is there, and gives up a connection that stays silent. */
 static void beat(struct loop *loop) {
     if (!loop->bus->is_open || loop->bus->now < loop->pulse_at) return;
@@ -355,14 +339,14 @@ static void step(struct loop *loop) {
     if (loop->stage >= LOOKING_UP && loop->stage <= TALKING && !bus->is_open && clock_now() >= loop->attempt_until) {
         static const char late[] = "The bus did not answer in the time allowed; see whether it is busy.";
         /* It is no answer to a request, which may wait for another connection. */
-        if (loop->stage == TALKING) fluxbus_lost(bus, late), loop->stage = CONNECTING;
+        if (loop->stage == TALKING) loop->stage = CONNECTING, fluxbus_lost(bus, late);
         failed(loop, "timed_out", copy_text(late));
     }
 }
 
 bool fluxbus_process(fluxbus *bus) {
     struct loop *loop = bus->loop;
-    if (!loop) return false;
+    if (!loop || bus->depth) return false;
     enter(bus);
     loop->is_processing = true;
     bool was_open = bus->is_open;
@@ -375,13 +359,11 @@ bool fluxbus_process(fluxbus *bus) {
     if (bus->is_open && !was_open) {
         loop->was_live = true;
         loop->attempts = loop->silence = 0;
-        loop->untried = loop->addresses.count - 1;
         loop->pulse_at = clock_now() + loop->keep_alive;
     }
     beat(loop);
     check_leaving(bus);
-    flush(loop);
-    if (loop->stage != STOPPED) schedule(loop);
+    schedule(loop);
     loop->is_processing = false;
     bool goes_on = !bus->is_freed && bus->phase != FLUXBUS_CLOSED;
     leave(bus);
@@ -455,10 +437,9 @@ int fluxbus_get_events(const fluxbus *bus) { return (void)bus, POLLIN; }
 
 bool fluxbus_wait(fluxbus *bus, double seconds) {
     struct loop *loop = bus->loop;
-    if (!loop) return false;
+    if (!loop || bus->depth) return false;
     enter(bus);
-    flush(loop);
-    if (loop->stage != STOPPED) schedule(loop);
+    schedule(loop);
     struct pollfd ready = {.fd = bus->is_freed ? -1 : loop->epoll, .events = POLLIN};
     leave(bus);
     if (ready.fd < 0) return false;
@@ -474,20 +455,19 @@ void fluxbus_reconnect(fluxbus *bus) {
 }
 
 void fluxbus_close(fluxbus *bus, double timeout) {
+    enter(bus);
     fluxbus_leave(bus, timeout);
-    fluxbus_run(bus);
+    bool is_freed = bus->is_freed;
+    leave(bus);
+    if (!is_freed) fluxbus_run(bus);
 }
 
 void fluxbus_keep(fluxbus *bus, const fluxbus_json *reply, const fluxbus_error *error, void *context) {
     (void)bus;
     fluxbus_pending *pending = context;
+    fluxbus_error kept = error ? *error : (fluxbus_error){0};
     fluxbus_pending_clear(pending);
-    pending->is_done = true;
-    pending->reply = fluxbus_json_retain(reply);
-    if (!error) return;
-    pending->code = copy_text(error->code);
-    pending->message = copy_text(error->message);
-    pending->details = fluxbus_json_retain(error->details);
+    *pending = (fluxbus_pending){true, fluxbus_json_retain(reply), copy_text(kept.code), copy_text(kept.message), fluxbus_json_retain(kept.details)};
 }
 
 bool fluxbus_await(fluxbus *bus, fluxbus_pending *pending) {

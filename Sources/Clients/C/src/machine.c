@@ -34,8 +34,9 @@ void failure_clear(failure *failure) {
     *failure = (fluxbus_error){0};
 }
 
-void failure_set(failure *failure, const char *code, const char *message, const fluxbus_json *details) {
-    fluxbus_error made = {copy_text(code), copy_text(message), fluxbus_json_retain(details)};
+void failure_set(failure *failure, const fluxbus_error *error) {
+    fluxbus_error given = error ? *error : (fluxbus_error){0};
+    fluxbus_error made = {copy_text(given.code), copy_text(given.message), fluxbus_json_retain(given.details)};
     failure_clear(failure);
     *failure = made;
 }
@@ -44,23 +45,26 @@ const fluxbus_error outcome_unknown = {
     "outcome_unknown", "The connection was lost, and whether this was committed is unknown: look, then decide.", NULL};
 static const fluxbus_error late = {
     "timed_out", "The bus did not answer in the time allowed; whether this was committed is unknown: look, then decide.", NULL};
+static const fluxbus_error elsewhere = {
+    "conflict", "The bus began a new epoch after this was asked for, in which the revision that it names means another state.", NULL};
 const fluxbus_error closed = {"closed", "The bus was closed by this program.", NULL};
 
 void enter(fluxbus *bus) { bus->depth++; }
 
 static void destroy(fluxbus *bus);
+static void sweep_waiting(fluxbus *bus);
 
 void leave(fluxbus *bus) {
     if (--bus->depth) return;
-    if (bus->is_freed) destroy(bus);
-    else if (bus->has_closed) sweep_subscriptions(bus, false);
+    if (bus->is_freed) { destroy(bus); return; }
+    if (bus->has_closed) sweep_subscriptions(bus, false);
+    if (bus->has_forgotten) sweep_waiting(bus);
 }
 
 void say(fluxbus *bus, fluxbus_phase phase, const fluxbus_error *error) {
     bus->phase = phase;
-    if (error && error != &bus->error) failure_set(&bus->error, error->code, error->message, error->details);
-    if (!error) failure_clear(&bus->error);
-    if (bus->on_status) bus->on_status(bus, phase, error ? &bus->error : NULL, bus->context);
+    failure_set(&bus->error, error);
+    if (bus->on_status && !bus->is_freed) bus->on_status(bus, phase, fluxbus_get_error(bus), bus->context);
 }
 
 /* -- Queues -- */
@@ -91,21 +95,17 @@ void write_out(fluxbus *bus, request *request) {
     put(&bus->unanswered, request);
     append(&bus->out, request->line, request->length + request->seen);
     append_text(&bus->out, "}\n");
-    if (request->written++ || !request->call.is_keyed || request->call.has_seen) return;
-    /* There is room for it. */
-    buffer seen = {request->line + request->length, 0, SEEN};
-    append_text(&seen, ",\"after\":");
-    append_integer(&seen, bus->revision);
-    append_text(&seen, ",\"epoch\":\"");
-    append_text(&seen, bus->epoch);
-    append_text(&seen, "\"");
-    request->seen = seen.length;
+    if (!request->written++) request->after = bus->revision;
+    else request->is_torn |= !fluxbus_json_boolean(fluxbus_json_member(bus->greeting, "resumed"));
 }
 
 void write_waiting(fluxbus *bus) {
     while (bus->is_open && bus->waiting.first && bus->unanswered.count < WINDOW) {
         request *request = take(&bus->waiting);
+        const char *epoch = request->line + request->length;
+        bool is_covered = request->call.is_keyed && request->written;
         if (request->is_forgotten) settle(bus, request, NULL, &closed);
+        else if (!is_covered && *epoch && strcmp(epoch, bus->epoch) != 0) settle(bus, request, NULL, &elsewhere);
         else write_out(bus, request);
     }
 }
@@ -125,11 +125,6 @@ int64_t milliseconds(double seconds, double fallback) {
 
 static void add_text(buffer *line, const char *name, const char *text) {
     if (text && *text && is_utf8(text, strlen(text))) append_member(line, name, text);
-}
-
-static char *ended(buffer *text) {
-    append(text, "", 1);
-    return text->bytes;
 }
 
 fluxbus *fluxbus_new(const fluxbus_options *given) {
@@ -156,8 +151,6 @@ fluxbus *fluxbus_new(const fluxbus_options *given) {
 }
 
 static void destroy(fluxbus *bus) {
-    bus->depth++;
-    if (bus->phase != FLUXBUS_CLOSED) end_bus(bus, NULL);
     if (bus->loop) loop_free(bus->loop);
     sweep_subscriptions(bus, true);
     fluxbus_json_release(bus->greeting);
@@ -169,9 +162,25 @@ static void destroy(fluxbus *bus) {
     free(bus);
 }
 
+/* Tells everybody who waits that the bus has ended. */
+static void tell_all(fluxbus *bus) {
+    const fluxbus_error *why = fluxbus_get_error(bus);
+    request *request;
+    while ((request = take(&bus->unanswered)) || (request = take(&bus->waiting))) {
+        /* What was written once may have been committed. */
+        bool is_known = !request->written || (request->call.repeats && !request->call.is_keyed);
+        if (request->call.is_own) request->is_forgotten = true;
+        settle(bus, request, NULL, !is_known ? &outcome_unknown : why ? why : &closed);
+    }
+    end_subscriptions(bus, why);
+}
+
 void fluxbus_free(fluxbus *bus) {
     if (!bus) return;
     enter(bus);
+    end_bus(bus, NULL);
+    /* Also where one who was told frees it: nobody is told anything once this returns. */
+    tell_all(bus);
     bus->is_freed = true;
     leave(bus);
 }
@@ -187,19 +196,11 @@ void end_bus(fluxbus *bus, const fluxbus_error *error) {
     if (bus->phase == FLUXBUS_CLOSED) return;
     enter(bus);
     bus->is_open = false;
-    if (error) failure_set(&bus->error, error->code, error->message, error->details);
-    const fluxbus_error *why = error ? &bus->error : &closed;
     bus->phase = FLUXBUS_CLOSED;
-    request *request;
-    while ((request = take(&bus->unanswered)) || (request = take(&bus->waiting))) {
-        /* What was written once may have been committed. */
-        bool is_known = !request->written || (request->call.repeats && !request->call.is_keyed);
-        if (request->call.is_own) request->is_forgotten = true;
-        settle(bus, request, NULL, is_known ? why : &outcome_unknown);
-    }
+    failure_set(&bus->error, error);
     if (bus->loop) loop_stop(bus->loop);
-    end_subscriptions(bus, error ? why : NULL);
-    say(bus, FLUXBUS_CLOSED, error ? why : NULL);
+    tell_all(bus);
+    say(bus, FLUXBUS_CLOSED, fluxbus_get_error(bus));
     leave(bus);
 }
 
@@ -211,8 +212,7 @@ static void left(fluxbus *bus, const fluxbus_json *reply, const fluxbus_error *e
 }
 
 void check_leaving(fluxbus *bus) {
-    if (!bus->is_leaving || bus->phase == FLUXBUS_CLOSED || bus->has_asked_to_leave) return;
-    if (bus->waiting.first || bus->unanswered.first) return;
+    if (!bus->is_leaving || bus->phase == FLUXBUS_CLOSED || bus->has_asked_to_leave || fluxbus_get_unanswered(bus)) return;
     if (!bus->is_open || !bus->has_session) {
         end_bus(bus, NULL);
         return;
@@ -228,7 +228,7 @@ void fluxbus_leave(fluxbus *bus, double timeout) {
     if (bus->phase == FLUXBUS_CLOSED) return;
     enter(bus);
     bus->is_leaving = true;
-    bus->leave_at = time_of(bus) + milliseconds(timeout, 0);
+    expect(bus, bus->leave_at = time_of(bus) + milliseconds(timeout, 0));
     if (timeout <= 0) end_bus(bus, NULL);
     else check_leaving(bus);
     if (bus->loop) loop_outgoing(bus->loop);
@@ -239,12 +239,24 @@ void expect(fluxbus *bus, int64_t deadline) {
     if (!bus->due || deadline < bus->due) bus->due = deadline;
 }
 
+/* Those that wait leave the queue when nobody goes through it. */
+static void sweep_waiting(fluxbus *bus) {
+    queue kept = {0};
+    for (request *request; (request = take(&bus->waiting));) {
+        if (request->is_forgotten) free(request);
+        else put(&kept, request);
+    }
+    bus->waiting = kept;
+    bus->has_forgotten = false;
+}
+
 static void give_up_late(fluxbus *bus, queue *queue) {
     for (request *request = queue->first; request; request = request->next) {
         if (!request->deadline || request->is_forgotten) continue;
-        request->is_forgotten = request->deadline <= bus->now;
-        if (!request->is_forgotten) expect(bus, request->deadline);
-        else if (request->call.done) request->call.done(bus, NULL, &late, request->call.context);
+        bool is_late = request->deadline <= bus->now;
+        if (is_late) request->is_forgotten = bus->has_forgotten = true;
+        else expect(bus, request->deadline);
+        if (is_late && request->call.done) request->call.done(bus, NULL, &late, request->call.context);
         /* All are settled then. */
         if (bus->phase == FLUXBUS_CLOSED) break;
     }
@@ -254,14 +266,12 @@ int64_t fluxbus_tick(fluxbus *bus, int64_t now) {
     bus->now = now;
     enter(bus);
     if (bus->due && bus->due <= now) {
-        bus->due = 0;
+        bus->due = bus->is_leaving ? bus->leave_at : 0;
         give_up_late(bus, &bus->unanswered);
         give_up_late(bus, &bus->waiting);
     }
-    int64_t next = bus->due ? bus->due : -1;
     if (bus->is_leaving && now >= bus->leave_at) end_bus(bus, NULL);
-    if (bus->is_leaving && (next < 0 || bus->leave_at < next)) next = bus->leave_at;
-    if (bus->phase == FLUXBUS_CLOSED) next = -1;
+    int64_t next = bus->due && bus->phase != FLUXBUS_CLOSED ? bus->due : -1;
     leave(bus);
     return next;
 }

@@ -16,12 +16,13 @@ typedef struct call {
     fluxbus_done *done;
     void *context;
     bool is_keyed, repeats, is_will;
-    /* The program gave it a key; or says itself what it had seen. */
-    bool has_key, has_seen;
+    /* The program gave it a key; says itself what it had seen; means a revision of the epoch of then; or makes a store that goes
+     * with its session. */
+    bool has_key, has_seen, names_revision, is_ephemeral;
     /* Of one connection, and not repeated on another. */
     bool is_own;
-    /* Its answer is the one state in the reply. */
-    bool gives_state;
+    /* Its answer is the one state in the reply; or it asks for a further page, also when this program leaves. */
+    bool gives_state, goes_on;
     /* In milliseconds; 0 is that of the bus. */
     int64_t timeout;
 } call;
@@ -33,10 +34,13 @@ typedef struct request {
     call call;
     /* When it is given up, in milliseconds; 0 is never. */
     int64_t deadline;
-    bool is_forgotten;
-    /* How often it was written. */
+    /* Nobody waits for it any more; or the session may have ended in which it was committed. */
+    bool is_forgotten, is_torn;
+    /* How often it was written, and the newest revision when it first was. */
     unsigned written;
-    /* The request without its end. Once it is written, what had been seen by then follows it, for when it is sent again. */
+    int64_t after;
+    /* The request without its end. Behind it stands the epoch of a revision that it names; and once a connection is lost,
+     * what had been seen when a keyed one was first written. */
     size_t length, seen;
     char line[];
 } request;
@@ -103,7 +107,7 @@ struct fluxbus {
     subscription *subscriptions;
     /* How many functions that call the program are under way: as long, nothing is freed. */
     unsigned depth;
-    bool has_closed, is_freed;
+    bool has_closed, has_forgotten, is_freed;
 
     struct loop *loop;
     /* The clock of the loop. */
@@ -117,7 +121,8 @@ bool is_one_of(const char *name, const char *list);
 void enter(fluxbus *bus);
 void leave(fluxbus *bus);
 
-void failure_set(failure *failure, const char *code, const char *message, const fluxbus_json *details);
+/* No error clears it. */
+void failure_set(failure *failure, const fluxbus_error *error);
 void failure_clear(failure *failure);
 
 extern const fluxbus_error outcome_unknown, closed;

@@ -252,8 +252,7 @@ static fluxbus_json *read_number(reader *reader) {
     if (has_fraction || has_exponent) {
         reader->scratch.length = 0;
         append(&reader->scratch, start, (size_t)(reader->at - start));
-        append(&reader->scratch, "", 1);
-        fluxbus_json *number = json_number(strtod_l(reader->scratch.bytes, NULL, plain_locale()));
+        fluxbus_json *number = json_number(strtod_l(ended(&reader->scratch), NULL, plain_locale()));
         return number ? number : fail(reader, "a number is too large");
     }
     uint64_t magnitude = 0;

@@ -44,9 +44,10 @@ uint64_t submit(draft *draft) {
     static const fluxbus_error leaving = {"closed", "This program is closing the bus.", NULL};
     fluxbus *bus = draft->bus;
     if (bus->phase == FLUXBUS_CLOSED) return refuse(draft, bus->error.code ? &bus->error : &closed);
-    if (bus->is_leaving && !draft->call.is_own) return refuse(draft, &leaving);
+    if (bus->is_leaving && !draft->call.is_own && !draft->call.goes_on) return refuse(draft, &leaving);
     make_room(&draft->line, SEEN);
     request *request = (struct request *)(void *)draft->line.bytes;
+    strcpy(draft->line.bytes + draft->line.length, draft->call.names_revision ? bus->epoch : "");
     *request = (struct request){.call = draft->call, .number = draft->number, .length = draft->line.length - sizeof *request};
     int64_t timeout = draft->call.timeout ? draft->call.timeout : bus->timeout;
     if (draft->call.is_own) {
@@ -85,6 +86,16 @@ void append_target(buffer *line, const char *target, bool is_pattern) {
     append_member(line, is_match ? ",\"match\":" : strchr(target, '/') ? ",\"store\":" : ",\"type\":", target);
 }
 
+/* Notes what is particular about the members of a request, or of the elements of a batch. */
+static void note(call *call, const fluxbus_json *value) {
+    const fluxbus_json *steps = is_object(value) ? fluxbus_json_member(value, "actions") : value;
+    call->is_ephemeral |= fluxbus_json_boolean(fluxbus_json_member(value, "ephemeral"));
+    for (size_t index = 0; is_object(value) && index < value->count; index++)
+        call->names_revision |= is_one_of(text_of(name_at(value, index)), "ifRevision revision since until");
+    for (size_t index = 0; index < fluxbus_json_count(steps); index++)
+        if (is_object(fluxbus_json_at(steps, index))) note(call, fluxbus_json_at(steps, index));
+}
+
 static draft begin(fluxbus *bus, const char *op, const fluxbus_json *options, fluxbus_done *done, void *context) {
     bool is_keyed = !strcmp(op, "dispatch") || is_one_of(op, "create drop cancel");
     bool repeats = is_keyed || is_one_of(op, "get will stores types history blame samples sync ping stats timers clients unsubscribe");
@@ -92,6 +103,7 @@ static draft begin(fluxbus *bus, const char *op, const fluxbus_json *options, fl
     call.is_keyed = is_keyed && !fluxbus_json_boolean(fluxbus_json_member(options, "dryRun"));
     call.has_key = fluxbus_json_member(options, "key");
     call.has_seen = fluxbus_json_member(options, "after") || fluxbus_json_member(options, "epoch");
+    note(&call, options);
     call.timeout = milliseconds(fluxbus_json_number(fluxbus_json_member(options, "timeout")), 0);
     return begin_request(bus, op, call);
 }
@@ -127,6 +139,7 @@ static uint64_t finish(draft *draft, subject subject) {
 static uint64_t ask(fluxbus *bus, const char *op, subject subject, fluxbus_done *done, void *context) {
     draft draft = begin(bus, op, subject.options, done, context);
     draft.call.gives_state = subject.target && !strcmp(op, "get") && done != take_page;
+    draft.call.goes_on = done == take_page && subject.value;
     draft.is_valid = is_text(op);
     return finish(&draft, subject);
 }
@@ -179,6 +192,7 @@ static bool append_actions(buffer *line, const fluxbus_json *actions) {
 
 uint64_t fluxbus_batch(fluxbus *bus, fluxbus_json *actions, fluxbus_json *options, fluxbus_done *done, void *context) {
     draft draft = begin(bus, "dispatch", options, done, context);
+    note(&draft.call, actions);
     draft.is_valid = append_actions(&draft.line, actions);
     fluxbus_json_release(actions);
     return finish(&draft, (subject){.options = options});
@@ -233,11 +247,14 @@ uint64_t fluxbus_states(fluxbus *bus, const char *target, fluxbus_json *options,
 /* -- Giving up -- */
 
 void fluxbus_forget(fluxbus *bus, uint64_t number) {
+    enter(bus);
     for (int each = 0; each < 2; each++)
         for (request *request = (each ? &bus->waiting : &bus->unanswered)->first; request; request = request->next) {
             if (request->number != number || request->is_forgotten) continue;
-            /* What it has read so far is let go at its end. */
-            if (request->call.done == take_page) ((paging *)request->call.context)->done = NULL;
-            else request->is_forgotten = true;
+            paging *paging = request->call.done == take_page ? request->call.context : NULL;
+            /* Of what it has read so far nobody is told. */
+            if (paging) paging->done = NULL, take_page(bus, NULL, &closed, paging);
+            request->is_forgotten = bus->has_forgotten = true;
         }
+    leave(bus);
 }

@@ -74,9 +74,8 @@ void open_subscription(fluxbus *bus, subscription *subscription, const char *tar
     append_target(&body, target, true);
     append_text(&body, kind);
     bool is_valid = is_utf8(target, strlen(target)) && !fluxbus_json_member(options, "timeout") && append_members(&body, options);
-    append(&body, "", 1);
     fluxbus_json_release(options);
-    subscription->bus = bus, subscription->body = body.bytes, subscription->context = context;
+    subscription->bus = bus, subscription->body = ended(&body), subscription->context = context;
     struct subscription **last = &bus->subscriptions;
     while (*last) last = &(*last)->next;
     *last = subscription;
