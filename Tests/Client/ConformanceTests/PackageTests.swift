@@ -75,10 +75,12 @@ func isThere(_ tool: String) -> Bool { FileManager.default.isExecutableFile(atPa
         try check(["/usr/bin/python3", suite.appendingPathComponent("mirror_cost.py").path])
     }
 
-    @Test(.enabled(if: isThere("/usr/bin/python3"), "Python is missing."))
-    func pythonSendsWhatItsOptionsSay() throws {
+    @Test(
+        .enabled(if: isThere("/usr/bin/python3"), "Python is missing."),
+        arguments: ["python_options", "python_requests"])
+    func pythonDoesWhatItSays(_ name: String) throws {
         let suite = Repository.root.appendingPathComponent("Tests/Client/ConformanceTests/Suite")
-        try check(["/usr/bin/python3", suite.appendingPathComponent("python_options.py").path])
+        try check(["/usr/bin/python3", suite.appendingPathComponent("\(name).py").path])
     }
 
     @Test(.enabled(if: isThere("/usr/bin/node"), "Node is missing."))

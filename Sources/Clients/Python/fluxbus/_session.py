@@ -14,7 +14,7 @@ from itertools import count
 from typing import Any, Callable, Deque
 
 from ._subscription import Subscription
-from ._wire import JSON, BusError, decode, encode, error_of, outcome_unknown
+from ._wire import JSON, BusError, decode, error_of, late, outcome_unknown, parts_of, written
 
 #: A line from the bus may have this many bytes; a longer one ends the connection.
 LONGEST_LINE = 64 << 20
@@ -23,6 +23,9 @@ WINDOW = 10_000
 #: Operations that carry a key, and those that only read or are the same when done twice.
 KEYED = frozenset("dispatch create drop cancel".split())
 REPEATABLE = frozenset("get stores types history blame samples sync ping stats timers will clients unsubscribe dispatch".split())
+#: Members that name a revision, which means nothing in another epoch.
+REVISIONS = frozenset("ifRevision revision since until".split())
+ELSEWHERE = "The bus began a new epoch after this was asked for, in which the revision that it names means another state."
 
 Done = Callable[[JSON, "BusError | None"], object]
 IsWanted = Callable[[], bool]
@@ -35,16 +38,29 @@ def ignore(_reply: JSON, _error: BusError | None) -> None:
 class Request:
     """A request that is not answered yet. One of the connection's `own` is not repeated on another."""
 
-    __slots__ = ("number", "line", "done", "is_wanted", "keyed", "repeats", "own", "written", "tells_seen", "seen", "will")
+    __slots__ = (
+        "number", "line", "done", "is_wanted", "keyed", "repeats", "own", "written", "tells_seen", "seen", "will",
+        "names_revision", "epoch", "ephemeral", "torn",
+    )
 
     def __init__(self, number: int, prefix: str, body: JSON, done: Done, is_wanted: IsWanted, own: bool) -> None:
         self.number, self.done, self.is_wanted, self.own, self.written = number, done, is_wanted, own, 0
         self.keyed = body["op"] in KEYED and not body.get("dryRun")
         self.repeats = self.keyed or body["op"] in REPEATABLE
         self.tells_seen = self.keyed and not ("after" in body or "epoch" in body)
-        self.will, self.seen = body if body["op"] == "will" else None, b""
+        text, parts = written(body), parts_of(body)
+        #: What the program changes later is not left again.
+        self.will, self.seen = decode(text) if body["op"] == "will" else None, b""
+        #: The epoch of the revision that it names, where there is one.
+        self.names_revision, self.epoch = any(REVISIONS & part.keys() for part in parts), ""
+        #: It makes a store that goes with its session, which may have ended since it was first written.
+        self.ephemeral, self.torn = self.keyed and any(part.get("ephemeral") for part in parts), False
         key = f',"key":"{prefix}-{number}"' if self.keyed and "key" not in body else ""
-        self.line = f'{{"id":{number}{key},{encode(body)[1:-1]}'.encode()
+        self.line = f'{{"id":{number}{key},{text[1:-1]}'.encode()
+
+    def fits(self, epoch: str) -> bool:
+        """Whether it means there what it meant when it was made. One with a key says so itself once it was written."""
+        return self.epoch in ("", epoch) or bool(self.keyed and self.written)
 
 
 class Session:
@@ -75,8 +91,8 @@ class Session:
             return
         try:
             request = Request(next(self._numbers), self._prefix, body, done, is_wanted, own)
-        except (TypeError, ValueError, RecursionError) as error:
-            done({}, BusError("invalid_request", f"This can't be written as JSON: {error}."))
+        except BusError as error:
+            done({}, error)
             return
         with self._lock:
             if self.error:
@@ -85,14 +101,24 @@ class Session:
                 self._write(request)
             else:
                 if len(self.waiting) % WINDOW == WINDOW - 1:
-                    self.waiting = deque(each for each in self.waiting if each.is_wanted())
+                    self.waiting = deque(filter(self._is_wanted, self.waiting))
+                request.epoch = self._epoch if request.names_revision else ""
                 self.waiting.append(request)
                 self._write_waiting()
+
+    def _is_wanted(self, request: Request) -> bool:
+        """Whether somebody waits for it; else it is settled here."""
+        is_wanted = request.is_wanted()
+        if not is_wanted:
+            request.done({}, late())
+        return is_wanted
 
     def _write_waiting(self) -> None:
         while self.open and self.waiting and len(self.unanswered) < WINDOW:
             request = self.waiting.popleft()
-            if request.is_wanted():
+            if not request.fits(self._epoch):
+                request.done({}, BusError("conflict", ELSEWHERE))
+            elif self._is_wanted(request):
                 self._write(request)
 
     def _write(self, request: Request) -> None:
@@ -102,6 +128,7 @@ class Session:
             line, request.seen = request.line + b"}\n", seen
         else:
             line = request.line + request.seen + b"}\n"
+            request.torn |= not self.greeting.get("resumed")
         request.written += 1
         self.unanswered.append(request)
         if not self._lines:
@@ -201,6 +228,8 @@ class Session:
         if error and error.code == "conflict" and request.keyed and request.written > 1:
             # One over `if_revision` names the store's revision; the other kind can't say whether this was committed.
             error = error if "revision" in error.details else outcome_unknown(error)
+        if request.ephemeral and request.torn and reply.get("duplicate"):
+            error = outcome_unknown(BusError("closed", "The store may have gone with the connection over which it was made."))
         request.done(reply, error)
         if self.waiting:
             self._write_waiting()

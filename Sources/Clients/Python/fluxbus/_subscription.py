@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, AsyncIterator, Callable, Deque, Generic, Iterator, Mapping, NamedTuple, TypeVar, Union
 from weakref import WeakSet
 
-from ._wire import JSON, BusError, S, merged
+from ._wire import JSON, BusError, S, decode, merged, written
 
 #: So many changes or actions wait for a consumer; those of one that falls further behind become one.
 BACKLOG = 1_000
@@ -103,7 +103,9 @@ class Subscription(Generic[T]):
     """Where one subscription stands; it outlives connections. `leave` ends it, from any thread."""
 
     def __init__(self, body: JSON, leave: Callable[[Subscription[T]], object]) -> None:
-        self._body, self._leave = body, leave
+        # What the program changes later is not asked for.
+        self._body: JSON = decode(written(body))
+        self._leave = leave
         #: What was seen last: the states of a mirror are those of this revision.
         self.revision, self.epoch, self.number = 0, "", 0
         #: Why nothing more comes, if the bus has ended it.
@@ -196,10 +198,12 @@ class Mirror(Subscription[Change[S]], Mapping[str, S]):
         change = Change(revision, states, set(self._new).difference(states), self._reset, coalesced, self._cause)
         with self.news:
             if change.reset:
-                self._states = {}
-            self._states.update(states)
-            for address in change.dropped:
-                self._states.pop(address, None)
+                # At once, for whoever reads it meanwhile.
+                self._states = dict(states)
+            else:
+                self._states.update(states)
+                for address in change.dropped:
+                    self._states.pop(address, None)
             self.revision, self.epoch = revision, epoch
             if change.reset or self._new:
                 self._tell(lambda feed: feed.push(change, self._whole))

@@ -8,6 +8,7 @@ import ssl
 import threading
 from collections import deque
 from typing import TYPE_CHECKING, Any, Awaitable, Callable, Coroutine, Deque, Mapping, Sequence, TypeVar, overload
+from weakref import ReferenceType, ref
 
 from . import aio
 from ._session import WINDOW
@@ -25,7 +26,7 @@ T = TypeVar("T")
 class Pending:
     """A request under way. `result()` waits for its reply."""
 
-    __slots__ = ("_timeout", "_is_wanted", "_latch", "_reply", "_error")
+    __slots__ = ("_timeout", "_is_wanted", "_latch", "_reply", "_error", "__weakref__")
 
     def __init__(self, timeout: float | None) -> None:
         self._timeout, self._is_wanted, self._latch = timeout, True, threading.Lock()
@@ -79,10 +80,19 @@ class Bus:
     def __init__(self, timeout: float | None) -> None:
         self.timeout, self._is_closed = timeout, False
         self._bus: aio.Bus
-        self._window: Deque[Pending] = deque()
+        # One that is answered is kept by the program alone.
+        self._window: Deque[ReferenceType[Pending]] = deque()
         self._loop, self._lock = asyncio.new_event_loop(), threading.Lock()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="fluxbus", daemon=True)
+        self._thread = threading.Thread(target=self._serve, name="fluxbus", daemon=True)
         self._thread.start()
+
+    def _serve(self) -> None:
+        self._loop.run_forever()
+        self._loop.close()
+
+    def _is_inside(self) -> bool:
+        """Whether the client calls the program, which is in a handler of its logger: what waits there waits for itself."""
+        return threading.current_thread() is self._thread
 
     request = blocking(aio.Bus.request)
     dispatch = blocking(aio.Bus.dispatch)
@@ -145,9 +155,9 @@ class Bus:
     def _send(self, body: JSON, timeout: float | None) -> Pending:
         pending = Pending(self.timeout if timeout is None else timeout)
         with self._lock:
-            oldest = self._window.popleft() if len(self._window) >= WINDOW else None
-            self._window.append(pending)
-        if oldest and oldest._is_wanted and not oldest._wait(self.timeout):
+            oldest = self._window.popleft()() if len(self._window) >= WINDOW else None
+            self._window.append(ref(pending))
+        if oldest and oldest._is_wanted and not oldest._wait(0 if self._is_inside() else self.timeout):
             pending._is_wanted = False
             raise BusError("timed_out", "There was no room in the time allowed; this was not committed.")
         self._bus._session.request(body, pending._settle, lambda: pending._is_wanted)
@@ -155,9 +165,13 @@ class Bus:
 
     def _run(self, work: Coroutine[Any, Any, T]) -> T:
         with self._lock:
-            if self._is_closed:
+            if self._is_closed or self._is_inside():
                 work.close()
+            if self._is_closed:
                 raise BusError("closed", "The bus was closed by this program.")
+            if self._is_inside():
+                sentence = "A handler of the logger can't wait for the bus, which calls it: use `send`, or another thread."
+                raise BusError("invalid_request", sentence)
             future = asyncio.run_coroutine_threadsafe(work, self._loop)
         try:
             return future.result()
@@ -185,14 +199,18 @@ class Bus:
                 self._loop.call_soon_threadsafe(self._bus.reconnect)
 
     def close(self, timeout: float = 5) -> None:
-        """Waits until every request is answered or the timeout has passed, then disconnects: requests still waiting fail with `closed`."""
+        """Waits until every request is answered or the timeout has passed, then disconnects: requests still waiting fail with `closed`.
+        A handler of the logger does not wait for that."""
         with self._lock:
             if self._is_closed:
                 return
             self._is_closed = True
             future = asyncio.run_coroutine_threadsafe(self._end(timeout), self._loop)
-        future.result()
-        self._stop()
+        if self._is_inside():
+            future.add_done_callback(lambda _: self._loop.stop())
+        else:
+            future.result()
+            self._stop()
 
     async def _end(self, timeout: float) -> None:
         await self._bus.close(timeout)
@@ -203,7 +221,6 @@ class Bus:
     def _stop(self) -> None:
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
-        self._loop.close()
 
     def __enter__(self) -> Bus:
         return self

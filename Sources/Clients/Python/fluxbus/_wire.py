@@ -130,6 +130,20 @@ def _resolve(text: str) -> Resolved:
 encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 decode = json.JSONDecoder().decode
 
+def written(body: JSON) -> str:
+    """The request as JSON, or the refusal of one that can't be."""
+    try:
+        return encode(body)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise BusError("invalid_request", f"This can't be written as JSON: {error}.") from None
+
+
+def parts_of(body: JSON) -> list[JSON]:
+    """A request, and the elements of a batch."""
+    actions = body.get("actions")
+    return [body, *(part for part in actions if isinstance(part, dict))] if isinstance(actions, list) else [body]
+
+
 _NAMES = {
     "if_revision": "ifRevision", "dry_run": "dryRun", "if_missing": "ifMissing", "delay": "in", "condition": "if",
     "returning": "return",

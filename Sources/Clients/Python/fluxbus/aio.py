@@ -116,7 +116,10 @@ class Link:
             self._reader, self._writer = await asyncio.open_unix_connection(host, limit=CHUNK)
         else:
             context = (self._tls or ssl.create_default_context()) if scheme == "tls" else None
-            self._reader, self._writer = await asyncio.open_connection(host, port, ssl=context, limit=CHUNK)
+            # A host may have an address that swallows what is sent to it.
+            self._reader, self._writer = await asyncio.open_connection(
+                host, port, ssl=context, limit=CHUNK, happy_eyeballs_delay=0.25
+            )
         token = {"token": self._secret} if self._secret and scheme != "unix" else {}
         self._session.connected({**self._hello, **token})
         while not self._session.open:

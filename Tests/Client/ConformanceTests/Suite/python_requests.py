@@ -1,0 +1,205 @@
+"""What becomes of requests in the Python clients when their bus is another one, when nobody waits for them, or when the logger's
+handler makes them: on the session, where this program says what the bus would, and with a bus that a thread of it is."""
+
+import gc
+import logging
+import os
+import socket
+import sys
+import threading
+import weakref
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../../Sources/Clients/Python"))
+import fluxbus  # noqa: E402
+from fluxbus._session import WINDOW, Session  # noqa: E402
+from fluxbus._subscription import Mirror  # noqa: E402
+from fluxbus._wire import BusError, decode, encode  # noqa: E402
+
+
+class Run:
+    """A session, and what has become of its requests."""
+
+    def __init__(self):
+        self.session, self.outcomes = Session(lambda: None), {}
+
+    def connect(self, epoch, **members):
+        """What it sends when the bus has greeted."""
+        self.session.connected({})
+        hello = self.sent()[-1]
+        self.hear(id=hello["id"], ok=True, epoch=epoch, revision=5, **members)
+        return self.sent()
+
+    def hear(self, **members):
+        self.session.received(encode(members).encode() + b"\n")
+
+    def sent(self):
+        return [decode(line) for line in self.session.outgoing().decode().splitlines()]
+
+    def ask(self, name, op, is_wanted=lambda: True, **members):
+        def done(reply, error):
+            assert name not in self.outcomes, name
+            self.outcomes[name] = error.code if error else "ok"
+
+        self.session.request({"op": op, **members}, done, is_wanted)
+
+
+def check_epochs():
+    """A revision means nothing in another epoch, unless the request says itself of which one it is."""
+    run = Run()
+    run.ask("early", "get", store="counter/a", revision=4)
+    assert len(run.connect("e1")) == 1
+    run.hear(id=1, ok=True, revision=5)
+    run.ask("read", "get", store="counter/a", revision=4)
+    run.ask("keyed", "drop", store="counter/a", ifRevision=4)
+    assert len(run.sent()) == 2
+    run.session.lost("it was cut")
+    run.ask("late", "drop", store="counter/a", ifRevision=4)
+    run.ask("batch", "dispatch", actions=[{"store": "counter/a", "action": "go", "ifRevision": 4}])
+    run.ask("history", "history", since=4)
+    run.ask("other", "dispatch", store="counter/a", action="go", payload={"since": 1})
+    sent = run.connect("e2")
+    assert [each.get("epoch") for each in sent] == ["e1", None], sent
+    assert run.outcomes == {"early": "ok", **dict.fromkeys(["read", "late", "batch", "history"], "conflict")}, run.outcomes
+
+
+def check_ephemeral():
+    """A store that goes with its session may have gone, where the reply is that of a connection before."""
+    for resumed in [{}, {"resumed": False}, {"resumed": True}]:
+        run = Run()
+        run.connect("e")
+        run.ask("passing", "create", store="counter/a", ephemeral=True)
+        run.ask("batch", "dispatch", actions=[{"op": "create", "store": "counter/b", "ephemeral": True}])
+        run.ask("other", "create", store="counter/c")
+        run.session.lost("it was cut")
+        for each in run.connect("e", **resumed):
+            run.hear(id=each["id"], ok=True, revision=4, duplicate=True)
+        passing = "ok" if resumed.get("resumed") else "outcome_unknown"
+        assert run.outcomes == {"passing": passing, "batch": passing, "other": "ok"}, run.outcomes
+
+
+def check_copies():
+    """What the program changes later is not asked for again, nor left."""
+    run, steps, where = Run(), [{"store": "counter/a", "action": "go"}], {"==": [{"var": "count"}, 1]}
+    run.connect("e")
+    run.ask("will", "will", actions=steps)
+    run.session.subscribe(Mirror({"op": "subscribe", "type": "counter", "where": where}, run.session.unsubscribe))
+    sent = run.sent()
+    run.hear(id=sent[0]["id"], ok=True, revision=5)
+    steps[0]["action"], where["=="] = "stop", 7
+    run.session.lost("it was cut")
+    again = run.connect("e")
+    assert [again[0]["actions"], again[1]["where"]] == [sent[0]["actions"], sent[1]["where"]], again
+
+
+def check_given_up():
+    """Nobody waits, and yet it is settled, at the next connection and where too many wait."""
+    run = Run()
+    run.ask("first", "ping", lambda: False)
+    run.connect("e")
+    run.session.lost("it was cut")
+    for number in range(WINDOW):
+        run.ask(number, "ping", lambda: False)
+    assert len(run.session.waiting) == 1 and run.outcomes == dict.fromkeys(["first", *range(WINDOW - 1)], "timed_out")
+
+
+def check_reset():
+    """A mirror is never empty between two states."""
+    mirror = Mirror({"type": "counter"}, lambda _: None)
+    change = {"event": "change", "from": 0, "reset": True, "revision": 5, "states": {"counter/a": {"count": 1}}}
+    mirror.take(change, "e")
+    counts = set()
+
+    def look(*_):
+        counts.add(len(mirror))
+        return look
+
+    sys.settrace(look)
+    mirror.take({**change, "states": {"counter/b": {}, "counter/c": {}}}, "e")
+    sys.settrace(None)
+    assert counts == {1, 2} and set(mirror) == {"counter/b", "counter/c"}, counts
+
+
+def serve(listener):
+    """A bus that answers every request, and ends the connection after one on `counter/last`."""
+    while True:
+        try:
+            connection, _ = listener.accept()
+        except OSError:
+            return
+        with connection, connection.makefile() as lines:
+            for line in lines:
+                if "counter/last" in line:
+                    break
+                reply = {"id": decode(line)["id"], "ok": True, "epoch": "e", "revision": 5}
+                connection.sendall(encode(reply).encode() + b"\n")
+
+
+def bus_of(listener):
+    threading.Thread(target=serve, args=(listener,), daemon=True).start()
+    return listener.getsockname()
+
+
+def check_addresses():
+    """A host is reached at its second address where the first one swallows what is sent to it."""
+    deaf = socket.create_server(("127.0.0.1", 0), backlog=0)
+    fillers = [socket.socket() for _ in range(4)]
+    for each in fillers:
+        each.setblocking(False)
+        each.connect_ex(deaf.getsockname())
+    places, look_up = [deaf.getsockname(), bus_of(listener)], socket.getaddrinfo
+    socket.getaddrinfo = lambda *_, **__: [(socket.AF_INET, socket.SOCK_STREAM, 6, "", place) for place in places]
+    try:
+        fluxbus.connect("tcp:bus.example:7411", connect_timeout=20).close()
+    finally:
+        socket.getaddrinfo = look_up
+        for each in [deaf, *fillers]:
+            each.close()
+
+
+def check_replies(address):
+    """A reply is kept by nobody but the program."""
+    with fluxbus.connect(address) as bus:
+        pending = bus.send("ping")
+        assert pending.result()["ok"]
+        kept = weakref.ref(pending)
+        del pending
+        gc.collect()
+        assert kept() is None
+
+
+class Handler(logging.Handler):
+    """Uses the bus, and ends it, when it hears that the connection is lost."""
+
+    def emit(self, record):
+        if self.refusals:
+            return
+        for use in [lambda: self.bus.request("ping"), lambda: self.bus.mirror("counter")]:
+            try:
+                use()
+            except BusError as error:
+                self.refusals.append(error.code)
+        self.pending = self.bus.send("ping")
+        self.bus.close()
+
+
+def check_log(address):
+    handler, log = Handler(), logging.getLogger("fluxbus")
+    handler.bus, handler.refusals = fluxbus.connect(address, back_off=(0.01, 0.02)), []
+    log.addHandler(handler)
+    last = handler.bus.send("revert", store="counter/last")
+    handler.bus._thread.join(20)
+    log.removeHandler(handler)
+    assert not handler.bus._thread.is_alive() and handler.refusals == ["invalid_request"] * 2, handler.refusals
+    for pending in [last, handler.pending]:
+        try:
+            assert pending.result()["ok"] and pending is handler.pending
+        except BusError as error:
+            assert error.code in ("outcome_unknown", "closed"), error
+
+
+for check in [check_epochs, check_ephemeral, check_copies, check_given_up, check_reset]:
+    check()
+listener = socket.create_server(("127.0.0.1", 0))
+check_addresses()
+check_replies("tcp:127.0.0.1:%d" % listener.getsockname()[1])
+check_log("tcp:127.0.0.1:%d" % listener.getsockname()[1])
