@@ -24,7 +24,9 @@ type link struct {
 	session *session
 	wakes   chan struct{}
 	// hurry ends the wait before an attempt.
-	hurry  chan struct{}
+	hurry chan struct{}
+	// logs is what is to be logged, by a goroutine of its own, which may use the bus, and end it.
+	logs   chan func()
 	ctx    context.Context
 	cancel context.CancelFunc
 	ended  chan struct{}
@@ -51,6 +53,7 @@ func Connect(ctx context.Context, address string, settings ...Option) (*Bus, err
 		o.session = hex.EncodeToString(random[:])
 	}
 	l := &link{options: o, places: found, wakes: make(chan struct{}, 1), hurry: make(chan struct{}), ended: make(chan struct{})}
+	l.logs = make(chan func(), backlog)
 	l.ctx, l.cancel = context.WithCancel(context.Background())
 	l.session = newSession(l.wake, l.hello())
 	conn, err := l.first(ctx)
@@ -60,6 +63,13 @@ func Connect(ctx context.Context, address string, settings ...Option) (*Bus, err
 		return nil, err
 	}
 	go l.run(conn)
+	go func() {
+		for log := range l.logs {
+			if l.ctx.Err() == nil {
+				log()
+			}
+		}
+	}()
 	return &Bus{link: l, session: l.session}, nil
 }
 
@@ -82,9 +92,14 @@ func (l *link) wake() {
 	}
 }
 
+// logf is for the goroutine that runs the link. What a function that hangs has no room for is not logged.
 func (l *link) logf(format string, values ...any) {
-	if l.options.log != nil {
-		l.options.log(format, values...)
+	if l.options.log == nil {
+		return
+	}
+	select {
+	case l.logs <- func() { l.options.log(format, values...) }:
+	default:
 	}
 }
 
@@ -236,6 +251,7 @@ func (l *link) explained(err error, at place) *Error {
 // run goes from one connection to the next, until there is to be no more.
 func (l *link) run(conn *connection) {
 	defer close(l.ended)
+	defer close(l.logs)
 	for conn != nil {
 		err := l.serve(conn)
 		lost := l.session.lost(err.Error())

@@ -41,15 +41,25 @@ type Pending struct {
 	// tellsSeen: it is to say so.
 	tellsSeen bool
 	// isOwn: it belongs to this connection, and is not repeated on another.
-	isOwn     bool
-	isGivenUp bool
-	written   int
-	reply     Reply
-	err       error
+	isOwn   bool
+	givenUp error
+	written int
+	// epoch is that of the revision which it names, if it does.
+	namesRevision bool
+	epoch         string
+	// isTorn: it makes a store that goes with its session, which may have ended since it was first written.
+	isEphemeral, isTorn bool
+	reply               Reply
+	err                 error
 	// whole is what own requests read of their reply, and then what becomes of it.
 	then  func(whole *reply, err error) error
 	state int32
 	done  chan struct{}
+}
+
+// fits says whether it means there what it meant when it was made. One with a key says so itself once it was written.
+func (p *Pending) fits(epoch string) bool {
+	return p.epoch == "" || p.epoch == epoch || p.isKeyed && p.written > 0
 }
 
 func (p *Pending) isRepeated() bool { return !p.isOwn && (p.isKeyed || repeatable[p.op]) }
@@ -103,6 +113,7 @@ type session struct {
 
 	mu         sync.Mutex
 	isOpen     bool
+	isResumed  bool
 	greeting   *Reply
 	goodbye    *event
 	ended      *Error
@@ -152,6 +163,7 @@ func (s *session) prepare(op string, body body) (*Pending, error) {
 	p := &Pending{session: s, number: atomic.AddInt64(&s.count, 1), op: op}
 	p.isKeyed = keyed[op] && !body.isDry
 	p.tellsSeen = p.isKeyed && !body.hasSeen
+	p.namesRevision, p.isEphemeral = body.namesRevision, p.isKeyed && body.isEphemeral
 	line := make([]byte, 0, len(body.bytes)+160)
 	line = strconv.AppendInt(append(line, `{"id":`...), p.number, 10)
 	if p.isKeyed && !body.hasKey {
@@ -170,6 +182,9 @@ func (s *session) prepare(op string, body body) (*Pending, error) {
 func (s *session) send(ctx context.Context, p *Pending) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if p.namesRevision {
+		p.epoch = s.epoch
+	}
 	if s.wait(ctx, window) != nil {
 		return givenUp(ctx, false)
 	}
@@ -177,11 +192,8 @@ func (s *session) send(ctx context.Context, p *Pending) error {
 		return s.ended
 	}
 	s.size++
-	if s.isOpen && s.waiting.count() == 0 {
-		s.write(p)
-	} else {
-		s.waiting.push(p)
-	}
+	s.waiting.push(p)
+	s.writeWaiting()
 	return nil
 }
 
@@ -221,6 +233,7 @@ func (s *session) write(p *Pending) {
 		p.line = strconv.AppendInt(append(line, `,"after":`...), s.revision, 10)
 		p.line = appendText(append(p.line, `,"epoch":`...), s.epoch)
 	}
+	p.isTorn = p.isTorn || p.isEphemeral && p.written > 0 && !s.isResumed
 	p.written++
 	s.unanswered.push(p)
 	if len(s.out) == 0 {
@@ -235,8 +248,8 @@ func (s *session) giveUp(p *Pending, ctx context.Context) error {
 	if p.state != 0 {
 		return p.err
 	}
-	p.isGivenUp = true
-	return givenUp(ctx, p.written > 0)
+	p.givenUp = givenUp(ctx, p.written > 0)
+	return p.givenUp
 }
 
 // outgoing gives what is to be sent, and takes a buffer for what comes after it.
@@ -373,7 +386,7 @@ func (s *session) greet(whole *reply) {
 		s.epoch, s.revision = whole.Epoch, 0
 	}
 	s.saw(whole.Revision)
-	s.greeting, s.isOpen = &whole.Reply, true
+	s.greeting, s.isOpen, s.isResumed = &whole.Reply, true, whole.Resumed
 	if s.will != nil && !whole.Resumed {
 		s.ownLine("will", s.will)
 	}
@@ -392,9 +405,15 @@ func (s *session) ownLine(op string, rest []byte) {
 
 func (s *session) writeWaiting() {
 	for s.isOpen && s.waiting.count() > 0 {
-		if p := s.waiting.pop(); p.isGivenUp {
-			s.leaves(p)
-		} else {
+		switch p := s.waiting.pop(); {
+		case p.givenUp != nil:
+			s.answered(p, p.givenUp)
+		case !p.fits(s.epoch):
+			s.answered(p, &Error{
+				Code:    Conflict,
+				Message: "The bus began a new epoch after this was asked for, in which the revision that it names means another state.",
+			})
+		default:
 			s.write(p)
 		}
 	}
@@ -495,6 +514,9 @@ func (s *session) refusalOf(p *Pending, err *Error) error {
 }
 
 func (s *session) answered(p *Pending, err error) {
+	if err == nil && p.isTorn && p.reply.Duplicate {
+		err = outcomeUnknown(&Error{Code: Closed, Message: "The store may have gone with the connection over which it was made."})
+	}
 	if err == nil && p.op == "will" {
 		rest := p.line[bytes.IndexByte(p.line, ',')+1:]
 		s.will = append([]byte(nil), rest...)

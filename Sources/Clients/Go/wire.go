@@ -84,7 +84,12 @@ type body struct {
 	err   error
 	// Whether the program passed its own key, what it had seen, an id or an ack, and whether the request commits nothing (a dry run).
 	hasKey, hasSeen, hasID, hasAck, isDry bool
+	// Whether it, or an element of its batch, names a revision, or makes a store that goes with its session.
+	namesRevision, isEphemeral bool
 }
+
+// revisions holds the members that name a revision, which means nothing in another epoch.
+var revisions = setOf("ifRevision revision since until")
 
 func (b *body) name(name string) {
 	if len(b.bytes) > 0 {
@@ -109,6 +114,17 @@ func (b *body) add(name string, value any) {
 	}
 	b.name(name)
 	b.bytes = append(b.bytes, encoded...)
+	var steps []struct {
+		IfRevision json.RawMessage
+		Ephemeral  bool
+	}
+	if name != "actions" || json.Unmarshal(encoded, &steps) != nil {
+		return
+	}
+	for _, step := range steps {
+		b.namesRevision = b.namesRevision || step.IfRevision != nil
+		b.isEphemeral = b.isEphemeral || step.Ephemeral
+	}
 }
 
 // payload adds what an action takes, where that is something: a map that was never made is not.
@@ -128,6 +144,8 @@ func (b *body) addAll(members []Member) {
 		b.hasSeen = b.hasSeen || member.name == "after" || member.name == "epoch"
 		b.hasID = b.hasID || member.name == "id"
 		b.hasAck = b.hasAck || member.name == "ack"
+		b.namesRevision = b.namesRevision || revisions[member.name]
+		b.isEphemeral = b.isEphemeral || member.name == "ephemeral" && member.value == true
 		b.isDry = b.isDry || member.name == "dryRun" && member.value == true
 		b.add(member.name, member.value)
 	}

@@ -1,0 +1,150 @@
+package fluxbus
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+)
+
+// A run is a session, and the bus's side of it, which the test is.
+type run struct {
+	*session
+	t *testing.T
+}
+
+func newRun(t *testing.T) run { return run{newSession(func() {}, nil), t} }
+
+// connect gives what is sent when the bus has greeted.
+func (r run) connect(epoch, more string) []map[string]any {
+	r.connected(nil, func() {})
+	hello := r.sent()
+	r.hear(`{"id":%v,"ok":true,"epoch":%q,"revision":5%s}`, hello[len(hello)-1]["id"], epoch, more)
+	return r.sent()
+}
+
+func (r run) hear(format string, values ...any) {
+	r.t.Helper()
+	if err := r.received([]byte(fmt.Sprintf(format, values...) + "\n")); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+func (r run) sent() (all []map[string]any) {
+	for _, line := range bytes.Split(bytes.TrimSpace(r.outgoing(nil)), []byte("\n")) {
+		var one map[string]any
+		if len(line) > 0 && json.Unmarshal(line, &one) != nil {
+			r.t.Fatalf("%s", line)
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
+func (r run) ask(op string, members ...Member) *Pending {
+	var body body
+	body.addAll(members)
+	pending, err := r.prepare(op, body)
+	if err == nil {
+		err = r.send(context.Background(), pending)
+	}
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return pending
+}
+
+// outcome is "" where there is none yet.
+func outcome(p *Pending) string {
+	var err *Error
+	switch {
+	case p.state == 0:
+		return ""
+	case errors.As(p.err, &err):
+		return string(err.Code)
+	default:
+		return "ok"
+	}
+}
+
+func TestRevisionMeansNothingInAnotherEpoch(t *testing.T) {
+	r := newRun(t)
+	early := r.ask("get", With("revision", 4))
+	r.connect("e1", "")
+	r.hear(`{"id":%d,"ok":true,"revision":5}`, early.number)
+	read, keyed := r.ask("get", With("revision", 4)), r.ask("drop", IfRevision(4))
+	r.lost("it was cut")
+	late, history := r.ask("drop", IfRevision(4)), r.ask("history", With("since", 4))
+	batch := r.ask("dispatch", With("actions", []Step{Act("counter/a", "go", nil, IfRevision(4))}))
+	other := r.ask("dispatch", With("actions", []Step{Act("counter/a", "go", map[string]any{"ifRevision": 1})}))
+	sent := r.connect("e2", "")
+	// What was written with a key says itself of which epoch it is.
+	if len(sent) != 2 || sent[0]["epoch"] != "e1" || outcome(keyed)+outcome(other) != "" || outcome(early) != "ok" {
+		t.Error(sent)
+	}
+	for i, one := range []*Pending{read, late, history, batch} {
+		if outcome(one) != "conflict" {
+			t.Error(i, outcome(one))
+		}
+	}
+	if r.size != 2 {
+		t.Error(r.size)
+	}
+}
+
+func TestEphemeralStoreMayHaveGoneWithItsConnection(t *testing.T) {
+	for more, wanted := range map[string]string{"": "outcome_unknown", `,"resumed":true`: "ok"} {
+		r := newRun(t)
+		r.connect("e", "")
+		passing := r.ask("create", With("store", "counter/a"), Ephemeral())
+		batch := r.ask("dispatch", With("actions", []Step{CreateStep("counter/b", Ephemeral())}))
+		other := r.ask("create", With("store", "counter/c"))
+		r.lost("it was cut")
+		for _, each := range r.connect("e", more) {
+			r.hear(`{"id":%v,"ok":true,"revision":4,"duplicate":true}`, each["id"])
+		}
+		if outcome(passing) != wanted || outcome(batch) != wanted || outcome(other) != "ok" {
+			t.Error(more, outcome(passing), outcome(batch), outcome(other))
+		}
+	}
+}
+
+func TestWhatIsGivenUpIsSettledWhenItIsDropped(t *testing.T) {
+	r := newRun(t)
+	pending := r.ask("ping")
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if _, err := pending.Wait(ctx); !errors.Is(err, Closed) {
+		t.Error(err)
+	}
+	r.connect("e", "")
+	if outcome(pending) != "closed" || r.size != 0 {
+		t.Error(outcome(pending), r.size)
+	}
+}
+
+func TestLogMayUseTheBusAndEndIt(t *testing.T) {
+	var bus *Bus
+	ready, done := make(chan struct{}), make(chan error, 2)
+	bus, peer, listener := connected(t, WithLog(func(format string, values ...any) {
+		<-ready
+		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		defer cancel()
+		_, err := bus.Request(ctx, "ping")
+		done <- err
+		done <- bus.Shutdown(ctx)
+	}))
+	close(ready)
+	_ = peer.Close()
+	again := accept(t, listener)
+	again.answer(t, greeting)
+	again.answer(t, `"ok":true`)
+	for i := 0; i < 2; i++ {
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+}
