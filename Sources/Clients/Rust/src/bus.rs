@@ -2,13 +2,14 @@ use crate::address::Address;
 use crate::error::Error;
 use crate::feed::{Actions, Changes, Feed, Mirror, Queue};
 use crate::link::{random_name, wait_after, Closer, Link};
-use crate::options::Options;
+use crate::options::{Log, Options};
 use crate::request::{Reply, Request, Step};
 use crate::session::{Event, Session, SubscriptionId, WINDOW};
 use crate::subscription::{Action, Change};
 use crate::value::{State, Value};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{sync_channel, SyncSender};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, Weak};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -20,6 +21,9 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// As good as for ever, and yet a time that can be added to one.
 pub(crate) const FOR_EVER: Duration = Duration::from_secs(1 << 30);
+
+/// So many sentences wait to be logged.
+const LOG: usize = 1_000;
 
 /// When so much time has passed.
 pub(crate) fn after(time: Duration) -> Instant {
@@ -100,6 +104,8 @@ struct Inner {
     generation: u64,
     closer: Option<Closer>,
     is_writer_idle: bool,
+    /// The runner opens a connection, which takes as long as the system or the program takes.
+    is_dialling: bool,
     /// The next attempt is not waited for.
     is_hurried: bool,
     waits_for_room: u32,
@@ -111,6 +117,8 @@ struct Inner {
 pub(crate) struct Shared {
     pub(crate) addresses: Vec<Address>,
     pub(crate) options: Options,
+    /// What is to be logged, by a thread of its own, which may use the bus and end it.
+    log: Option<SyncSender<String>>,
     inner: Mutex<Inner>,
     /// There is something to send, room for another request, no connection any more or one to be made at once.
     outgoing: Condvar,
@@ -283,9 +291,21 @@ impl Shared {
         self.ended.notify_all();
     }
 
+    /// False where there is to be no connection any more.
+    pub(crate) fn begin_to_dial(&self) -> bool {
+        let mut inner = lock(&self.inner);
+        inner.is_dialling = inner.session.ended().is_none();
+        inner.is_dialling
+    }
+
+    pub(crate) fn end_of_dialling(&self) {
+        lock(&self.inner).is_dialling = false;
+    }
+
+    /// What a function that hangs has no room for is not logged.
     fn say(&self, sentence: &str) {
-        if let Some(log) = &self.options.log {
-            log(sentence);
+        if let Some(log) = &self.log {
+            let _ = log.try_send(sentence.to_string());
         }
     }
 
@@ -356,7 +376,9 @@ impl Handle {
         } else {
             drop(inner);
         }
-        if let Some(runner) = lock(&self.runner).take() {
+        // One that opens a connection ends when it has it.
+        let is_dialling = lock(&self.shared.inner).is_dialling;
+        if let (Some(runner), false) = (lock(&self.runner).take(), is_dialling) {
             let _ = runner.join();
         }
     }
@@ -374,26 +396,29 @@ pub struct Bus {
 }
 
 impl Bus {
-    pub(crate) fn start(addresses: Vec<Address>, options: Options) -> Result<Bus, Error> {
+    pub(crate) fn start(addresses: Vec<Address>, mut options: Options) -> Result<Bus, Error> {
+        let no_thread = |error| Error::new("limit", format!("There is no thread for the bus: {}.", error));
         let session = Session::new(options.hello(), &random_name()[..16]);
         let inner = Inner {
             session,
             generation: 0,
             closer: None,
             is_writer_idle: false,
+            is_dialling: false,
             is_hurried: false,
             waits_for_room: 0,
             changes: HashMap::new(),
             actions: HashMap::new(),
         };
         let (outgoing, room, ended) = (Condvar::new(), Condvar::new(), Condvar::new());
-        let shared = Arc::new(Shared { addresses, options, inner: Mutex::new(inner), outgoing, room, ended });
+        let log = options.log.take().map(write_log).transpose().map_err(no_thread)?;
+        let shared = Arc::new(Shared { addresses, options, log, inner: Mutex::new(inner), outgoing, room, ended });
         let mut at = 0;
         let link = Bus::first(&shared, &mut at)?;
         let running = shared.clone();
         let runner = std::thread::Builder::new().name("fluxbus".to_string());
         let runner = runner.spawn(move || running.run(link, at));
-        let runner = runner.map_err(|error| Error::new("limit", format!("There is no thread for the bus: {}.", error)))?;
+        let runner = runner.map_err(no_thread)?;
         Ok(Bus { handle: Arc::new(Handle { shared, runner: Mutex::new(Some(runner)) }) })
     }
 
@@ -569,6 +594,13 @@ impl Bus {
     pub fn close(&self, timeout: Duration) {
         self.handle.close(timeout);
     }
+}
+
+/// Begins a thread that logs what is given to it.
+fn write_log(log: Log) -> std::io::Result<SyncSender<String>> {
+    let (sender, sentences) = sync_channel::<String>(LOG);
+    let work = move || sentences.iter().for_each(|sentence| log(&sentence));
+    std::thread::Builder::new().name("fluxbus-log".to_string()).spawn(work).map(|_| sender)
 }
 
 /// Connects to the bus at an address, as [`Options::connect`] does; `""` is the usual one.

@@ -4,7 +4,7 @@ use crate::address::Address;
 use crate::bus::Shared;
 use crate::error::Error;
 use std::io::{self, ErrorKind, Read, Write};
-use std::net::{Shutdown, TcpStream, ToSocketAddrs};
+use std::net::{Shutdown, SocketAddr, TcpStream, ToSocketAddrs};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -120,17 +120,12 @@ impl Link {
 
     fn connect_to(shared: &Arc<Shared>, address: &Address, deadline: Instant) -> Result<Link, Error> {
         let unreachable = |error: io::Error| explained(error, address);
-        let transport = match (&shared.options.opener, address) {
-            (Some(open), _) => Transport::Whole(open(address).map_err(unreachable)?, Vec::new()),
-            (None, Address::Unix(path)) => Transport::Split(Socket::Unix(UnixStream::connect(path).map_err(unreachable)?), None),
-            (None, Address::Tcp(host, port)) => {
-                Transport::Split(Socket::Tcp(dial(host, *port, deadline).map_err(unreachable)?), None)
-            }
-            (None, Address::Tls(..)) => {
-                let sentence = "This crate has no TLS of its own: give Options::opener a function that makes the stream.";
-                return Err(Error::new("invalid_address", sentence));
-            }
-        };
+        if !shared.begin_to_dial() {
+            return Err(Error::closed());
+        }
+        let transport = Link::dial(shared, address, deadline);
+        shared.end_of_dialling();
+        let transport = transport?;
         let (buffer, heard) = (vec![0; CHUNK], Instant::now());
         let mut link = Link { shared: shared.clone(), transport, buffer, heard, asked: None };
         let token = shared.options.token.as_deref().filter(|_| !matches!(address, Address::Unix(_)));
@@ -145,6 +140,22 @@ impl Link {
                 Err(if error.is("closed") { lost } else { error })
             }
         }
+    }
+
+    fn dial(shared: &Arc<Shared>, address: &Address, deadline: Instant) -> Result<Transport, Error> {
+        let unreachable = |error: io::Error| explained(error, address);
+        Ok(match (&shared.options.opener, address) {
+            (Some(open), _) => Transport::Whole(open(address).map_err(unreachable)?, Vec::new()),
+            (None, Address::Unix(path)) => Transport::Split(Socket::Unix(UnixStream::connect(path).map_err(unreachable)?), None),
+            (None, Address::Tcp(host, port)) => {
+                let places = (host.as_str(), *port).to_socket_addrs().map_err(unreachable)?.collect::<Vec<_>>();
+                Transport::Split(Socket::Tcp(dial(&places, deadline).map_err(unreachable)?), None)
+            }
+            (None, Address::Tls(..)) => {
+                let sentence = "This crate has no TLS of its own: give Options::opener a function that makes the stream.";
+                return Err(Error::new("invalid_address", sentence));
+            }
+        })
     }
 
     fn start(&self) -> io::Result<Option<Closer>> {
@@ -239,11 +250,12 @@ impl Link {
     }
 }
 
-fn dial(host: &str, port: u16, deadline: Instant) -> io::Result<TcpStream> {
+/// Tries the places of a host, which share the time, as one may swallow what is sent to it.
+fn dial(places: &[SocketAddr], deadline: Instant) -> io::Result<TcpStream> {
     let mut failure = io::Error::new(ErrorKind::NotFound, "the host has no address");
-    for place in (host, port).to_socket_addrs()? {
-        let left = deadline.saturating_duration_since(Instant::now()).max(Duration::from_millis(1));
-        match TcpStream::connect_timeout(&place, left) {
+    for (place, left) in places.iter().zip((1..=places.len()).rev()) {
+        let share = deadline.saturating_duration_since(Instant::now()) / left as u32;
+        match TcpStream::connect_timeout(place, share.max(Duration::from_millis(1))) {
             Ok(socket) => {
                 socket.set_nodelay(true)?;
                 return Ok(socket);
@@ -284,4 +296,26 @@ fn random() -> u64 {
 /// 128 bits that nobody can guess.
 pub(crate) fn random_name() -> String {
     format!("{:016x}{:016x}", random(), random())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::TcpListener;
+
+    #[test]
+    fn place_that_swallows_what_is_sent_leaves_time_for_another() {
+        let deaf = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let place = deaf.local_addr().expect("an address");
+        // Nobody takes these; once its queue is full, the system drops what comes.
+        let short = Duration::from_millis(100);
+        let fillers: Vec<TcpStream> = std::iter::from_fn(|| TcpStream::connect_timeout(&place, short).ok()).collect();
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let places = [place, listener.local_addr().expect("an address")];
+        let deadline = Instant::now() + Duration::from_secs(4);
+        let socket = dial(&places, deadline).expect("a connection");
+        assert_eq!(socket.peer_addr().expect("an address"), places[1]);
+        assert!(Instant::now() < deadline);
+        drop(fillers);
+    }
 }

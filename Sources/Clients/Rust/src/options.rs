@@ -7,7 +7,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-type Log = Arc<dyn Fn(&str) + Send + Sync>;
+pub(crate) type Log = Arc<dyn Fn(&str) + Send + Sync>;
 pub(crate) type Opener = Arc<dyn Fn(&Address) -> io::Result<Box<dyn Stream>> + Send + Sync>;
 
 /// How to connect to a bus.
@@ -120,7 +120,7 @@ impl Options {
         self
     }
 
-    /// Hears that a connection is lost, and that it is there again.
+    /// Hears that a connection is lost, and that it is there again, in a thread of its own.
     pub fn log(mut self, log: impl Fn(&str) + Send + Sync + 'static) -> Options {
         self.log = Some(Arc::new(log));
         self

@@ -16,6 +16,10 @@ pub struct Request {
     pub(crate) has_key: bool,
     pub(crate) has_seen: bool,
     pub(crate) is_dry: bool,
+    /// It, or an element of its batch, names a revision, which means nothing in another epoch.
+    pub(crate) names_revision: bool,
+    /// It, or an element of its batch, makes a store that goes with its session.
+    pub(crate) is_ephemeral: bool,
     pub(crate) timeout: Option<Duration>,
     has_id: bool,
     has_ack: bool,
@@ -40,6 +44,8 @@ impl Request {
             has_key: false,
             has_seen: false,
             is_dry: false,
+            names_revision: false,
+            is_ephemeral: false,
             timeout: None,
             has_id: false,
             has_ack: false,
@@ -111,6 +117,11 @@ impl Request {
         self.has_id |= name == "id";
         self.has_ack |= name == "ack";
         self.is_dry |= name == "dryRun" && value == Value::Bool(true);
+        let steps = value.as_array().filter(|_| name == "actions").unwrap_or(&[]);
+        self.names_revision |= matches!(name, "ifRevision" | "revision" | "since" | "until");
+        self.names_revision |= steps.iter().any(|step| step.get("ifRevision").is_some());
+        self.is_ephemeral |= name == "ephemeral" && value == Value::Bool(true);
+        self.is_ephemeral |= steps.iter().any(|step| step.get("ephemeral") == Some(&Value::Bool(true)));
         self.is_writable &= value.is_writable();
         self.name(name);
         value.write(&mut self.members);

@@ -53,10 +53,20 @@ struct Sent<T> {
     /// The request, where it is a will.
     will: Option<Box<Request>>,
     written: u32,
+    /// The epoch of the revision that it names, if it does.
+    epoch: Option<String>,
+    is_ephemeral: bool,
+    /// The session may have ended in which it was committed.
+    is_torn: bool,
     purpose: Purpose<T>,
 }
 
 impl<T> Sent<T> {
+    /// Whether it means there what it meant when it was made. One with a key says so itself once it was written.
+    fn fits(&self, epoch: &str) -> bool {
+        self.is_keyed && self.written > 0 || self.epoch.as_deref().map_or(true, |made| made.is_empty() || made == epoch)
+    }
+
     fn is_repeatable(&self) -> bool {
         let reading = [
             "get", "stores", "types", "history", "blame", "samples", "sync", "ping", "stats", "timers", "will", "clients",
@@ -200,7 +210,9 @@ impl<T> Session<T> {
         let tells_seen = is_keyed && !request.has_seen;
         let mut line = self.spare.pop().unwrap_or_default();
         request.write_line(self.count, key, &mut line);
-        Sent { number: self.count, op: request.op, line, is_keyed, tells_seen, will, written: 0, purpose }
+        let epoch = request.names_revision.then(|| self.epoch.clone());
+        let is_ephemeral = is_keyed && request.is_ephemeral;
+        Sent { number: self.count, op: request.op, line, is_keyed, tells_seen, will, written: 0, epoch, is_ephemeral, is_torn: false, purpose }
     }
 
     fn own(&mut self, request: &Request, purpose: Purpose<T>) {
@@ -216,6 +228,7 @@ impl<T> Session<T> {
             sent.line.extend_from_slice(b",\"epoch\":");
             write_text(&self.epoch, &mut sent.line);
         }
+        sent.is_torn |= sent.is_ephemeral && sent.written > 0 && !self.is_resumed();
         sent.written += 1;
         self.out.extend_from_slice(&sent.line[..told]);
         self.out.extend_from_slice(b"}\n");
@@ -225,7 +238,11 @@ impl<T> Session<T> {
     fn write_waiting(&mut self) {
         while self.is_open {
             match self.waiting.pop_front() {
-                Some(sent) => self.write(sent),
+                Some(sent) if sent.fits(&self.epoch) => self.write(sent),
+                Some(sent) => {
+                    let sentence = "The bus began a new epoch after this was asked for, in which the revision that it names means another state.";
+                    let _ = self.answered(sent, Err(Error::new("conflict", sentence)));
+                }
                 None => break,
             }
         }
@@ -330,6 +347,10 @@ impl<T> Session<T> {
         self.own(&hello, Purpose::Hello);
     }
 
+    fn is_resumed(&self) -> bool {
+        self.greeting.get("resumed").and_then(Value::as_bool).unwrap_or(false)
+    }
+
     fn greet(&mut self, greeting: Reply) {
         let epoch = greeting.text("epoch");
         if epoch != self.epoch {
@@ -337,11 +358,10 @@ impl<T> Session<T> {
             self.revision = 0;
         }
         self.revision = self.revision.max(greeting.revision);
-        let is_resumed = greeting.get("resumed").and_then(Value::as_bool).unwrap_or(false);
         self.greeting = greeting;
         self.is_open = true;
         self.events.push_back(Event::Connected);
-        if let (Some(will), false) = (self.will.clone(), is_resumed) {
+        if let (Some(will), false) = (self.will.clone(), self.is_resumed()) {
             self.own(&will, Purpose::Nothing);
         }
         let ids: Vec<SubscriptionId> = self.subscriptions.keys().copied().collect();
@@ -431,7 +451,7 @@ impl<T> Session<T> {
         self.answered(sent, Err(error))
     }
 
-    fn answered(&mut self, mut sent: Sent<T>, result: Result<Reply, Error>) -> Result<(), Error> {
+    fn answered(&mut self, mut sent: Sent<T>, mut result: Result<Reply, Error>) -> Result<(), Error> {
         if sent.line.capacity() <= LARGEST_SPARE && self.spare.len() < WINDOW {
             sent.line.clear();
             self.spare.push(sent.line);
@@ -441,6 +461,10 @@ impl<T> Session<T> {
                 if let Ok(reply) = &result {
                     self.saw(reply.revision);
                     self.will = sent.will.or(self.will.take());
+                    if sent.is_torn && reply.duplicate {
+                        let sentence = "The store may have gone with the connection over which it was made.";
+                        result = Err(Error::outcome_unknown(&Error::new("closed", sentence)));
+                    }
                 }
                 self.size -= 1;
                 self.events.push_back(Event::Answered(token, result));

@@ -267,6 +267,56 @@ fn close_waits_for_answers() {
 }
 
 #[test]
+fn log_may_use_the_bus_and_end_it() {
+    let (give, take) = channel::<Bus>();
+    let (tell, told) = channel();
+    let take = std::sync::Mutex::new(take);
+    let log = move |_: &str| {
+        if let Ok(bus) = take.lock().expect("a lock").try_recv() {
+            let answer = bus.ask(&fluxbus::Request::new("ping").timeout(Duration::from_secs(20)));
+            bus.close(Duration::from_secs(20));
+            tell.send(answer).expect("a test");
+        }
+    };
+    let (bus, peer) = connected(options().log(log), |mut peer, listener| {
+        peer.hear();
+        drop(peer);
+        let mut again = Peer::accept(&listener);
+        again.answer(GREETING);
+        again.answer(r#""ok":true"#)
+    });
+    give.send(bus.clone()).expect("a log");
+    assert!(bus.ask(&fluxbus::Request::new("revert")).is_err());
+    told.recv().expect("a log").expect("an answer");
+    assert!(bus.dispatch("counter/a", "increment", ()).is_err());
+    peer.join().expect("a bus");
+}
+
+#[test]
+fn close_does_not_wait_for_who_opens_a_connection() {
+    let (opened, is_opened) = channel();
+    let (open, opens) = channel::<()>();
+    let opens = std::sync::Mutex::new(opens);
+    let options = options().opener(move |address| match address {
+        Address::Tcp(host, port) if opened.send(()).is_ok() => {
+            opens.lock().expect("a lock").recv().map_err(|_| std::io::ErrorKind::TimedOut)?;
+            let stream = TcpStream::connect((host.as_str(), *port))?;
+            stream.set_read_timeout(Some(Duration::from_millis(1)))?;
+            Ok(Box::new(stream))
+        }
+        _ => Err(std::io::ErrorKind::Unsupported.into()),
+    });
+    open.send(()).expect("an opener");
+    let (bus, peer) = connected(options, |peer, _listener| drop(peer));
+    peer.join().expect("a bus");
+    for _ in 0..2 {
+        is_opened.recv().expect("an opener");
+    }
+    bus.close(Duration::ZERO);
+    drop(open);
+}
+
+#[test]
 fn silent_bus_is_asked() {
     let (_bus, peer) = connected(options().keep_alive(Duration::from_millis(200)), |mut peer, _listener| peer.hear());
     assert_eq!(peer.join().expect("a bus")["op"], Value::from("ping"));

@@ -1,6 +1,6 @@
 //! The core without a connection: the bytes that a bus would send, and what comes of them.
 
-use fluxbus::{object, Change, Error, Event, Object, Reply, Request, Session, Value};
+use fluxbus::{object, Change, Error, Event, Object, Reply, Request, Session, Step, Value};
 
 struct Run {
     session: Session<u32>,
@@ -81,6 +81,52 @@ fn what_is_lost_is_sent_again_as_it_was() {
     let line = format!(r#"{{"id":{},"ok":true,"revision":6,"matched":1,"changed":1,"duplicate":true}}"#, sent[0]["id"]);
     let answered = answers(run.hear(&line));
     assert!(matches!(&answered[..], [(1, Ok(reply))] if reply.duplicate && reply.revision == 6));
+}
+
+#[test]
+fn revision_means_nothing_in_another_epoch() {
+    let drop_at = |revision: i64| Request::drop("counter/a").if_revision(revision);
+    let mut run = Run { session: Session::new(Object::new(), "p") };
+    run.session.request(&Request::get("counter/a").with("revision", 4), 0);
+    assert_eq!(run.connect("e1", 5).len(), 1);
+    run.hear(r#"{"id":1,"ok":true,"revision":5}"#);
+    run.session.request(&Request::get("counter/a").with("revision", 4), 1);
+    run.session.request(&drop_at(4), 2);
+    run.session.lost("it was cut");
+    run.session.request(&drop_at(4), 3);
+    run.session.request(&Request::new("history").with("since", 4), 4);
+    run.session.request(&Request::batch([Step::dispatch("counter/a", "go", ()).with("ifRevision", 4)]), 5);
+    run.session.request(&Request::batch([Step::dispatch("counter/a", "go", object! { "ifRevision": 4 })]), 6);
+    run.session.connected(None);
+    let hello = run.sent();
+    let line = format!(r#"{{"id":{},"ok":true,"epoch":"e2","revision":5}}"#, hello[hello.len() - 1]["id"]);
+    let answered = answers(run.hear(&line));
+    let tokens: Vec<u32> = answered.iter().map(|answer| answer.0).collect();
+    assert_eq!(tokens, [1, 3, 4, 5]);
+    assert!(answered.iter().all(|answer| answer.1.as_ref().map_or_else(|error| error.is("conflict"), |_| false)));
+    // What was written with a key says itself of which epoch it is.
+    let sent = run.sent();
+    assert_eq!((sent.len(), &sent[0]["epoch"], run.session.unanswered()), (2, &Value::from("e1"), 2));
+}
+
+#[test]
+fn ephemeral_store_may_have_gone_with_its_connection() {
+    for is_resumed in [false, true] {
+        let mut run = Run::new();
+        run.session.request(&Request::create("counter/a").ephemeral(), 1);
+        run.session.request(&Request::batch([Step::create("counter/b").with("ephemeral", true)]), 2);
+        run.session.request(&Request::create("counter/c"), 3);
+        run.session.lost("it was cut");
+        run.session.connected(None);
+        let hello = run.sent();
+        let id = &hello[hello.len() - 1]["id"];
+        run.hear(&format!(r#"{{"id":{},"ok":true,"epoch":"e","revision":5,"resumed":{}}}"#, id, is_resumed));
+        for sent in run.sent() {
+            let answered = answers(run.hear(&format!(r#"{{"id":{},"ok":true,"revision":4,"duplicate":true}}"#, sent["id"])));
+            let is_unknown = answered[0].1.as_ref().map_or_else(|error| error.is("outcome_unknown"), |_| false);
+            assert_eq!(is_unknown, !is_resumed && answered[0].0 < 3);
+        }
+    }
 }
 
 #[test]
