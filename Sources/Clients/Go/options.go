@@ -49,7 +49,8 @@ func WithBackOff(first, longest time.Duration) Option {
 	return func(o *options) { o.firstWait, o.longestWait = first, longest }
 }
 
-// WithLog has the client say that a connection is lost, and that it is there again: log.Printf is such a function.
+// WithLog has the client say that a connection is lost, and that it is there again: log.Printf is such a function. It is called in
+// a goroutine of its own, and may use the bus.
 func WithLog(log func(format string, values ...any)) Option { return func(o *options) { o.log = log } }
 
 // IfRevision: the store's revision has to be this one, else the request is a Conflict.

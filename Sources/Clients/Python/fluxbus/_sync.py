@@ -74,7 +74,7 @@ class Bus:
 
     Where a target is asked for, `"counter/kitchen"` is one store and `"counter"` every store of the type; what reads
     takes patterns, too, such as `"counter/k*"`. Every request is keyed: it commits exactly once, whatever becomes of
-    connections.
+    connections. A handler of the logger `fluxbus` can't wait for it.
     """
 
     def __init__(self, timeout: float | None) -> None:
