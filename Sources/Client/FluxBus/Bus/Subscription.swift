@@ -115,13 +115,14 @@ final class EventBuffer: Sendable {
     /// Adds an event; false when it was the last one there is room for.
     func take(_ event: SubscriptionEvent, size: Int) -> Bool {
         let (consumer, hasRoom) = state.withLock { state in
+            if case .ended = event { state.hasEnded = true }
             if let consumer = state.consumer {
                 state.consumer = nil
                 return (Optional(consumer), true)
             }
             state.events.append((event, size))
             state.bytes += size
-            if case .ended = event { return (nil, true) }
+            if state.hasEnded { return (nil, true) }
             state.isResting = state.events.count >= mostEvents || state.bytes >= mostBytes
             return (nil, !state.isResting)
         }
