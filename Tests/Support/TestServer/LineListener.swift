@@ -52,7 +52,11 @@ package final class LinePeer {
 
     /// Sends a line; false when nobody is there any more.
     @discardableResult
-    package func send(_ line: String) -> Bool { stream.send(line + "\n") }
+    package func send(_ line: String) -> Bool { send(part: line + "\n") }
+
+    /// Sends a part of a line; false when nobody is there any more.
+    @discardableResult
+    package func send(part: String) -> Bool { stream.send(part) }
 
     /// Ends the connection.
     package func close() { stream.close() }

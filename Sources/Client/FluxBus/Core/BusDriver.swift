@@ -128,6 +128,9 @@ package final class BusDriver {
         perform()
     }
 
+    /// Bytes have come, be it a part of a line: the bus is alive.
+    package func heard(at now: Int) { session.heard(at: now) }
+
     /// Takes a line that has come, without its end. The bytes are not kept.
     package func receive(_ line: UnsafeRawBufferPointer, at now: Int) {
         session.receive(line, at: now)

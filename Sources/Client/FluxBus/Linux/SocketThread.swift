@@ -65,7 +65,10 @@
                 let wakeup = try connection.wait(input: transport.wakeUp.descriptor, until: deadline())
                 if wakeup.input { transport.wakeUp.clear() }
                 let now = MonotonicClock.nanoseconds
-                if wakeup.incoming { nextRead = now + readInterval }
+                if wakeup.incoming {
+                    nextRead = now + readInterval
+                    driver.heard(at: now)
+                }
                 while connection.takeLineIfReady({ driver.receive($0, at: now) }) {
                     if driver.disconnectReason != nil { break }
                 }

@@ -2,11 +2,16 @@ import BusJSON
 
 /// Incoming lines.
 extension ClientSession {
+    /// Bytes have come, whole lines or not.
+    package mutating func heard(at now: Int) {
+        lastHeard = now
+        probedAt = nil
+    }
+
     /// Handles a line, given without its end.
     package mutating func receive(_ line: UnsafeRawBufferPointer, at now: Int) {
         guard phase != .disconnected, phase != .ended, disconnectReason == nil else { return }
-        lastHeard = now
-        probedAt = nil
+        heard(at: now)
         if let quick = QuickReply(line) { return answer(quick.id, .dispatch(quick.dispatch), at: now) }
         let message: BusMessage
         do throws(BusError) {

@@ -38,6 +38,14 @@ import Testing
         #expect(desk.session.disconnectReason == nil && desk.session.nextWake() == 20 * Self.second)
     }
 
+    @Test func partOfALineIsASignOfLifeToo() {
+        let desk = Desk { $0.keepAlive = .seconds(10) }
+        desk.pass(10 * Self.second)
+        desk.session.heard(at: desk.now)
+        desk.pass(9 * Self.second)
+        #expect(desk.session.disconnectReason == nil && desk.session.nextWake() == 20 * Self.second)
+    }
+
     @Test func unansweredHelloIsGivenUp() {
         var options = BusOptions()
         options.connectTimeout = .seconds(3)

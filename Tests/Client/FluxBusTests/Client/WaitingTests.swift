@@ -20,6 +20,32 @@ import Testing
         #expect(error?.details["written"] == true)
     }
 
+    /// A long line over a slow link: each sign of life that the client asks for finds a piece of it.
+    @Test func busThatIsInTheMiddleOfALineIsNotSilent() async throws {
+        let slow = try HandmadeBus { bus in
+            guard let peer = bus.accept() else { return }
+            peer.greet()
+            guard let request = peer.request(for: "types") else { return }
+            peer.send(part: #"{"id":\#(request),"ok":true,"types":["#)
+            var probes: [Int] = []
+            while probes.count < 3, let probe = peer.line().flatMap({ try? JSON(parsing: $0) }) {
+                probes.append(probe["id"]?.int ?? 0)
+                peer.send(part: "  ")
+            }
+            peer.send("]}")
+            for id in probes { peer.send(#"{"id":\#(id),"ok":true}"#) }
+            while peer.line() != nil {}
+        }
+        var options = BusOptions()
+        options.keepAlive = .seconds(1)
+        options.timeout = .seconds(240)
+        let bus = try await Bus.connect(slow.address, options: options)
+        var notices = bus.notices.makeAsyncIterator()
+        #expect(try await bus.types().isEmpty)
+        await bus.close()
+        #expect(await notices.next() == nil, "the connection was not lost")
+    }
+
     /// Events wait between two reads; an answer that is waited for brings them at once.
     @Test func eventsWaitForOthersAndAnswersDoNot() async throws {
         let live = try LiveBus()
