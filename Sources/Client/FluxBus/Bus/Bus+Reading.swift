@@ -3,7 +3,7 @@ import BusJSON
 /// Reading states, types, history and counters.
 extension Bus {
     /// A store's state, now or at a revision. `select` keeps only what these JSON Pointers name. Throws
-    /// `unknown_store`.
+    /// `unknown_store`; and, like every request that names a revision, `conflict` where the bus begins a new history meanwhile.
     public nonisolated(nonsending) func state(
         of store: String, select: [String]? = nil, at revision: Int? = nil, timeout: TimeLimit = .standard
     ) async throws(BusError) -> (state: JSON, revision: Int) {

@@ -96,7 +96,7 @@ extension Bus {
 
     /// Whether it is about a revision, which is one of an epoch.
     private static func namesRevision(_ request: BusRequest) -> Bool {
-        request["ifRevision"] != nil
+        ["ifRevision", "revision", "since", "until"].contains { request[$0] != nil }
             || (request["actions"]?.array ?? []).contains { $0["ifRevision"] != nil }
     }
 

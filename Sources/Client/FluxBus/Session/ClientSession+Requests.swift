@@ -40,7 +40,10 @@ extension ClientSession {
             if case .subscribe(let request) = sent.submission.role { subscriptions[request.number] = nil }
             return effects.append(.complete(sent.submission, outcome))
         }
-        if let meant = sent.submission.epoch, meant != epoch, !sent.isRepeated {
+        // One that may have been committed is sent again: the bus knows by its key.
+        if let meant = sent.submission.epoch, meant != epoch,
+            !sent.isRepeated || sent.submission.repetition == .free
+        {
             let error = BusError(
                 .conflict,
                 "The bus has begun a new history, in which revisions from before mean nothing; read again.",

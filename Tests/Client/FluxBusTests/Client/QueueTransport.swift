@@ -92,3 +92,31 @@ final class QueueTransport: Transport, @unchecked Sendable {
         return outgoing.count > 0
     }
 }
+
+extension QueueTransport {
+    static let address = BusAddress.tcp(host: "nowhere", port: 1)
+
+    /// A client that it carries.
+    func connect(_ change: (inout BusOptions) -> Void = { _ in }) async throws -> Bus {
+        var options = BusOptions()
+        (options.token, options.timeout) = ("secret", .seconds(240))
+        options.backOff = BackOff(first: .milliseconds(1), longest: .milliseconds(20))
+        change(&options)
+        return try await Bus.connect([Self.address], options: options) { self }
+    }
+}
+
+extension QueueTransport.Answer {
+    /// The reply to a request, with these members.
+    static func reply(to request: JSON, _ members: String) -> Self {
+        .lines([#"{"id":\#(request["id"]?.int ?? 0),"ok":true,\#(members)}"#])
+    }
+
+    /// The reply to a hello.
+    static func greeting(_ hello: JSON, epoch: String = "e1") -> Self {
+        reply(
+            to: hello,
+            #""protocol":1,"server":"test","version":"1","epoch":"\#(epoch)","revision":0,"identity":{},"limits":{"line":1048576}"#
+        )
+    }
+}
