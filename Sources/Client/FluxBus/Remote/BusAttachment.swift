@@ -14,8 +14,9 @@ import Synchronization
 ///
 /// Actions for all stores of the type, whichever process dispatched them, come back from the bus and are committed to
 /// the local stores in the order of their revisions; so all processes see the same order. Actions to a single store of
-/// the bus are not for the local ones, and instance actions of a local store stay local. What comes from the bus sets no
-/// timers of local stores (``Flux/State/timers``): the bus has set those of its own stores.
+/// the bus are not for the local ones, nor are those for the stores for which an expression holds, which ``problems`` reports.
+/// Instance actions of a local store stay local. What comes from the bus sets no timers of local stores
+/// (``Flux/State/timers``): the bus has set those of its own stores.
 ///
 /// It ends with `detach()`, when it is released, when the bus ends, or when actions were missed: those dispatched while the
 /// connection was lost come from the bus's log afterwards; a bus that has none, or no longer has them, can't tell them, and
@@ -26,7 +27,8 @@ public final class BusAttachment<State: SharedState>: Sendable {
     public enum Problem: Sendable {
         /// The bus refused an action, or its outcome can't be known.
         case refused(State.Action, BusError)
-        /// An action came that this program's type does not know; local stores skip it.
+        /// An action came that this program's type does not know, or that is for the stores for which an expression holds;
+        /// local stores skip it.
         case unfit(revision: Int, BusError)
         /// Actions before this revision were missed and are no longer available. The attachment has ended.
         case gap(revision: Int)
@@ -96,6 +98,11 @@ extension Bus {
         _ sink: Sink<BusAttachment<State>.Problem>
     ) {
         switch event {
+        case .action(let event) where event.object["where"] != nil:
+            let error = BusError(
+                .invalidRequest,
+                "`\(event.action)` came with `where`, which can't be evaluated here; dispatch it without.")
+            sink.send(.unfit(revision: event.revision, error))
         case .action(let event) where event.store == nil:
             do throws(JSONCodingError) {
                 store.commit(try State.actions.action(named: event.action, payload: event.payload))

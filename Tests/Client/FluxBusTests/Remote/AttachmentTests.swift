@@ -59,6 +59,25 @@ import Testing
         #expect(local.state.amounts == [5, 9, 1], "detached, global actions are for this process again")
     }
 
+    /// Which of the local stores it would be for, an expression says, and only the bus evaluates those.
+    @Test func actionForSomeStoresIsAProblem() async throws {
+        let live = try LiveBus()
+        let bus = try await live.connect()
+        let local = Store<Trail>(state: Trail())
+        let attachment = try await bus.attach(Trail.self)
+        var problems = attachment.problems.values.makeAsyncIterator()
+        try await bus.dispatch("increment", to: .type("counter"), payload: ["by": 7], where: "count > 100")
+        Store<Trail>.actions.dispatch(.increment(by: 9))
+        for await amounts in local.values(\.amounts) where amounts.contains(9) { break }
+        #expect(local.state.amounts == [9])
+        guard case .unfit(_, let error)? = await problems.next() else {
+            Issue.record("That local stores skip it was not told.")
+            return
+        }
+        #expect(error.code == .invalidRequest)
+        attachment.detach()
+    }
+
     @Test func secondAttachmentIsRefused() async throws {
         let live = try LiveBus()
         let bus = try await live.connect()
