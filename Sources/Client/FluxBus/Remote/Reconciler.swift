@@ -50,6 +50,8 @@ package struct Reconciler<State: SharedState>: Sendable {
     package private(set) var revision = 0
     /// The last commit that changed `confirmed`, where the bus reported it.
     package private(set) var ownRevision: Int?
+    /// How often a state was adopted.
+    package private(set) var adoptions = 0
     /// `confirmed` with the pending actions, unless it is stale.
     private var predicted: State? { didSet { changeCount += 1 } }
     /// How often what is shown may have changed, where it is not stale.
@@ -116,10 +118,16 @@ package struct Reconciler<State: SharedState>: Sendable {
         changed(to: state, from: 0, revision: revision)
     }
 
-    /// The store's own revision was queried, and every state up to it has come. It belongs to the newest, so not to `confirmed`
-    /// if some wait.
-    package mutating func learned(ownRevision: Int) {
-        if held.isEmpty, self.ownRevision == nil { self.ownRevision = ownRevision }
+    /// The store's own revision was queried after so many adoptions, and every state up to it has come. It is not that of
+    /// `confirmed` if a state was adopted since, or waits.
+    package mutating func learned(ownRevision: Int, after adoptions: Int) {
+        guard held.isEmpty, adoptions == self.adoptions, self.ownRevision == nil else { return }
+        self.ownRevision = ownRevision
+    }
+
+    /// The bus says that this is not the store's own revision.
+    package mutating func refuted(ownRevision: Int) {
+        if self.ownRevision == ownRevision { self.ownRevision = nil }
     }
 
     /// The bus has committed the action.
@@ -165,6 +173,7 @@ package struct Reconciler<State: SharedState>: Sendable {
         var expected = confirmed
         if let newest {
             confirmed = newest.state
+            adoptions += 1
             ownRevision = newest.ownRevision
             revision = max(revision, newest.revision)
         }

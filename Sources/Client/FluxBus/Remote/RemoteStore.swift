@@ -76,10 +76,10 @@ public final class RemoteStore<State: SharedState>: StateStore {
     func lastConfirmed() async throws(BusError) -> (state: State, revision: Int, epoch: String) {
         while true {
             if case .unfit(let error) = core.status.value { throw error }
-            if case (let state?, let revision?, let epoch) = core.confirmed {
-                return (state, revision, epoch)
+            let known = core.confirmed
+            if let state = known.state, let revision = known.revision {
+                return (state, revision, known.epoch)
             }
-            let epoch = core.epoch
             let request = BusRequest("stores", ["match": .string(address)])
             guard let revision = try await bus.request(request)["stores"]?[0]?["revision"]?.int else {
                 if try await core.createAgain() { continue }
@@ -87,9 +87,10 @@ public final class RemoteStore<State: SharedState>: StateStore {
             }
             // It may be newer than the state known here, and would let a change of what is not known pass: once this is
             // answered, all that led to it has come.
-            let barrier = bus.submission(BusRequest("sync"), timeout: .standard) { [core] outcome in
-                guard case .success = outcome.object, core.epoch == epoch else { return }
-                core.learn(ownRevision: revision)
+            let barrier = bus.submission(BusRequest("sync"), timeout: .standard) {
+                [core, adoptions = known.adoptions] outcome in
+                guard case .success = outcome.object else { return }
+                core.learn(ownRevision: revision, after: adoptions)
             }
             await bus.core.submit(barrier)
             _ = try await PendingReply(submission: barrier, core: bus.core).value
@@ -134,7 +135,7 @@ public final class RemoteStore<State: SharedState>: StateStore {
             let submission = bus.dispatchSubmission(
                 name, .store(core.address), payload, ifRevision: ifRevision, if: condition, usesKey: nil,
                 timeout: timeout, epoch: epoch
-            ) { core.end(id, $0.dispatch) }
+            ) { core.end(id, $0.dispatch, ifRevision: ifRevision) }
             return (submission, bus.core.enter(submission))
         }
         await bus.core.settle(submission, place)

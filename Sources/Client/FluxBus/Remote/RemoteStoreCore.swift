@@ -18,6 +18,8 @@ import Synchronization
 final class RemoteStoreCore<State: SharedState>: Sendable {
     private struct Turn {
         var reconciler: Reconciler<State>
+        /// The epoch that the revisions belong to.
+        var epoch = ""
         /// What observers have been notified of, or will be; nil while there is no store.
         var told: State?
         /// How often the reconciler had changed by then.
@@ -29,8 +31,6 @@ final class RemoteStoreCore<State: SharedState>: Sendable {
 
     private struct Contents {
         var status = RemoteStoreStatus.absent
-        /// The epoch that the revisions belong to.
-        var epoch = ""
         var hasFirst = false
         /// The present epoch began without the store: it was not dropped.
         var isLost = false
@@ -91,14 +91,15 @@ final class RemoteStoreCore<State: SharedState>: Sendable {
         (knownRevision.load(ordering: .acquiring), knownPending.load(ordering: .acquiring))
     }
 
-    /// The state on the bus, and the last commit that changed it, if that is known, in which epoch.
-    var confirmed: (state: State?, revision: Int?, epoch: String) {
-        let (state, revision) = turn.withLock { ($0.reconciler.confirmed, $0.reconciler.ownRevision) }
-        return (state, revision, epoch)
+    /// The state on the bus, and the last commit that changed it, if that is known, in which epoch; and how many came before.
+    var confirmed: (state: State?, revision: Int?, epoch: String, adoptions: Int) {
+        turn.withLock {
+            ($0.reconciler.confirmed, $0.reconciler.ownRevision, $0.epoch, $0.reconciler.adoptions)
+        }
     }
 
     /// The epoch that the revisions belong to.
-    var epoch: String { contents.withLock { $0.epoch } }
+    var epoch: String { turn.withLock { $0.epoch } }
 
     /// Whether nothing up to a revision of the bus still waits to be part of the confirmed state.
     func hasTaken(through revision: Int) -> Bool {
@@ -115,8 +116,10 @@ final class RemoteStoreCore<State: SharedState>: Sendable {
         return true
     }
 
-    /// Records the store's own revision from the bus, on the bus's thread.
-    func learn(ownRevision: Int) { change { $0.reconciler.learned(ownRevision: ownRevision) } }
+    /// Records the store's own revision from the bus, which was asked for after so many adoptions; on the bus's thread.
+    func learn(ownRevision: Int, after adoptions: Int) {
+        change { $0.reconciler.learned(ownRevision: ownRevision, after: adoptions) }
+    }
 
     /// Whether the bus has sent the first state, or that there is none.
     var hasFirst: Bool { contents.withLock { $0.hasFirst } }
@@ -153,20 +156,20 @@ final class RemoteStoreCore<State: SharedState>: Sendable {
             let state = try told.map { json throws(BusError) in try decoded(json) }
             // A reset, or several commits in one, do not say which of them changed the store.
             let own = event.isReset || event.coalesced ?? 1 > 1 ? nil : event.revision
-            if event.isReset {
-                let epoch = currentEpoch()
-                let hadState = turn.withLock { $0.reconciler.confirmed != nil }
+            let newEpoch = event.isReset ? currentEpoch() : nil
+            if let newEpoch {
+                let known = confirmed
                 let isLost = contents.withLock { contents in
-                    let wasThere = contents.isLost || hadState
-                    contents.isLost = wasThere && contents.epoch != epoch && state == nil
-                    contents.epoch = epoch
+                    let wasThere = contents.isLost || known.state != nil
+                    contents.isLost = wasThere && known.epoch != newEpoch && state == nil
                     return contents.isLost
                 }
                 if isLost { replaceLost() }
             }
             if state != nil { contents.withLock { $0.isLost = false } }
             change { turn in
-                if event.isReset {
+                if let newEpoch {
+                    turn.epoch = newEpoch
                     turn.reconciler.reset(to: state, revision: event.revision)
                 } else {
                     turn.reconciler.changed(
@@ -212,12 +215,17 @@ final class RemoteStoreCore<State: SharedState>: Sendable {
         return result
     }
 
-    /// Handles the outcome of an action, on the bus's thread at its place between the events.
-    func end(_ id: Int, _ outcome: Result<DispatchReply, BusError>) {
+    /// Handles the outcome of an action, on the bus's thread at its place between the events. A conflict refutes the own revision
+    /// that it was for.
+    func end(_ id: Int, _ outcome: Result<DispatchReply, BusError>, ifRevision: Int? = nil) {
         change { turn in
             switch outcome {
             case .success(let reply): turn.reconciler.committed(id, revision: reply.revision)
-            case .failure: turn.reconciler.failed(id)
+            case .failure(let error):
+                turn.reconciler.failed(id)
+                if error.code == .conflict, let ifRevision {
+                    turn.reconciler.refuted(ownRevision: ifRevision)
+                }
             }
         }
     }

@@ -1,4 +1,6 @@
+import BusJSON
 import FluxBus
+import Synchronization
 import TestServer
 import Testing
 
@@ -72,6 +74,73 @@ import Testing
         }
         let bus = try await live.connect()
         #expect(try await bus.value("total", default: 0).value == 100)
+    }
+
+    /// A bus that says of `value/level` which own revision it has, one after another; what follows comes before the next barrier.
+    /// It refuses actions for another revision than the last one, but not for ever.
+    private static func bus(
+        saying own: [(revision: Int, next: String?)], asked: @escaping @Sendable (Int) -> Void
+    ) throws -> HandmadeBus {
+        try HandmadeBus { bus in
+            guard let peer = bus.accept() else { return }
+            peer.greet(revision: 5)
+            var (asks, refusals) = (own[...], 0)
+            var next: String?
+            while let request = peer.line().flatMap({ try? JSON(parsing: $0) }) {
+                var reply = #""ok":true,"revision":9"#
+                var event: String?
+                switch request["op"] {
+                case "subscribe":
+                    reply = #""ok":true,"sub":1,"revision":5,"epoch":"e1""#
+                    event =
+                        #"{"event":"change","sub":1,"from":0,"revision":5,"reset":true,"states":{"value/level":{"value":1}}}"#
+                case "stores":
+                    guard let ask = asks.popFirst() else { return }
+                    reply = #""ok":true,"stores":[{"store":"value/level","revision":\#(ask.revision)}]"#
+                    next = ask.next
+                case "sync": if let event = next.take() { peer.send(event) }
+                case "dispatch":
+                    asked(request["ifRevision"]?.int ?? 0)
+                    reply = #""ok":true,"revision":10,"matched":1,"changed":1"#
+                    if request["ifRevision"]?.int != own.last?.revision, refusals < 20 {
+                        refusals += 1
+                        reply =
+                            #""ok":false,"error":{"code":"conflict","message":"Newer.","revision":9}"#
+                    }
+                default: break
+                }
+                peer.send(#"{"id":\#(request["id"]?.int ?? 0),\#(reply)}"#)
+                if let event { peer.send(event) }
+            }
+        }
+    }
+
+    /// The bus is asked for the store's own revision; before what it says counts, several commits come as one change.
+    @Test func revisionThatIsOlderThanTheStateIsNotTakenForIts() async throws {
+        let asked = Mutex<[Int]>([])
+        let change =
+            #"{"event":"change","sub":1,"from":5,"revision":9,"coalesced":4,"changes":{"value/level":{"value":2}}}"#
+        let scripted = try Self.bus(saying: [(7, change), (9, nil)]) { revision in
+            asked.withLock { $0.append(revision) }
+        }
+        let bus = try await Bus.connect(scripted.address)
+        let level = try await bus.value("level", default: 1)
+        #expect(try await level.update { $0 + 1 } == 3)
+        #expect(asked.withLock { $0 } == [9])
+        await bus.close()
+    }
+
+    /// The store has changed, and nothing says so, as where rules hide the part that has.
+    @Test func revisionThatIsRefusedIsAskedForAgain() async throws {
+        let asked = Mutex<[Int]>([])
+        let scripted = try Self.bus(saying: [(7, nil), (8, nil)]) { revision in
+            asked.withLock { $0.append(revision) }
+        }
+        let bus = try await Bus.connect(scripted.address)
+        let level = try await bus.value("level", default: 1)
+        #expect(try await level.update { $0 + 1 } == 2)
+        #expect(asked.withLock { $0 } == [7, 8])
+        await bus.close()
     }
 
     @Test func anyCodableValueWillDo() async throws {
