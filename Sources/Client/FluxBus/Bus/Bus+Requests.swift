@@ -104,8 +104,15 @@ extension Bus {
         switch request.op {
         case "create":
             guard request["ephemeral"] == true, let store = request["store"]?.string else { return .plain }
-            return .createEphemeral(store, state: request["state"])
-        case "drop": return request["store"]?.string.map(Submission.Role.dropStore) ?? .plain
+            return .createEphemeral(store, state: request["state"], timeToLive: request["ttl"])
+        case "drop":
+            let (store, type) = (request["store"]?.string, request["type"]?.string)
+            return .drop(store.map { [$0] } ?? [], ofTypes: type.map { [$0] } ?? [])
+        case "dispatch" where request["dryRun"] != true:
+            let drops = (request["actions"]?.array ?? []).filter { $0["op"] == "drop" }
+            if drops.isEmpty { return .plain }
+            return .drop(
+                drops.compactMap { $0["store"]?.string }, ofTypes: drops.compactMap { $0["type"]?.string })
         case "will": return request["actions"]?.array.map(Submission.Role.will) ?? .plain
         default: return .plain
         }

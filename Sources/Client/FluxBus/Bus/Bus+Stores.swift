@@ -4,7 +4,8 @@ import BusJSON
 extension Bus {
     /// Creates a store. `state` replaces members of the type's initial state. One with a `timeToLive` is dropped by the bus
     /// when no dispatch has matched it for that long. An ephemeral one is dropped when this client goes, as a will is applied
-    /// (``setWill(_:timeout:)``). If it comes back later than that, it creates the store again with the same `state`.
+    /// (``setWill(_:timeout:)``). If it comes back later than that, it creates the store again with the same `state` and
+    /// `timeToLive`, unless it has dropped it: also one that somebody else has dropped, or whose time was over.
     ///
     /// Returns its revision, and whether it was created now: with `ifMissing`, an existing one is fine too. Throws
     /// `exists`, `unknown_type`, `invalid_payload`, `limit`.

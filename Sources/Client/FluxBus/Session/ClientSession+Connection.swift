@@ -80,22 +80,15 @@ extension ClientSession {
     /// Sorts the unanswered requests: those that may be sent again are queued for that, before those already queued.
     private mutating func takeBackUnanswered(sent bytes: Int, _ reason: BusError) {
         let later = requests.resending.removeAll()
-        var dropped: Set<String> = []
         for var sent in requests.unanswered.removeAll() where !sent.submission.role.isOwn {
             sent.isRepeated = sent.isRepeated || sent.end <= bytes
-            if case .dropStore(let address) = sent.submission.role, sent.isRepeated {
+            if case .drop(let addresses, _) = sent.submission.role, sent.isRepeated {
                 // The store may be gone already; if the drop is answered as a duplicate, the restored store would stay.
-                ephemeralStores.removeAll { $0.address == address }
-                dropped.insert(address)
+                ephemeralStores.removeAll { addresses.contains($0.address) }
             }
             if sent.submission.isSettled {
                 if case .subscribe(let request) = sent.submission.role { subscriptions[request.number] = nil }
                 effects.append(.complete(sent.submission, .failure(reason)))
-            } else if case .createEphemeral(let address, let state) = sent.submission.role, sent.isRepeated,
-                !dropped.contains(address)
-            {
-                ephemeralStores.append(
-                    EphemeralStore(address: address, state: state, pending: sent.submission, sent: sent))
             } else if sent.isRepeated, sent.submission.repetition == .never {
                 let error = Self.outcomeUnknown(reason)
                 noticeFailure(of: sent.submission, error)
@@ -154,11 +147,12 @@ extension ClientSession {
     /// `isResumed`: the bus has kept will and ephemeral stores.
     private mutating func restore(isResumed: Bool, at now: Int) {
         restorationsLeft = 0
-        if isResumed {
-            repeatCreations()
-        } else {
+        if !isResumed {
             if let will { restoreOne(Self.willRequest(will), .restoreWill) }
-            for index in ephemeralStores.indices { restoreStore(index) }
+            takeOutCreations()
+        }
+        for index in ephemeralStores.indices where !isResumed || ephemeralStores[index].pending != nil {
+            restoreStore(index)
         }
         var resumed = 0
         for number in subscriptions.keys.sorted() {
@@ -170,15 +164,25 @@ extension ClientSession {
         openIfRestored(at: now)
     }
 
-    /// Creations without an answer are sent again as they were: where the store is there already, their keys show that
-    /// it is theirs.
-    private mutating func repeatCreations() {
-        for store in ephemeralStores {
-            guard var sent = store.sent else { continue }
-            sent.id = 0
-            requests.resending.append(sent)
+    /// What ephemeral creations without an answer may have created is gone with the old session, so they are made anew, before
+    /// what follows them is sent again. Not where a drop may have followed: with their keys the two stay right in their order.
+    private mutating func takeOutCreations() {
+        let repeated = requests.resending.removeAll()
+        var dropped: Set<String> = []
+        for sent in repeated where sent.isRepeated {
+            if case .drop(let addresses, _) = sent.submission.role { dropped.formUnion(addresses) }
         }
-        ephemeralStores.removeAll { $0.pending != nil }
+        for sent in repeated {
+            if case .createEphemeral(let address, let state, let timeToLive) = sent.submission.role,
+                sent.isRepeated, !sent.submission.isSettled, !dropped.contains(address)
+            {
+                ephemeralStores.append(
+                    EphemeralStore(
+                        address: address, state: state, timeToLive: timeToLive, pending: sent.submission))
+            } else {
+                requests.resending.append(sent)
+            }
+        }
     }
 
     mutating func restoreOne(_ request: BusRequest, _ role: Submission.Role) {
@@ -191,8 +195,11 @@ extension ClientSession {
         let store = ephemeralStores[index]
         restoreOne(
             BusRequest(
-                "create", ["store": .string(store.address), "state": store.state, "ephemeral": true]),
-            .restoreStore(index))
+                "create",
+                [
+                    "store": .string(store.address), "state": store.state, "ephemeral": true,
+                    "ttl": store.timeToLive,
+                ]), .restoreStore(index))
     }
 
     static func willRequest(_ actions: [JSON]) -> BusRequest {

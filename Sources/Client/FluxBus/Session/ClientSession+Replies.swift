@@ -88,7 +88,7 @@ extension ClientSession {
         }
         switch submission.role {
         case .plain: effects.append(.complete(submission, outcome))
-        case .dropStore, .createEphemeral, .will:
+        case .drop, .createEphemeral, .will:
             note(submission.role, outcome)
             effects.append(.complete(submission, outcome))
         case .subscribe(let request):
@@ -102,6 +102,10 @@ extension ClientSession {
         case .resubscribe(let number):
             subscribed(number, outcome, isWanted: true)
             if phase == .restoring { restored(at: now) }
+        case .look(let address):
+            if case .success(let reply) = outcome.object, reply["stores"]?.array?.isEmpty == true {
+                ephemeralStores.removeAll { $0.address == address }
+            }
         case .leave: leaving = .answered
         case .probe, .own: break
         }
@@ -127,11 +131,17 @@ extension ClientSession {
     private mutating func note(_ role: Submission.Role, _ outcome: ReplyOutcome) {
         guard case .success(let reply) = outcome.object else { return }
         switch role {
-        case .createEphemeral(let address, let state):
+        case .createEphemeral(let address, let state, let timeToLive):
             guard reply["created"]?.bool == true else { return }
             ephemeralStores.removeAll { $0.address == address }
-            ephemeralStores.append(EphemeralStore(address: address, state: state))
-        case .dropStore(let address): ephemeralStores.removeAll { $0.address == address }
+            ephemeralStores.append(EphemeralStore(address: address, state: state, timeToLive: timeToLive))
+        case .drop(let addresses, let types):
+            ephemeralStores.removeAll { addresses.contains($0.address) }
+            // Which ones the expression held for is not said.
+            for store in ephemeralStores where types.contains(where: { store.address.hasPrefix($0 + "/") }) {
+                let request = BusRequest("stores", ["match": .string(store.address)])
+                requests.own.append(Submission(.request(request), role: .look(store.address)))
+            }
         case .will(let actions): will = actions.isEmpty ? nil : actions
         default: break
         }

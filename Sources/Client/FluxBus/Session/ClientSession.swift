@@ -25,10 +25,9 @@ package struct ClientSession {
     struct EphemeralStore {
         let address: String
         let state: JSON?
+        let timeToLive: JSON?
         /// The request that creates it, if that is not answered yet.
         var pending: Submission?
-        /// The same as it was sent.
-        var sent: SentRequest?
         /// One millisecond, twice that, and so on: two seconds in all.
         static let mostTries = 11
         /// How often it may be retried while the bus has not seen the old connection's end.

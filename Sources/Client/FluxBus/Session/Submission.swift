@@ -9,8 +9,9 @@ package final class Submission: Sendable {
     /// What the session does beside passing on the answer.
     package enum Role: Sendable {
         case plain
-        case dropStore(String)
-        case createEphemeral(String, state: JSON?)
+        /// Drops stores, and those of types for which an expression holds.
+        case drop([String], ofTypes: [String] = [])
+        case createEphemeral(String, state: JSON?, timeToLive: JSON? = nil)
         case will([JSON])
         case subscribe(SubscriptionRequest)
         // The session's own, without waiters.
@@ -18,14 +19,16 @@ package final class Submission: Sendable {
         case restoreStore(Int)
         case restoreWill
         case resubscribe(Int)
+        /// Looks whether an ephemeral store is still there.
+        case look(String)
         case probe
         case leave
         case own
 
         var isOwn: Bool {
             switch self {
-            case .plain, .dropStore, .createEphemeral, .will, .subscribe: false
-            case .hello, .restoreStore, .restoreWill, .resubscribe, .probe, .leave, .own: true
+            case .plain, .drop, .createEphemeral, .will, .subscribe: false
+            case .hello, .restoreStore, .restoreWill, .resubscribe, .look, .probe, .leave, .own: true
             }
         }
     }

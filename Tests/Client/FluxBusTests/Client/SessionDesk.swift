@@ -18,10 +18,11 @@ final class SessionDesk {
         connect()
     }
 
-    func connect(revision: Int = 4, epoch: String = "e") {
+    /// `isResumed`: the bus has kept what the session left there.
+    func connect(revision: Int = 4, epoch: String = "e", isResumed: Bool = false) {
         session.connected(at: now)
         _ = written()
-        reply(#""revision":\#(revision),"epoch":"\#(epoch)""#)
+        reply(#""revision":\#(revision),"epoch":"\#(epoch)","resumed":\#(isResumed)"#)
     }
 
     /// The connection ends, all that was written having left.

@@ -108,7 +108,7 @@ import Testing
         desk.reply(#""revision":5,"created":true"#)
         desk.session.submit(
             Submission(
-                .request(BusRequest("drop", ["store": "door/mine"])), role: .dropStore("door/mine"),
+                .request(BusRequest("drop", ["store": "door/mine"])), role: .drop(["door/mine"]),
                 repetition: .keyed))
         _ = desk.written()
         // The drop was committed and its answer lost: made again, the store would outlive it.

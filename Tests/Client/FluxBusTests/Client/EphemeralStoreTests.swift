@@ -1,0 +1,110 @@
+import BusJSON
+import FluxBus
+import Synchronization
+import Testing
+
+/// Ephemeral stores over lost connections: each is there once, as it was made, as long as this client has not dropped it.
+@Suite(.timeLimit(.minutes(10))) struct EphemeralStoreTests {
+    /// A session that has sent the creation of a store and something that follows it, and lost the connection then.
+    private func cutDesk(_ next: Submission) -> (desk: SessionDesk, sent: [JSON]) {
+        let desk = SessionDesk()
+        desk.session.submit(
+            Submission(
+                .request(BusRequest("create", ["store": "door/mine", "ephemeral": true])),
+                role: .createEphemeral("door/mine", state: nil), repetition: .keyed))
+        desk.session.submit(next)
+        let sent = desk.written()
+        desk.cut()
+        return (desk, sent)
+    }
+
+    private func answer(_ requests: [JSON], on desk: SessionDesk) {
+        for request in requests {
+            desk.receive(
+                #"{"id":\#(request["id"]?.int ?? 0),"ok":true,"revision":6,"created":true,"matched":1,"changed":1}"#
+            )
+        }
+    }
+
+    private var dispatch: Submission {
+        Submission(
+            .dispatch(RequestBody.DispatchBody(action: "open", target: .store("door/mine"))),
+            repetition: .keyed)
+    }
+
+    @Test(arguments: [true, false])
+    func creationOfAStoreThatIsDroppedIsAnswered(isResumed: Bool) {
+        let drop = BusRequest("drop", ["store": "door/mine"])
+        let (desk, sent) = cutDesk(
+            Submission(.request(drop), role: .drop(["door/mine"]), repetition: .keyed))
+        desk.connect(revision: 6, isResumed: isResumed)
+        let again = desk.written()
+        #expect(again.map { $0["op"] } == ["create", "drop"])
+        #expect(again.map { $0["key"] } == sent.map { $0["key"] }, "the bus can tell what was committed")
+        answer(again, on: desk)
+        #expect(desk.outcomes.count == 2)
+        desk.cut()
+        desk.connect(revision: 7)
+        #expect(desk.written().isEmpty)
+    }
+
+    /// What the bus has kept, it knows by the key.
+    @Test func creationIsSentAgainBeforeWhatFollowedIt() {
+        let (desk, sent) = cutDesk(dispatch)
+        desk.connect(revision: 6, isResumed: true)
+        let again = desk.written()
+        #expect(again.map { $0["op"] } == ["create", "dispatch"])
+        #expect(again.map { $0["key"] } == sent.map { $0["key"] })
+        answer(again, on: desk)
+        #expect(desk.outcomes.count == 2)
+    }
+
+    /// What the bus has not kept is made anew. Where that is cut short, too, nobody knows whether the bus has it.
+    @Test(arguments: [true, false]) func creationIsMadeAnewBeforeWhatFollowedIt(isResumed: Bool) {
+        let (desk, _) = cutDesk(dispatch)
+        for isResumed in [false, isResumed] {
+            desk.cut()
+            desk.connect(revision: 6, isResumed: isResumed)
+            let anew = desk.written()
+            #expect(anew.map { $0["op"] } == ["create"] && anew[0]["key"] == nil)
+        }
+        desk.reply(#""revision":6,"created":true"#)
+        let again = desk.written()
+        #expect(again.map { $0["op"] } == ["dispatch"])
+        answer(again, on: desk)
+        #expect(desk.outcomes.count == 2)
+        desk.cut()
+        desk.connect(revision: 7)
+        #expect(desk.written().map { $0["op"] } == ["create"])
+    }
+
+    @Test func whatIsDroppedIsNotMadeAgainAndLeasesStay() async throws {
+        let made = Mutex<[JSON]>([])
+        let transport = QueueTransport { attempt, request in
+            switch request["op"] {
+            case "hello": return .greeting(request)
+            case "ping" where attempt == 1: return .cut
+            case "create":
+                if attempt > 1 { made.withLock { $0.append(request) } }
+                return .reply(to: request, #""revision":1,"created":true"#)
+            case "stores":
+                let store = request["match"]?.string ?? ""
+                let found = store == "door/shut" ? #"{"store":"\#(store)","revision":1}"# : ""
+                return .reply(to: request, #""stores":[\#(found)]"#)
+            default: return .reply(to: request, #""revision":2,"matched":1,"changed":1"#)
+            }
+        }
+        let bus = try await transport.connect()
+        for store in ["door/open", "door/shut", "lamp/on", "lamp/off"] {
+            try await bus.create(store, isEphemeral: true, timeToLive: .seconds(60))
+        }
+        _ = try await bus.tryOut([.drop("lamp/on")])
+        try await bus.dispatch([.action("dim", to: .store("lamp/on")), .drop("lamp/off")])
+        try await bus.drop(type: "door", where: "isOpen")
+        // The connection is lost.
+        try await bus.ping()
+        #expect(made.withLock { $0.map { $0["store"] } } == ["door/shut", "lamp/on"])
+        #expect(made.withLock { $0.map { $0["ttl"] } } == [60, 60])
+        await bus.close()
+    }
+}
