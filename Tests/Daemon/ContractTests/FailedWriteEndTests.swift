@@ -55,6 +55,28 @@ struct FailedWriteEndTests {
         #expect(try late.state(of: "counter/mine") == nil)
     }
 
+    /// Nobody takes over a session whose end waits for the disk: who comes with its name has another one, and it ends once.
+    @Test(arguments: [true, false]) func sessionWhoseEndWaitsIsNotTakenOver(endsBefore: Bool) throws {
+        let bus = try MemoryBus.logging("counter/left")
+        let (client, observer) = (bus.connect(uid: 5), bus.connect())
+        let hello = #"{"op":"hello","session":"gate"}"#
+        for line in [hello, will, mine] { try client.ask(line) }
+        bus.disk = .isBusy
+        if endsBefore { client.close() }
+        observer.send(Line.increment.replacing("counter/a", with: "counter/left"))
+        bus.disk = .fails
+        #expect(try observer.codes() == ["unavailable"])
+        client.close()
+        let next = bus.connect(uid: 5)
+        #expect(try next.reply(to: hello)["resumed"] == false)
+        bus.disk = .works
+        #expect(try count(observer) == 1)
+        #expect(try observer.state(of: "counter/mine") == nil)
+        next.close()
+        #expect(try count(observer) == 1)
+        #expect(try bus.isWhatTheLogSays())
+    }
+
     /// A store was dropped and its owner left, and the drop was not written: the store goes with its owner all the same, and
     /// not with whoever has the owner's number now.
     @Test(arguments: [true, false]) func storeWhoseDropWasLostGoes(isNumberUsedAgain: Bool) throws {

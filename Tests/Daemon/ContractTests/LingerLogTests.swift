@@ -66,6 +66,17 @@ struct LingerLogTests {
         #expect(last?["by"] == by && by?["pid"] != nil)
     }
 
+    /// There may be two of one name, where the end of one was waiting for its turn: the client has left the newer one.
+    @Test(.aloneOnly(because: "A member does not crash with an end that waits: the log has it."))
+    func newestSessionHasTheName() throws {
+        let bus = try MemoryBus.logging("counter/a")
+        let machine = try bus.past(at: bus.engine.revision)
+        let principal = machine.principal(uid: 1000, pid: 1, unit: nil)
+        let sessions = (0..<100).map { _ in machine.openSession(principal) }
+        for session in sessions { machine.name(session, "gate", linger: 10, principal) }
+        #expect(machine.session(named: "gate", of: principal) === sessions.last)
+    }
+
     // MARK: Failed writes
 
     /// After the bus has gone back, the end of a session drops its own stores and no later one.

@@ -224,6 +224,33 @@ import Testing
         #expect(served <= 2)
     }
 
+    /// A session whose end waits for its turn is nobody's: who comes with its name has another one, which stays.
+    @Test(.aloneOnly(because: "On a shared bus ends have their places in the log, and wait for no turn."))
+    func sessionWhoseEndWaitsIsNotTakenOver() throws {
+        let bus = try SlowBus()
+        let (busy, gone, next) = (bus.connect(), bus.connect(), bus.connect())
+        let hello = #"{"op":"hello","session":"gate"}"#
+        bus.send(
+            hello, #"{"op":"create","store":"counter/a"}"#,
+            #"{"op":"create","store":"counter/gone","ephemeral":true}"#,
+            #"{"op":"will","actions":[{"store":"counter/a","action":"increment"}]}"#, from: gone)
+        bus.turn()
+        bus.engine.awaitTurn(busy)
+        bus.engine.disconnect(gone)
+        bus.send(hello, #"{"op":"create","store":"counter/next","ephemeral":true}"#, from: next)
+        #expect(try bus.lines(of: next).first?["resumed"] == false)
+        bus.engine.serveAll()
+        bus.deliver()
+        #expect(bus.engine.state(at: "counter/a")?["count"]?.int == 1)
+        #expect(bus.engine.state(at: "counter/gone") == nil)
+        #expect(bus.engine.state(at: "counter/next") != nil)
+        bus.engine.disconnect(next)
+        bus.engine.serveAll()
+        bus.deliver()
+        #expect(bus.engine.state(at: "counter/a")?["count"]?.int == 1)
+        #expect(bus.engine.state(at: "counter/next") == nil)
+    }
+
     /// Who has gone and still waits for its turn has something to be heard.
     @Test func whoWaitsIsNotFinished() throws {
         let bus = try SlowBus()

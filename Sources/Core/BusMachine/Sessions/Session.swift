@@ -50,7 +50,9 @@ struct OpenSessions {
     var inOrder: [Session] { all.values.sorted { $0.id < $1.id } }
 
     subscript(number: SessionID) -> Session? { all[number] }
-    func first(where isIt: (Session) -> Bool) -> Session? { all.values.first(where: isIt) }
+    func newest(where isIt: (Session) -> Bool) -> Session? {
+        all.values.filter(isIt).max { $0.id < $1.id }
+    }
 
     mutating func begin(at number: SessionID) { next = number }
 

@@ -33,9 +33,10 @@ extension StateMachine {
 
     package var sessionCount: Int { sessions.count }
 
-    /// The session that a client of this identity has given a name, if there is something left in it.
+    /// The session that a client of this identity has given a name, if there is something left in it. The newest, as after a
+    /// crash there may be one more that was about to end.
     package func session(named name: String, of principal: Principal) -> Session? {
-        sessions.first {
+        sessions.newest {
             $0.principal.identity == principal.identity && $0.name.map { UTF8Order.equal($0, name) } == true
         }
     }
@@ -46,6 +47,9 @@ extension StateMachine {
         session.linger = linger
         session.principal = principal
     }
+
+    /// Nobody takes over a session that is about to end.
+    package func giveUpName(of session: Session) { (session.name, session.linger) = (nil, 0) }
 
     /// Takes over what a record of the log or of a snapshot says of a session's name.
     func name(_ session: Session, by record: JSONObject) {

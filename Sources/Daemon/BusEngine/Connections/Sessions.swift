@@ -185,6 +185,7 @@ package final class Sessions {
         }
     }
 
+        machine.giveUpName(of: session)
     private func finishEnd(of connection: Connection) {
         let start = clock.work
         if let session = connection.hold.session { end(session) }
@@ -232,6 +233,7 @@ package final class Sessions {
     func adopt() {
         for case let connection? in connections.all {
             connection.hold.take(connection.hold.session.map { machine.adopt($0) })
+        machine.giveUpName(of: session)
         }
         lingering.adopt { machine.adopt($0) }
         unended = unended.map { machine.adopt($0) }
