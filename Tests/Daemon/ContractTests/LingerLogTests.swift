@@ -79,6 +79,24 @@ struct LingerLogTests {
 
     // MARK: Failed writes
 
+    /// What is told then is not written, and waits until it can be: trying would take everybody back again.
+    @Test(.aloneOnly(because: "A member whose disk fails ends, and the bus goes on without it."))
+    func namingASessionWhileNothingCanBeWrittenTakesNobodyBack() throws {
+        let bus = try MemoryBus.logging("counter/a")
+        let (client, observer) = (try client(bus, hello, will), bus.connect(uid: 7))
+        try failAWrite(bus)
+        try observer.ask(#"{"op":"subscribe","type":"counter"}"#)
+        let again = try client.reply(to: #"{"op":"hello","session":"gate","linger":"1m"}"#)
+        #expect(again["ok"] == true)
+        #expect(try observer.all().isEmpty)
+        bus.disk = .works
+        let next = try bus.crash()
+        next.advance(milliseconds: 59_999)
+        #expect(try count(next) == 0)
+        next.advance(milliseconds: 1)
+        #expect(try count(next) == 1)
+    }
+
     /// After the bus has gone back, the end of a session drops its own stores and no later one.
     @Test(.aloneOnly(because: "A member whose disk fails ends, and the bus goes on without it."))
     func whatLingersIsTheSessionAfterTheBusHasGoneBack() throws {

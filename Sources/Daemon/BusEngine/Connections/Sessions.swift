@@ -64,7 +64,8 @@ package final class Sessions {
         hold(name, by: connection, linger)
         guard let session = connection.hold.session else { return isResumed }
         machine.name(session, name, linger: linger, principal)
-        log.appendWill(of: session, machine)
+        // What can't be written would rewind the bus. `resumeCommits` has the log know it.
+        if log.unavailableReason == nil { log.appendWill(of: session, machine) }
         return isResumed
     }
 
