@@ -128,10 +128,10 @@ extension Engine {
         log.makeWait(connection)
     }
 
-    /// Whether there are lines that wait for their turn.
+    /// Whether there may be lines that wait, whatever it is for. All of that comes, or is refused.
     package func hasUnfinishedInput(_ id: ConnectionID) -> Bool {
         let connection = connections[id]
-        return connection.waits.contains(.slice) || connection.turn.isQueued
+        return mustWait(connection) || connection.turn.isQueued
     }
 
     /// The client no longer reads: its subscriptions and reads are dropped, what it has sent still counts.

@@ -108,6 +108,25 @@ struct ConnectionTests {
         while !last.contains("\"count\":\(requests)") { last = try #require(try watcher.line()) }
     }
 
+    /// So does what stands behind a request that waits for the log when its client has gone.
+    @Test func whatWaitsForTheLogWhenItsClientVanishesCounts() throws {
+        var setup = LiveBus.Setup()
+        setup.hasLog = true
+        let bus = try LiveBus(setup)
+        let watcher = try bus.client()
+        _ = try watcher.ask(#"{"op":"subscribe","store":"counter/main","initial":false}"#)
+        for round in 1...5 {
+            let client = try bus.client()
+            try client.send(
+                bytes: #"{"op":"revert","store":"counter/main","revision":1}"# + "\n"
+                    + #"{"op":"dispatch","store":"counter/main","action":"increment","payload":{"by":\#(round)}}"#
+                    + "\n")
+            client.close()
+            var last = ""
+            while !last.contains(#""count":\#(round)"#) { last = try #require(try watcher.line()) }
+        }
+    }
+
     /// More waits for it than its socket takes, and it goes without having read any of it.
     @Test func whoNeverReadsAndGoesIsLetGo() throws {
         let bus = try LiveBus()
