@@ -6,7 +6,10 @@ import Testing
 
 /// Who has a session when several wait, or several connections name it, and when each of them ends.
 @Suite(.aloneOnly(because: "A member of a shared bus hands nothing over.")) struct LingerTakeOverTests {
-    private let will = #"{"op":"will","actions":[{"store":"counter/a","action":"increment"}]}"#
+    private let will = #"{"op":"will","actions":[\#(Self.increment)]}"#
+    private let large =
+        #"{"op":"will","actions":[\#(Array(repeating: Self.increment, count: 500).joined(separator: ","))]}"#
+    private static let increment = #"{"store":"counter/a","action":"increment","payload":{"by":1}}"#
 
     private func hello(_ session: String, _ linger: Int = 10) -> String {
         #"{"op":"hello","session":"\#(session)","linger":\#(linger)}"#
@@ -140,9 +143,6 @@ import Testing
     /// A will takes memory once, whoever has it, until it has been carried out.
     @Test(arguments: [true, false]) func aWillIsCountedOnce(isGone: Bool) throws {
         let bus = try MemoryBus.logging("counter/a")
-        let action = #"{"store":"counter/a","action":"increment"}"#
-        let large =
-            #"{"op":"will","actions":[\#(Array(repeating: action, count: 500).joined(separator: ","))]}"#
         let observer = bus.connect()
         let before = try accounted(observer)
         let old = try client(bus, hello("gate"), large)
@@ -156,5 +156,27 @@ import Testing
         new.close()
         bus.advance(milliseconds: 10_000)
         #expect(try accounted(observer) - before < size / 4)
+    }
+
+    /// So it does while its session waits and a daemon follows another.
+    @Test(arguments: [true, false]) func aWillIsCountedAcrossAHandOver(comesBack: Bool) throws {
+        let bus = try MemoryBus.logging("counter/a")
+        let observer = bus.connect()
+        let before = try accounted(observer)
+        try client(bus, hello("gate"), large).close()
+        let size = try accounted(observer) - before
+        #expect(size > 20_000)
+        try bus.restart()
+        let waiting = try accounted(observer) - before
+        #expect(waiting > size * 3 / 4, "\(waiting) and not \(size)")
+        if comesBack {
+            let new = try client(bus, hello("gate"))
+            let after = try accounted(observer) - before
+            #expect(abs(after - size) < size / 4, "\(after) and not \(size)")
+            new.close()
+        }
+        bus.advance(milliseconds: 10_000)
+        #expect(try accounted(observer) - before < size / 4)
+        #expect(bus.engine.miscounts.isEmpty)
     }
 }

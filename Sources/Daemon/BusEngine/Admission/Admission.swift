@@ -119,7 +119,7 @@ final class Admission {
 
     /// The bytes that a will counts as. Throws if the daemon has no memory for it.
     func requireMemory(forWill actions: [JSON], of connection: Connection) throws(RequestError) -> Int {
-        let size = DaemonLimits.willFactor * JSON.array(actions).encodedSize
+        let size = DaemonLimits.memory(ofWill: actions)
         guard
             size <= connection.hold.willBytes
                 || memory.inUse + size - connection.hold.willBytes <= memory.limit
@@ -128,7 +128,7 @@ final class Admission {
                 .limit, "The bus holds \(memory.limit) bytes, its memory limit; leave a smaller will.")
         }
         try shares.requireWill(connection.user, growingBy: size - connection.hold.willBytes)
-        return actions.isEmpty ? 0 : size
+        return size
     }
 
     // MARK: Lines
@@ -218,4 +218,13 @@ final class Admission {
         }
         try shares.requirePattern(user, alike: pattern)
     }
+}
+
+extension DaemonLimits {
+    /// What a will counts as in memory.
+    static func memory(ofWill actions: [JSON]) -> Int {
+        actions.isEmpty ? 0 : willFactor * JSON.array(actions).encodedSize
+    }
+
+    static func memory(ofWill session: Session) -> Int { memory(ofWill: session.will.map(\.json)) }
 }

@@ -189,9 +189,13 @@ final class Connections {
     func countKept(_ bytes: Int) { heldBytes += bytes }
 
     func countWill(_ bytes: Int, of connection: Connection) {
-        let growth = connection.hold.count(will: bytes)
-        willBytes += growth
-        connection.user.willBytes += growth
+        countWill(growingBy: connection.hold.count(will: bytes), of: connection.user)
+    }
+
+    /// Also of one whose connection an earlier daemon had.
+    func countWill(growingBy bytes: Int, of user: User) {
+        willBytes += bytes
+        user.willBytes += bytes
     }
 
     /// Whether a client's socket has accepted nothing for so long that it counts as not reading.

@@ -89,13 +89,15 @@ package final class Sessions {
     /// From whoever has it: it lingers, or its old connection has not ended yet as far as the bus knows.
     private func takeOver(_ session: Session, for connection: Connection) {
         let gone = lingering.take(session.id)
-        if gone != nil { noteLeft(session) }
+        if let gone { noteLeft(gone) }
         if let old = gone?.connection
             ?? connections.all.lazy.compactMap({ $0 }).first(where: { $0.hold.session === session })
         {
             connections.countWill(old.hold.willBytes, of: connection)
             connections.countWill(0, of: old)
             old.hold.give()
+        } else {
+            connections.countWill(DaemonLimits.memory(ofWill: session), of: connection)
         }
         connection.hold.take(session)
     }
@@ -118,11 +120,18 @@ package final class Sessions {
     /// A session waits whose connection an earlier daemon had.
     private func wait(for session: Session, until deadline: Int) {
         lingering.add(session, nil, until: deadline)
-        users.user(session.principal.identity).lingering += 1
+        let user = users.user(session.principal.identity)
+        user.lingering += 1
+        connections.countWill(growingBy: DaemonLimits.memory(ofWill: session), of: user)
     }
 
     /// A session no longer waits for its client.
-    private func noteLeft(_ session: Session) { users.user(session.principal.identity).lingering -= 1 }
+    private func noteLeft(_ left: LingeringSessions.Lingering) {
+        let user = users.user(left.session.principal.identity)
+        user.lingering -= 1
+        guard left.connection == nil else { return }
+        connections.countWill(growingBy: -DaemonLimits.memory(ofWill: left.session), of: user)
+    }
 
     // MARK: Ends
 
@@ -137,7 +146,7 @@ package final class Sessions {
     func endLingering(dueBy time: Int) {
         guard lingering.hasDue(at: time) else { return }
         for due in lingering.takeDue(at: time) {
-            noteLeft(due.session)
+            noteLeft(due)
             if let connection = due.connection { endInTurn(connection) } else { end(due.session) }
         }
     }
@@ -164,6 +173,7 @@ package final class Sessions {
     /// Ends a connection that is gone: its will and the drops of its ephemeral stores are applied.
     private func endInTurn(_ connection: Connection) {
         guard let session = connection.hold.session else { return }
+        machine.giveUpName(of: session)
         if scheduler.isUncontended {
             end(connection)
         } else {
@@ -186,7 +196,6 @@ package final class Sessions {
         }
     }
 
-        machine.giveUpName(of: session)
     private func finishEnd(of connection: Connection) {
         let start = clock.work
         if let session = connection.hold.session { end(session) }
@@ -212,6 +221,7 @@ package final class Sessions {
     /// Ends a session: applies its will, then drops its ephemeral stores, as one commit.
     private func end(_ session: Session) {
         if session.isEmpty, !log.isOn { return machine.closeSession(session.id) }
+        machine.giveUpName(of: session)
         guard log.unavailableReason == nil else { return unended.append(session) }
         log.noteEnd(of: session)
         clock.work += Work.request
@@ -234,7 +244,6 @@ package final class Sessions {
     func adopt() {
         for case let connection? in connections.all {
             connection.hold.take(connection.hold.session.map { machine.adopt($0) })
-        machine.giveUpName(of: session)
         }
         lingering.adopt { machine.adopt($0) }
         unended = unended.map { machine.adopt($0) }
