@@ -26,6 +26,7 @@ extension BusServer {
         configuration.limits = setup.configuration.limits
         configuration.hashSeed = .random(in: .min ... .max)
         configuration.tokenName = { [unowned self] in setup.tokens.name(for: $0) }
+        configuration.tokenDigest = { [unowned self] in setup.tokens.digest(of: $0) }
         configuration.knownTypes = setup.natives
         configuration.access = setup.rules
         configuration.lookUp = { [users] in users.lookUp($0) }
@@ -98,5 +99,6 @@ extension BusServer {
         DescriptorLimit.raise(for: next.configuration.limits.daemon.connections, logger)
         loop.limits = next.configuration.limits
         loop.adopt(next.contexts)
+        loop.engine.endWithoutToken()
     }
 }

@@ -76,6 +76,27 @@ import Testing
         #expect(try clients[0].ask(#"{"op":"reload"}"#).contains(#""ok":true"#))
     }
 
+    @Test func tokensThatAreTakenAwayAreValidNoLonger() throws {
+        let kept = "phone s3cret-of-the-phone\n"
+        let bus = try LiveBus(
+            listen: ["tcp:127.0.0.1:0"],
+            tokens: kept + "laptop s3cret-of-the-laptop\npanel s3cret-of-the-panel\n")
+        let clients = try ["phone", "laptop", "panel"].map { name in
+            let client = try LineClient(bus.addresses[1])
+            let hello = try client.ask(#"{"op":"hello","token":"s3cret-of-the-\#(name)"}"#)
+            #expect(hello.contains(#""ok":true"#), "\(hello)")
+            return client
+        }
+        try bus.directory.write("tokens", kept + "panel another-one-of-the-panel\n")
+        #expect(try bus.client().ask(#"{"op":"reload"}"#).contains(#""ok":true"#))
+        for client in clients[1...] {
+            let goodbye = try #require(try client.line())
+            #expect(goodbye.contains(#""kicked""#) && goodbye.contains("no longer valid"), "\(goodbye)")
+            #expect(try client.line() == nil)
+        }
+        #expect(try clients[0].ask(#"{"op":"ping"}"#) == #"{"ok":true}"#)
+    }
+
     /// A stop does not wait for one, and a client that has asked for it hears of the end.
     @Test func stopDuringAReloadEndsTheBus() throws {
         let bus = try LiveBus()

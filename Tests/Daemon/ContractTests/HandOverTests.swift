@@ -97,6 +97,29 @@ import Testing
         #expect(try local.state(of: "counter/a")?["count"] == 2)
     }
 
+    /// A token that was taken away or replaced meanwhile is no longer valid in the next daemon.
+    @Test func whoseTokenIsTakenAwayIsNotServedByTheNextDaemon() throws {
+        var setup = MemoryBus.Setup()
+        setup.stores = ["counter/a"]
+        setup.tokens = ["secret": "laptop", "other": "phone", "third": "lamp"]
+        for hasLog in [true, false] {
+            if hasLog { setup.log = MemoryLog() } else { setup.log = nil }
+            let bus = try MemoryBus(setup)
+            let clients = try ["secret", "other", "third"].enumerated().map { number, token in
+                let client = bus.connect(.tcp(address: "127.0.0.1:\(4711 + number)"))
+                try client.ask(#"{"op":"hello","token":"\#(token)"}"#)
+                return client
+            }
+            bus.tokens.names = ["secret": "laptop", "new": "phone"]
+            try bus.restart()
+            #expect(clients.map(\.isEnded) == [false, true, true])
+            for client in clients[1...] {
+                #expect(try client.all().map { $0["code"] } == ["kicked"])
+            }
+            #expect(try clients[0].code(of: #"{"op":"ping"}"#) == nil)
+        }
+    }
+
     @Test func remoteClientsStayWhoTheyAreAndStrangersStayStrangers() throws {
         var setup = MemoryBus.Setup()
         setup.stores = ["door/front"]

@@ -57,6 +57,46 @@ import Testing
         #expect(try panel.code(of: #"{"op":"reload"}"#) == "forbidden")
     }
 
+    /// A reload ends who came with a token that is not in the file any more, or has been replaced, and nobody else.
+    @Test(arguments: [[:], ["new": "panel"]]) func tokenThatIsTakenAwayEndsItsConnections(
+        instead: [String: String]
+    ) throws {
+        let bus = try bus()
+        let (panel, phone) = (
+            bus.connect(.tcp(address: "10.0.0.1:1")), bus.connect(.tcp(address: "10.0.0.2:2"))
+        )
+        try panel.reply(to: #"{"op":"hello","token":"secret","session":"hall","linger":60}"#)
+        try panel.revision(after: #"{"op":"create","store":"counter/panel","ephemeral":true}"#)
+        try phone.reply(to: #"{"op":"hello","token":"other"}"#)
+        bus.tokens.names = instead.merging(["other": "phone"]) { $1 }
+        try bus.connect(uid: 0).reply(to: #"{"op":"reload"}"#)
+        #expect(try panel.all().last?["code"] == "kicked")
+        #expect(panel.isEnded)
+        #expect(try phone.code(of: #"{"op":"ping"}"#) == nil)
+    }
+
+    /// What it left waits for it only where it can come back.
+    @Test(
+        .aloneOnly(because: "Members have tokens of their own: the client may come back at another one."),
+        arguments: [true, false], [true, false])
+    func sessionOfATokenThatIsTakenAwayEnds(isReplaced: Bool, isGone: Bool) throws {
+        let bus = try bus()
+        let hello = #"{"op":"hello","token":"secret","session":"hall","linger":60}"#
+        let panel = bus.connect(.tcp(address: "10.0.0.1:1"))
+        try panel.reply(to: hello)
+        try panel.revision(after: #"{"op":"create","store":"counter/panel","ephemeral":true}"#)
+        if isGone { panel.close() }
+        bus.tokens.names = isReplaced ? ["new": "panel"] : [:]
+        let root = bus.connect(uid: 0)
+        try root.reply(to: #"{"op":"reload"}"#)
+        #expect(panel.isEnded)
+        let found = try root.code(of: #"{"op":"get","store":"counter/panel"}"#)
+        #expect(found == (isReplaced ? nil : "unknown_store"))
+        let again = bus.connect(.tcp(address: "10.0.0.1:2"))
+        let reply = try again.reply(to: hello.replacing("secret", with: "new"))
+        #expect(reply["resumed"] == (isReplaced ? true : nil))
+    }
+
     /// Whatever the first line is, without a good token it is the last one.
     @Test(arguments: [
         #"{"op":"ping"}"#, #"{"op":"hello"}"#, #"{"op":"hello","token":"guess"}"#,

@@ -46,6 +46,8 @@ package final class MemoryBus {
     package var access: String?
     /// The same: settings that only a restart takes.
     package var restart: [String] = []
+    /// The same: the names that tokens stand for.
+    package let tokens: MemoryTokens
     /// Milliseconds since 1970.
     package private(set) var now = 1_795_000_000_000
     private var endpoints: [MemoryEndpoint] = []
@@ -61,7 +63,8 @@ package final class MemoryBus {
         definitions = setup.definitions
         types = try Self.types(setup.natives, setup.definitions)
         access = setup.access
-        configuration = try Self.configuration(setup, epoch, types, access: setup.access)
+        tokens = MemoryTokens(setup.tokens)
+        configuration = try Self.configuration(setup, epoch, types, access: setup.access, tokens)
         if setup.isShared {
             let copy = setup.log!
             let member = try MemoryMember(configuration, types: types, copy, now: now)
@@ -221,11 +224,12 @@ package final class MemoryBus {
     }
 
     private static func configuration(
-        _ setup: Setup, _ epoch: String, _ types: [any StateType], access: String?
+        _ setup: Setup, _ epoch: String, _ types: [any StateType], access: String?, _ tokens: MemoryTokens
     ) throws -> EngineConfiguration {
         var configuration = EngineConfiguration(epoch: epoch, ownUID: ownUID, version: "test")
         configuration.limits = setup.limits
-        configuration.tokenName = { setup.tokens[$0] }
+        configuration.tokenName = { tokens.names[$0] }
+        configuration.tokenDigest = { tokens.digest(of: $0) }
         configuration.knownTypes = setup.natives
         configuration.hashSeed = hashSeed
         configuration.access = try rules(access, types)
@@ -250,7 +254,7 @@ package final class MemoryBus {
                 } catch {
                     loaded = .failure(ReloadFailure(message: "\(error)"))
                 }
-                _ = engine.finishReload(request, loaded)
+                if engine.finishReload(request, loaded) { engine.endWithoutToken() }
             case .entry(let entry, let ticket, let user): member!.submit(entry, ticket: ticket, user: user)
             case .barrier(let ticket): member!.sync(ticket: ticket)
             case .cluster(let query): member!.answer(query)
@@ -296,7 +300,7 @@ package final class MemoryBus {
         }
         let bytes = handedOver()
         let follower = Engine(
-            try Self.configuration(setup, epoch, types, access: access), types: [])
+            try Self.configuration(setup, epoch, types, access: access, tokens), types: [])
         follower.beginTurn(at: now)
         try bytes.withUnsafeBytes { try follower.takeOver($0, isLogToCome: true) }
         // Neither the old daemon's queries nor any before there is a log reach anybody.
@@ -320,7 +324,7 @@ package final class MemoryBus {
     private func follower(of bytes: [UInt8], types: [any StateType]) throws -> Engine {
         // A daemon that begins draws an epoch of its own; what it takes over has another.
         let configuration = try Self.configuration(
-            setup, "00000000-0000-4000-8000-000000000000", types, access: access)
+            setup, "00000000-0000-4000-8000-000000000000", types, access: access, tokens)
         let engine = Engine(configuration, types: types)
         try bytes.withUnsafeBytes { try engine.takeOver($0) }
         return engine

@@ -25,8 +25,11 @@ struct ClientAccess {
     private final class Claims: Sendable {
         let name: String?
         let via: String?
+        let token: Int
 
-        init(name: String?, via: String?) { (self.name, self.via) = (name, via) }
+        init(name: String?, via: String?, token: Int) {
+            (self.name, self.via, self.token) = (name, via, token)
+        }
     }
 
     mutating func meet(_ peer: Peer) { stranger = Stranger(peer) }
@@ -45,11 +48,15 @@ struct ClientAccess {
     /// The address for which its client speaks, as a web server does for a browser; it can't be changed, so that who is
     /// behind the client can't hide it.
     var via: String? { claims?.via }
+    /// The digest of the token that it has shown; 0 for none, or one that is not known.
+    var token: Int { claims?.token ?? 0 }
 
     mutating func introduce(as name: String?, via address: String?) {
         guard name != nil || address != nil else { return }
-        claims = Claims(name: name ?? clientName, via: via ?? address)
+        claims = Claims(name: name ?? clientName, via: via ?? address, token: token)
     }
+
+    mutating func show(token digest: Int) { claims = Claims(name: clientName, via: via, token: digest) }
 
     mutating func identify(as principal: Principal?, _ grants: Grants?, _ permits: Permits?) {
         let peer = peer

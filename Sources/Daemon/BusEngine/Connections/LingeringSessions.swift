@@ -41,12 +41,12 @@ struct LingeringSessions {
     /// Whether any ends now.
     func hasDue(at time: Int) -> Bool { nextDeadline.map { $0 <= time } ?? false }
 
-    /// Those that end now, in the order in which they do.
-    mutating func takeDue(at time: Int) -> [Lingering] {
-        let due = all.values.filter { $0.deadline <= time }
-        for lingering in due { all[lingering.session.id] = nil }
+    /// Those that end now, in the order of their deadlines.
+    mutating func take(where isOver: (Lingering) -> Bool) -> [Lingering] {
+        let over = all.values.filter(isOver)
+        for lingering in over { all[lingering.session.id] = nil }
         findDeadline()
-        return due.sorted { ($0.deadline, $0.session.id) < ($1.deadline, $1.session.id) }
+        return over.sorted { ($0.deadline, $0.session.id) < ($1.deadline, $1.session.id) }
     }
 
     /// The same sessions as another machine has them.

@@ -145,9 +145,21 @@ package final class Sessions {
     /// Ends the sessions whose clients did not come back by a time.
     func endLingering(dueBy time: Int) {
         guard lingering.hasDue(at: time) else { return }
-        for due in lingering.takeDue(at: time) {
-            noteLeft(due)
-            if let connection = due.connection { endInTurn(connection) } else { end(due.session) }
+        endLingering { $0.deadline <= time }
+    }
+
+    /// Ends the sessions that wait for clients who can't come back. Those of connections end with them, and don't wait.
+    func endAll(whoseClient isGone: (Identity?) -> Bool) {
+        for case let connection? in connections.all where isGone(connection.access.principal?.identity) {
+            if let session = connection.hold.session { machine.giveUpName(of: session) }
+        }
+        endLingering { isGone($0.session.principal.identity) }
+    }
+
+    private func endLingering(where isOver: (LingeringSessions.Lingering) -> Bool) {
+        for left in lingering.take(where: isOver) {
+            noteLeft(left)
+            if let connection = left.connection { endInTurn(connection) } else { end(left.session) }
         }
     }
 

@@ -24,6 +24,7 @@ extension Connection {
                 record("identity", .int(Int(principal.number)))
                 record("by", (try? JSON(parsing: principal.by)) ?? [:])
             }
+            if access.token != 0 { record("token", .int(access.token)) }
             if let session = hold.session { record("session", .int(session.id)) }
             if hold.number > 0 { record("shared", .int(hold.number)) }
             if hold.hasLeft { record("left", true) }

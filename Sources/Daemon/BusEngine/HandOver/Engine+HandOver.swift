@@ -99,8 +99,9 @@ extension Engine {
         }
     }
 
-    /// Every connection that can continue does.
+    /// Every connection that can continue does; those whose tokens are no longer valid can't.
     package func goOnAfterTakeOver() {
+        endWithoutToken()
         for case let connection? in connections.all {
             connections.markReady(connection)
             proceed(connection)
@@ -116,6 +117,7 @@ extension Engine {
             let known = machine.member == nil ? machine.identity(number: number) : machine.identity(by: by)
             guard let identity = known else { throw record.missing("identity") }
             connection.access.introduce(as: by["client"]?.string, via: by["via"]?.string)
+            if let token = record.members["token"]?.int { connection.access.show(token: token) }
             access.identify(
                 connection,
                 as: machine.principal(identity, peer: connection.peer, by: Array(by.encoded.utf8)))

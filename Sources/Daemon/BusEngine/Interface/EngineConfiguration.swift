@@ -14,6 +14,8 @@ package struct EngineConfiguration {
     package var hashSeed: UInt64 = 0x9e37_79b9_7f4a_7c15
     /// The name that a token stands for; nil for an unknown one.
     package var tokenName: (String) -> String? = { _ in nil }
+    /// A digest of the token that stands for a name, which is never 0; nil where there is none any more.
+    package var tokenDigest: (String) -> Int? = { _ in nil }
     /// Who may do what; nil: everybody may do all but what is kept for operators.
     package var access: AccessRules?
     /// The user name of a uid, and the groups of that user: roles are found from them.

@@ -113,6 +113,21 @@ extension Engine {
             client, .kicked, reason.isEmpty ? "An operator of the bus has ended this connection." : reason)
     }
 
+    /// Ends the connections of clients whose tokens are no longer valid, and the sessions of those whose names have none any
+    /// more. A client that has a new token finds what it left.
+    package func endWithoutToken() {
+        let isGone = { [tokenDigest = configuration.tokenDigest] (identity: Identity?) in
+            if case .token(let name)? = identity { tokenDigest(name) == nil } else { false }
+        }
+        sessions.endAll(whoseClient: isGone)
+        for case let connection? in connections.all {
+            guard case .token(let name)? = connection.access.principal?.identity else { continue }
+            let (shown, valid) = (connection.access.token, configuration.tokenDigest(name))
+            guard valid == nil || shown != 0 && shown != valid else { continue }
+            hub.close(connection, .kicked, "This token is no longer valid.")
+        }
+    }
+
     /// Whether a client may know of the clients of a user.
     private func seesClients(of user: User, _ connection: Connection) -> Bool {
         connection.access.grants.map { $0.mayManage || user === connection.user } ?? true

@@ -22,6 +22,7 @@ extension Engine {
                     .unauthorized, "This token is not in the bus's token file; ask its operator for one.")
             }
             try admission.admit(connection, as: machine.principal(token: name, address: address))
+            connection.access.show(token: configuration.tokenDigest(name) ?? 0)
         } else {
             access.reassess(connection, hub)
         }

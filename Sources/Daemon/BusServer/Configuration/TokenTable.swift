@@ -1,3 +1,4 @@
+import BusMachine
 import BusSource
 
 /// The tokens that TCP clients send in `hello`, and the names they stand for.
@@ -27,6 +28,14 @@ package struct TokenTable: Sendable {
         var found: String?
         for entry in entries where Self.equal(entry.token, shown) { found = entry.name }
         return found
+    }
+
+    /// A digest of the token that stands for a name, which is never 0; nil if there is none.
+    package func digest(of name: String) -> Int? {
+        entries.first { $0.name == name }.map { entry in
+            let digest = entry.token.withUnsafeBytes { DeduplicationTable.digest(of: $0) }
+            return Int(truncatingIfNeeded: digest.first | 1)
+        }
     }
 
     /// Takes equally long wherever they differ.
