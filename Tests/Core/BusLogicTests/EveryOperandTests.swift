@@ -5,22 +5,26 @@ import Testing
 /// Whatever operators and functions are given, they have a value or fail: the ends of the integers, doubles that are no numbers
 /// or infinite, and everything empty included.
 struct EveryOperandTests {
-    private static let values: [JSON] = [
-        0, 1, -1, .int(.max), .int(.min), 0.5, .double(.nan), .double(.infinity), .double(-0x1p63), "", "a",
-        "ä,b", "9223372036854775807", [], [1, .double(.nan)], [.double(.nan), 2, "b", 1.5], ["a", ""], [:],
-        ["a": .null, "b": ["c": .null]], true, .null,
+    /// What JSON can hold, which is all that JsonLogic is given.
+    private static let finite: [JSON] = [
+        0, 1, -1, .int(.max), .int(.min), 0.5, .double(-0x1p63), "", "a", "ä,b", "9223372036854775807", [],
+        ["a", ""], [:], ["a": .null, "b": ["c": .null]], true, .null,
     ]
+    private static let values: [JSON] =
+        [.double(.nan), .double(.infinity), [1, .double(.nan)], [.double(.nan), 2, "b", 1.5]] + finite
     private static let names = ["a", "b", "c", "d"]
     private static let budget = Budget(operations: 10_000, bytes: 1 << 16, reading: 1 << 16)
 
-    /// Evaluates an expression about the first members for all their values, and returns how often it had one.
-    private func evaluate(_ expression: Expression, about count: Int) -> Int {
+    /// Evaluates an expression about the first members for all their values, of four for some, and returns how often it had one.
+    private func evaluate(_ expression: Expression, about count: Int, of values: [JSON] = Self.values) -> Int
+    {
+        let values = count < 4 ? values[...] : values.prefix(13)
         var (places, succeeded) = (Array(repeating: 0, count: count), 0)
         while true {
-            let members = zip(Self.names, places).map { ($0, Self.values[$1]) }
+            let members = zip(Self.names, places).map { ($0, values[$1]) }
             let data = JSON.object(members.reduce(into: JSONObject()) { $0[$1.0] = $1.1 })
             if (try? expression.evaluate(on: data, budget: Self.budget)) != nil { succeeded += 1 }
-            guard let next = places.indices.first(where: { places[$0] + 1 < Self.values.count }) else {
+            guard let next = places.indices.first(where: { places[$0] + 1 < values.count }) else {
                 return succeeded
             }
             for place in 0..<next { places[place] = 0 }
@@ -52,7 +56,7 @@ struct EveryOperandTests {
             for count in 1...3 {
                 let operands = Self.names.prefix(count).map { JSON.object(["var": .string($0)]) }
                 guard let expression = try? Expression.compile([name: .array(operands)]) else { continue }
-                _ = evaluate(expression, about: count)
+                _ = evaluate(expression, about: count, of: Self.finite)
             }
         }
         for symbol in ["+", "-", "*", "/", "%", "<", "<=", ">", ">=", "==", "!=", "in", "&&", "||"] {
@@ -65,8 +69,9 @@ struct EveryOperandTests {
     @Test func mergePaysForWhatItTakesAway() throws {
         let nulls = (0..<10_000).reduce(into: JSONObject()) { $0["m\($1)"] = .null }
         let expression = try Expression.compile(text: "{}.merge({'x': a})")
+        let budget = Budget(operations: 10_000, bytes: 1 << 20, reading: 1 << 16)
         #expect(throws: EvaluationFailure.reading) {
-            try expression.evaluate(on: ["a": .object(nulls)], budget: Self.budget)
+            try expression.evaluate(on: ["a": .object(nulls)], budget: budget)
         }
         #expect(try expression.evaluate(on: ["a": .object(nulls)]) == ["x": [:]])
     }
