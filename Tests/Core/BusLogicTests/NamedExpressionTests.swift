@@ -45,7 +45,7 @@ struct NamedExpressionTests {
 
     /// What a name is known to be is not worked out again for each read of it.
     @Test(.timeLimit(.minutes(1))) func namesThatReadNamesOftenAreLoadedAtOnce() throws {
-        let names = (1...8).map { number in
+        let names = (1...6).map { number in
             let reads = Array(repeating: "{ var: n\(number - 1) }", count: 100).joined(separator: ", ")
             return "  n\(number): { \"+\": [\(reads)] }"
         }
@@ -56,7 +56,7 @@ struct NamedExpressionTests {
             let:
               n0: { var: state.count }
             \(names.joined(separator: "\n"))
-            actions: { grow: { set: { count: { var: n8 } } } }
+            actions: { grow: { set: { count: { var: n6 } } } }
 
             """)
         #expect(bench.state["count"] == 0)

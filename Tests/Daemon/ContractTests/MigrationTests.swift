@@ -219,7 +219,7 @@ import Testing
             version: 2
             initial: { brightness: 0 }
             migrate:
-              1: { set: { brightness: "= size(lists.range(20000).filter(i, i > state.level))" }, unset: [level] }
+              1: { set: { brightness: "= size(lists.range(8000).filter(i, i > state.level))" }, unset: [level] }
             """, 0)
         let creations = (0..<stores).map {
             #"{"op":"create","store":"light/l\#($0)","version":1,"state":{"level":0}}"#

@@ -108,7 +108,7 @@ import Testing
         // What the view does not read costs nothing.
         #expect(try reply(client, #"{"op":"dispatch","type":"shelf","action":"touch"}"#)["ok"] == true)
         #expect(
-            try views(client, "filled/*")?["filled/all"]?["state"]?["n"]
+            try views(client, "filled/*")?["filled/all"]?["n"]
                 == .int(isAffordable ? 0 : shelves * 10_000))
     }
 
