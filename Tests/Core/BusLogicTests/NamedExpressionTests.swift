@@ -43,25 +43,6 @@ struct NamedExpressionTests {
 
         """
 
-    /// What a name is known to be is not worked out again for each read of it.
-    @Test(.timeLimit(.minutes(1))) func namesThatReadNamesOftenAreLoadedAtOnce() throws {
-        let names = (1...6).map { number in
-            let reads = Array(repeating: "{ var: n\(number - 1) }", count: 100).joined(separator: ", ")
-            return "  n\(number): { \"+\": [\(reads)] }"
-        }
-        let bench = try StoreBench(
-            """
-            type: sum
-            state: { count: { type: integer, default: 0 } }
-            let:
-              n0: { var: state.count }
-            \(names.joined(separator: "\n"))
-            actions: { grow: { set: { count: { var: n6 } } } }
-
-            """)
-        #expect(bench.state["count"] == 0)
-    }
-
     @Test func namesMeanTheSameInEveryExpression() throws {
         let first = try StoreBench(Self.house)
         let bench = StoreBench(try DeclaredType(definition: first.type.definition))

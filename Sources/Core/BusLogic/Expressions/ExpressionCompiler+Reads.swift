@@ -48,12 +48,9 @@ extension ExpressionCompiler {
         _ keys: [String], _ fallback: ExpressionNode?, in scope: ExpressionScope
     ) throws(SourceError) -> NamedReadNode? {
         guard let first = keys.first,
-            let (node, schema) = try value(named: first, in: scope, depth: scope.locals.count)
+            let (node, _) = try value(named: first, in: scope, depth: scope.locals.count)
         else { return nil }
-        let read = NamedReadNode(node, keys.dropFirst().map { ReadKey($0) }, fallback: fallback)
-        // Names that read names would be gone through again for each read.
-        if keys.count == 1 { review?.know(read, schema) }
-        return read
+        return NamedReadNode(node, keys.dropFirst().map { ReadKey($0) }, fallback: fallback)
     }
 
     /// A read of a place that is known now.

@@ -191,6 +191,9 @@ struct ExpressionCompiler {
 
     /// The value itself instead of an operation whose operands are all constant. What can't be worked out, or
     /// not cheaply, is left to fail when it is evaluated.
+    ///
+    /// Not inlined: it would take much of the stack of what calls itself for nested expressions.
+    @inline(never)
     func folded(_ node: ExpressionNode, _ operands: [ExpressionNode]) -> ExpressionNode {
         guard operands.allSatisfy({ $0.constant != nil }) else { return node }
         var evaluation = Evaluation(budget: Budget(operations: 10_000, bytes: 1 << 16))

@@ -23,8 +23,13 @@ struct Exporter {
                 .no, "The bus is at revision \(newest): nothing can be exported from \(base) on.")
         }
         let header = Recording.Header(epoch: epoch, base: base, last: newest)
-        try output.write(header.line(form: Recording.form))
-        let (views, leavesOut) = try writeDefinitions(at: base)
+        let (definitions, now) = (try types(at: base), try types(at: newest))
+        let leavesOut = definitions.contains { $0.logReach != .whole }
+        // Where commits are left out, nothing but its end shows that a file is whole.
+        let hasEnd = leavesOut || now.contains { $0.logReach != .whole }
+        try output.write(header.line(form: hasEnd ? Recording.formWithEnd : Recording.form))
+        for definition in definitions { try output.write(line: .object(["definition": definition])) }
+        let views = Set(definitions.filter { $0["view"] != nil }.compactMap { $0["type"]?.string })
         let gone = try writeStates(at: base, but: views)
         // On a terminal, the commits themselves show the progress.
         let commits =
@@ -33,21 +38,15 @@ struct Exporter {
             : session.console.showingProgress("exporting", total: header.count) {
                 try writeCommits(header, leavesOut, without: gone, from: reader, $0)
             }
-        try output.write(line: .object(["end": .int(newest)]))
+        if hasEnd { try output.write(line: .object(["end": .int(newest)])) }
         try output.flush()
         return (base, commits)
     }
 
-    /// Writes the definitions. Returns the names of views, and whether the log leaves out commits of some types.
-    private func writeDefinitions(at base: Int) throws -> (views: Set<String>, leavesOut: Bool) {
-        var (views, leavesOut) = (Set<String>(), false)
-        let reply = try session.ask(BusRequest("types", ["revision": .int(base)]), on: connection)
-        for definition in reply["types"]?.array ?? [] {
-            try output.write(line: .object(["definition": definition]))
-            if definition["view"] != nil { views.insert(definition["type"]?.string ?? "") }
-            leavesOut = leavesOut || definition.logReach != .whole
-        }
-        return (views, leavesOut)
+    /// The definitions at a revision.
+    private func types(at revision: Int) throws -> [JSON] {
+        let reply = try session.ask(BusRequest("types", ["revision": .int(revision)]), on: connection)
+        return reply["types"]?.array ?? []
     }
 
     /// Writes the states of all stores but those of views, which follow from the others. Returns the types whose past does not

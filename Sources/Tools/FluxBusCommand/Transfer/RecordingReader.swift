@@ -125,7 +125,7 @@ package struct RecordingReader: ~Copyable {
 
     private mutating func value() throws -> JSON? {
         guard let line = try lines.line(from: descriptor) else {
-            guard revision == header.last || leavesOut, hasEnded || form == Recording.formWithoutEnd else {
+            guard revision == header.last || leavesOut, hasEnded || form == Recording.form else {
                 throw CommandFailure(
                     .refused,
                     "\(name) ends with revision \(revision) instead of \(header.last): get the whole file.")
@@ -182,20 +182,21 @@ extension InputLines {
 /// The file that `export` writes and `import` and `replay` read: what a bus was at one revision, and every commit after
 /// it. NDJSON, in this order:
 ///
-///     {"fluxbus":"export","form":3,"epoch":"…","revision":BASE,"until":LAST}
+///     {"fluxbus":"export","form":1,"epoch":"…","revision":BASE,"until":LAST}
 ///     {"definition":{"type":"counter",…}}            each state type at BASE
 ///     {"store":"counter/kitchen","state":{…}}        each store at BASE
 ///     {"revision":BASE+1,"time":…,"by":…,"actions":[…]}   each commit through LAST, as `history` gives it
-///     {"end":LAST}
+///
+/// Where a type has a `log:` rule, so that the log leaves commits out, the form is 3, and the last line is `{"end":LAST}`.
 ///
 /// A faithful one has all that the log holds instead: the records of its oldest snapshot, its entries as they stand there, and
 /// `{"end":LINES}`, of which the log of another bus is made.
 package enum Recording {
-    /// The forms of file that this version writes and reads. The first one, which earlier versions wrote, had no end.
-    static let form = 3
+    /// The forms of file that this version writes and reads.
+    static let form = 1
     static let wholeForm = 2
-    static let formWithoutEnd = 1
-    static let forms = [form, wholeForm, formWithoutEnd]
+    static let formWithEnd = 3
+    static let forms = [form, wholeForm, formWithEnd]
 
     /// Whether commits may be left out from one on, because the log does not keep all types from there.
     static func leavesOut(_ commit: JSON) -> Bool {
