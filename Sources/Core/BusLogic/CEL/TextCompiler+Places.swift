@@ -187,7 +187,8 @@ extension TextCompiler {
             let inner = inside(value.schema, key.name, of: value.owner, at: key.position)
             let member = MemberNode(value.node, key.name)
             value = (
-                base.folded(member, [value.node]), inner, "\(value.owner).\(key.name)"
+                ExpressionCompiler.folded(member, [value.node], base.constants), inner,
+                "\(value.owner).\(key.name)"
             )
         }
         return .value(value.node, value.schema)

@@ -75,7 +75,7 @@ struct TextCompiler {
         let (node, schema) = try value(term)
         let mayHoldDoubles = !schema.kinds.isDisjoint(with: [.double, .list, .map])
         guard mayBeInfinite, mayHoldDoubles else { return (node, schema) }
-        return (base.folded(FiniteNode(node), [node]), schema)
+        return (ExpressionCompiler.folded(FiniteNode(node), [node], base.constants), schema)
     }
 
     /// Reads a text that may begin with an equals sign, which means nothing more.
@@ -172,7 +172,7 @@ struct TextCompiler {
 
     /// The value itself where a node depends on no data.
     func folded(_ node: ExpressionNode, _ operands: [ExpressionNode], _ schema: ValueSchema) -> Compiled {
-        let folded = base.folded(node, operands)
+        let folded = ExpressionCompiler.folded(node, operands, base.constants)
         return .value(folded, folded.constant.map { .constant($0) } ?? schema)
     }
 

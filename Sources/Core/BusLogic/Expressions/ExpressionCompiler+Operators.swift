@@ -38,7 +38,7 @@ extension ExpressionCompiler {
         }
         if let chained = try chainedNode(operation, in: scope) { return chained }
         let nodes = try compile(operation.operands, in: scope)
-        return folded(try node(operation, nodes), nodes)
+        return Self.folded(try node(operation, nodes), nodes, constants)
     }
 
     /// The operators that evaluate all operands in the same scope.
@@ -174,6 +174,6 @@ extension ExpressionCompiler {
         let name = operation.name
         let argument = try compile(operation.argument, in: scope)
         let chained = ChainedNode(name, argument, counts: counts) { Self.listNode(name, $0) }
-        return folded(chained, [argument])
+        return Self.folded(chained, [argument], constants)
     }
 }

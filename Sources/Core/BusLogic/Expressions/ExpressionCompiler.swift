@@ -44,7 +44,7 @@ struct ExpressionCompiler {
             return LiteralNode(value)
         case .array(let elements):
             let nodes = try compile(elements, in: scope)
-            return folded(ArrayNode(nodes), nodes)
+            return Self.folded(ArrayNode(nodes), nodes, constants)
         case .object(let object):
             if object.count == 1, !isBuilt(object) {
                 let member = object.members[0]
@@ -165,7 +165,7 @@ struct ExpressionCompiler {
     ) throws(SourceError) -> ExpressionNode {
         let members = object.members.sorted { UTF8Order.precedes($0.key, $1.key) }
         let nodes = try compile(members.map(\.value), in: scope)
-        return folded(ObjectNode(keys: members.map(\.key), values: nodes), nodes)
+        return Self.folded(ObjectNode(keys: members.map(\.key), values: nodes), nodes, constants)
     }
 
     /// What a name of `let` stands for, below so many named values of an expression; nil where nothing has the name.
@@ -192,14 +192,15 @@ struct ExpressionCompiler {
     /// The value itself instead of an operation whose operands are all constant. What can't be worked out, or
     /// not cheaply, is left to fail when it is evaluated.
     ///
-    /// Not inlined: it would take much of the stack of what calls itself for nested expressions.
-    @inline(never)
-    func folded(_ node: ExpressionNode, _ operands: [ExpressionNode]) -> ExpressionNode {
+    /// Of no compiler: each would be copied to the stack once more for every level of nested expressions.
+    static func folded(
+        _ node: ExpressionNode, _ operands: [ExpressionNode], _ constants: Constants
+    ) -> ExpressionNode {
         guard operands.allSatisfy({ $0.constant != nil }) else { return node }
         var evaluation = Evaluation(budget: Budget(operations: 10_000, bytes: 1 << 16))
         do throws(EvaluationFailure) {
             let value = try node.value(&evaluation)
-            constants.bytes += Self.memoryPerByte * value.encodedSize
+            constants.bytes += memoryPerByte * value.encodedSize
             return LiteralNode(value)
         } catch {
             return node
