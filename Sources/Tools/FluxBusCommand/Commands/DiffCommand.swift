@@ -53,7 +53,7 @@ package struct DiffCommand: BusCommand {
             let difference = StateDifference.between(try old.take(address), try new.take(address))
             let type = String(address.prefix { $0 != "/" })
             // What has a past on one side alone did not come or go in between.
-            if readers.contains(where: { $0.gone.contains(type) }) { continue }
+            if readers.contains(where: { $0.gone[type] != nil }) { continue }
             try printer.show(difference, of: address)
         }
         try readers.first { !$0.gone.isEmpty }?.noteGone(on: session.console)

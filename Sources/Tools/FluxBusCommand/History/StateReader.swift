@@ -12,8 +12,8 @@ final class StateReader {
     private var page: ArraySlice<JSONObject.Member> = []
     private var after: JSON?
     private var isLastPage = false
-    /// Types that match and had no past at that revision.
-    private(set) var gone: Set<String> = []
+    /// Types that match and had no past at that revision, each with what the log keeps of it.
+    private(set) var gone: [String: String] = [:]
     /// States requested at a time; nil lets the bus decide.
     private var pageSize: Int?
 
@@ -43,7 +43,7 @@ final class StateReader {
         do {
             let reply = try session.ask(request, on: connection)
             page = (reply["states"]?.object ?? [:]).members[...]
-            gone.formUnion(reply["gone"]?.object?.keys ?? [])
+            for type in reply["gone"]?.object ?? [:] { gone[type.key] = type.value.string ?? "" }
             after = reply["next"]
             isLastPage = after?.string == nil
         } catch let error as BusError where error.code == .tooLarge && pageSize != 1 {
@@ -66,11 +66,13 @@ final class StateReader {
             ])
     }
 
-    /// Says which types are left out because their past does not reach back as far.
-    func noteGone(on console: Console) throws {
-        if gone.isEmpty { return }
+    /// Says which types are left out because their past does not reach back as far, those without any past, too, or not.
+    func noteGone(on console: Console, withUnkept: Bool = true) throws {
+        let names = gone.filter { withUnkept || $0.value != "none" }.keys.sorted()
+        if names.isEmpty { return }
+        let list = names.joined(separator: ", ")
         try console.note(
-            "Left out: \(gone.sorted().joined(separator: ", ")); the log does not keep so much of the past of \(gone.count == 1 ? "it" : "them")."
+            "Left out: \(list); the log does not keep so much of the past of \(names.count == 1 ? "it" : "them")."
         )
     }
 

@@ -57,8 +57,8 @@ struct Exporter {
             if views.contains(String(address.prefix { $0 != "/" })) { continue }
             try output.write(line: .object(["store": .string(address), "state": state]))
         }
-        try states.noteGone(on: session.console)
-        return states.gone
+        try states.noteGone(on: session.console, withUnkept: false)
+        return Set(states.gone.keys)
     }
 
     /// Returns the number of commits.
