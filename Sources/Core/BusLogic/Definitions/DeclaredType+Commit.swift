@@ -331,7 +331,9 @@ extension DeclaredType {
             throw rejection(of: action, in: context, error.description, .write, path: place)
         }
         // The commit would be refused for it behind the last write.
-        if context.work(of: draft) > context.budget.operations {
+        if draft.work | draft.moved != 0,
+            draft.work &+ (context.paysForMoves ? draft.moved >> 6 : 0) > context.budget.operations
+        {
             let reason = "its writes need more operations than the commit's budget allows"
             throw rejection(of: action, in: context, reason, .budget)
         }

@@ -54,7 +54,7 @@ package final class CommitContext {
     /// once, so what was committed then is applied again like that.
     package var takesUnnamedMembers = false
     /// Whether an action pays for the members that it moves.
-    package var paysForMoves = true
+    @exclusivity(unchecked) package var paysForMoves = true
     /// What is committed was accepted before, and comes from the log.
     package var isReplaying = false
     /// What one store may spend in one action.
@@ -65,12 +65,6 @@ package final class CommitContext {
 
     /// What one action writes to one store, from when it is worked out until it is written.
     let values = Stack<JSON>()
-
-    /// What the writes of an action cost beyond their places, in operations.
-    @inline(__always)
-    package func work(of draft: borrowing Draft) -> Int {
-        paysForMoves ? draft.work &+ draft.moved >> 6 : draft.work
-    }
 
     /// States before the action that is applied, by store, of types whose stores read each other.
     package private(set) var prior: [Int: JSONObject] = [:]

@@ -201,7 +201,7 @@ extension StateMachine {
         noteWrite(index, record, mark..<undoLog.records.count)
         facts.pointee.budget.operations &-=
             BusLimits.operationsPerStore &+ BusLimits.operationsPerWrite &* (undoLog.records.count &- mark)
-            &+ context.work(of: draft)
+            &+ draft.work &+ (rules >= BusLimits.rulesOfPrices ? draft.moved >> 6 : 0)
             &+ Unmanaged.passUnretained(step.pointee.type)._withUnsafeGuaranteedRef { $0.viewOperations }
         facts.pointee.budget.bytes &-= 16 &* draft.copied
         guard facts.pointee.budget.operations >= 0, facts.pointee.budget.bytes >= 0 else {
