@@ -19,8 +19,8 @@ package struct BusLimits: Sendable, Equatable {
     /// What the states may take in all; beyond it, whatever would grow is refused.
     package var memory = 2 << 30
 
-    /// What views may evaluate after a commit without being asked for the price before: so many expressions, each of which
-    /// takes a millisecond at most. More of them are paid for out of the commit's operations before it is made.
+    /// How many expressions views may evaluate for a commit free of charge; each takes a millisecond at most. If there are
+    /// more, the commit pays for all of them with its operations before it is made.
     package var evaluations = 64
 
     /// The payloads of an action that goes to all types and stands in the log for each of them: as long together as four

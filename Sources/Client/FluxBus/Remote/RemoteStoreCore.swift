@@ -116,7 +116,8 @@ final class RemoteStoreCore<State: SharedState>: Sendable {
         return true
     }
 
-    /// Records the store's own revision from the bus, which was asked for after so many adoptions; on the bus's thread.
+    /// Records the store's own revision, which the bus was asked for after `adoptions` states had been taken; on the bus's
+    /// thread.
     func learn(ownRevision: Int, after adoptions: Int) {
         change { $0.reconciler.learned(ownRevision: ownRevision, after: adoptions) }
     }

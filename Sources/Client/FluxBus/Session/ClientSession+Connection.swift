@@ -164,8 +164,8 @@ extension ClientSession {
         openIfRestored(at: now)
     }
 
-    /// What ephemeral creations without an answer may have created is gone with the old session, so they are made anew, before
-    /// what follows them is sent again. Not where a drop may have followed: with their keys the two stay right in their order.
+    /// Takes unanswered ephemeral creations out of what is sent again: their stores, if any, went with the old session, so they are
+    /// created anew first. One that a drop may have followed stays: sent again in order, their keys keep both right.
     private mutating func takeOutCreations() {
         let repeated = requests.resending.removeAll()
         var dropped: Set<String> = []

@@ -105,7 +105,7 @@ extension StateType {
         throw PayloadFailure("\(name) has no step from version \(version).")
     }
 
-    /// The same, whatever it takes.
+    /// The same without a budget, for states that were checked before.
     package func migrate(_ state: JSONObject, from version: Int) throws(PayloadFailure) -> JSONObject {
         var budget = Budget.unlimited
         return try migrate(state, from: version, spending: &budget)
