@@ -25,7 +25,7 @@ type link struct {
 	wakes   chan struct{}
 	// hurry ends the wait before an attempt.
 	hurry chan struct{}
-	// logs is what is to be logged, by a goroutine of its own, which may use the bus, and end it.
+	// logs feeds the goroutine that calls the log function, so that the function may use the bus and close it.
 	logs   chan func()
 	ctx    context.Context
 	cancel context.CancelFunc

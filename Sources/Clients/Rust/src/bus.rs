@@ -117,7 +117,7 @@ struct Inner {
 pub(crate) struct Shared {
     pub(crate) addresses: Vec<Address>,
     pub(crate) options: Options,
-    /// What is to be logged, by a thread of its own, which may use the bus and end it.
+    /// Feeds the thread that calls the log function, so that the function may use the bus and close it.
     log: Option<SyncSender<String>>,
     inner: Mutex<Inner>,
     /// There is something to send, room for another request, no connection any more or one to be made at once.
