@@ -78,8 +78,13 @@ struct RelayedMembersTests {
         }
     }
 
-    /// The processor time that etcd's servers take, in seconds, while a thousand dispatches are made one by one.
+    /// The processor time that etcd's servers take, in seconds, while a thousand dispatches are made one by one. The less of
+    /// two attempts: what else runs on this machine adds to it.
     private func spent(by cluster: TestCluster, at names: [String]) throws -> Double {
+        try min(spentOnce(by: cluster, at: names), spentOnce(by: cluster, at: names))
+    }
+
+    private func spentOnce(by cluster: TestCluster, at names: [String]) throws -> Double {
         let clients = try names.map { try cluster[$0].client() }
         let before = cluster.etcd.processorTime
         for number in 0..<1000 {

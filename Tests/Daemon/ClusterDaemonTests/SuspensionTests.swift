@@ -64,7 +64,7 @@ struct SuspensionTests {
 
     /// No longer than the lease: sessions, subscriptions and what clients have left stay.
     @Test func aFullDiskSuspendsAMemberAndTheOthersGoOn() throws {
-        let cluster = try TestCluster(["a", "b", "c"], servers: 1, lease: "60s", keepsDescriptors: true)
+        let cluster = try TestCluster(["a", "b", "c"], servers: 1, lease: "10m", keepsDescriptors: true)
         let (other, member) = (cluster["a"], cluster["b"])
         let client = try member.client(token: 1)
         _ = try ok(client, will("gone"))
@@ -134,7 +134,7 @@ struct SuspensionTests {
 
     /// Whatever was on its way when the disk was full is done once, when it is asked for again with its key.
     @Test func whatWasOnItsWayIsDoneOnce() throws {
-        let cluster = try TestCluster(["a", "b"], servers: 1, lease: "60s")
+        let cluster = try TestCluster(["a", "b"], servers: 1, lease: "10m")
         let member = cluster["b"]
         let client = try member.client(token: 1)
         try member.daemon.limitFiles(to: Self.room)

@@ -65,7 +65,8 @@ extension Engine {
             client.delivery.subscriptions.prefix(DaemonLimits.watches).map { .string($0.wanted.pattern.text) }
         )
         members["waiting"] = .int(client.output.outbox.count)
-        members["held"] = .int(client.input.countedBytes + (client.deferredLine?.count ?? 0))
+        members["held"] = .int(
+            client.input.countedBytes + (client.deferredLine?.count ?? 0) + (client.entries?.bytes ?? 0))
         members["dispatched"] = .int(client.input.dispatched)
         members["delivered"] = .int(client.delivery.events)
         if isSelf { members["self"] = true }
