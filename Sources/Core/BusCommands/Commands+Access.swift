@@ -75,23 +75,26 @@ extension Commands {
         machine.liveTypes.filter { target == "*" ? $0.hasAction(named: action) : $0.name == target }
     }
 
+    /// - Parameter always: Whatever the payload, the states and the time are.
     func authorize(
-        _ action: String, isStore: Bool, _ target: String, _ grants: Grants
+        _ action: String, isStore: Bool, _ target: String, _ grants: Grants, always: Bool = false
     ) throws(RequestError) {
+        func mayDispatch(to name: String?, ofType type: String) -> Bool {
+            grants.dispatching(action, to: name, ofType: type).contains { !always || $0.condition == nil }
+        }
         let isAllowed: Bool
         if isStore {
             isAllowed =
                 Self.parts(of: target).map { type, name in
-                    !grants.dispatching(action, to: name, ofType: type).isEmpty
+                    mayDispatch(to: name, ofType: type)
                 } ?? true
         } else if target == "*" {
             let types = machine.liveTypes.filter { $0.hasAction(named: action) }
             isAllowed =
                 grants.dispatchesEverywhere(action)
-                || !types.isEmpty
-                    && types.allSatisfy { !grants.dispatching(action, to: nil, ofType: $0.name).isEmpty }
+                || !types.isEmpty && types.allSatisfy { mayDispatch(to: nil, ofType: $0.name) }
         } else {
-            isAllowed = !grants.dispatching(action, to: nil, ofType: target).isEmpty
+            isAllowed = mayDispatch(to: nil, ofType: target)
         }
         guard isAllowed else { throw StateMachine.forbidden(action, target) }
     }

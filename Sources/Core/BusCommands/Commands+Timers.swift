@@ -56,7 +56,8 @@ extension Commands {
         }
     }
 
-    /// Under access rules a timer that somebody else has set gives way to who may dispatch its action, too.
+    /// Under access rules a timer that somebody else has set gives way to who may dispatch its action, too, and under no condition:
+    /// what its payload is, and what the states will be, is not asked.
     func requireReplaceable(
         _ name: String, of owner: TimerOwner, by caller: Caller
     ) throws(RequestError) {
@@ -66,11 +67,11 @@ extension Commands {
         else { return }
         let isStore = if case .store = owner { true } else { false }
         do throws(RequestError) {
-            try authorize(action, isStore: isStore, machine.name(of: owner), grants)
+            try authorize(action, isStore: isStore, machine.name(of: owner), grants, always: true)
         } catch {
             throw RequestError(
                 .forbidden,
-                "\(machine.name(of: owner)) has a timer `\(name.shortened(to: 80))` with an action that you may not dispatch; set yours by another name."
+                "\(machine.name(of: owner)) has a timer `\(name.shortened(to: 80))` with an action that you may not dispatch, or not always; set yours by another name."
             )
         }
     }

@@ -17,7 +17,7 @@ public final class StateMachine {
     @exclusivity(unchecked) package var rules = BusLimits.rules {
         didSet {
             context.takesUnnamedMembers = rules < 2
-            context.paysForMoves = rules >= BusLimits.rulesOfPrices
+            context.hasPrices = rules >= BusLimits.rulesOfPrices
         }
     }
     /// The UUID of this history.

@@ -128,11 +128,10 @@ extension Engine {
         log.makeWait(connection)
     }
 
-    /// Whether there may be lines that wait, whatever it is for. All of that comes, or is refused, but for a read that waits for the
-    /// shared log: it may do so for as long as its member is suspended, and nobody is there to be answered.
+    /// Whether there may be lines that wait, whatever it is for: all of that comes, or is refused.
     package func hasUnfinishedInput(_ id: ConnectionID) -> Bool {
         let connection = connections[id]
-        return mustWait(connection) && !connection.waits.contains(.barrier) || connection.turn.isQueued
+        return mustWait(connection) || connection.turn.isQueued
     }
 
     /// The client no longer reads: its subscriptions and reads are dropped, what it has sent still counts.

@@ -315,4 +315,69 @@ import Testing
             #expect(bus.replica.machine.state(at: "closed/a") == ["name": name])
         }
     }
+
+    /// A `create` that is sent again after an upgrade is known by its key; by later rules, its version counts.
+    @Test func keysOfCreationsOutliveTheirRules() throws {
+        let bus = try bus(5)
+        func create(_ name: String, _ rest: String) -> String {
+            #"{"op":"create","store":"form/\#(name)","state":{},"key":"\#(name)"\#(rest)}"#
+        }
+        let version = #","version":1"#
+        #expect(try bus.ask(create("x", version)).code == "ok")
+        #expect(try bus.ask(create("y", "")).code == "ok")
+        bus.rules = 6
+        #expect(try bus.ask(create("x", version)).reply?.isDuplicate == true)
+        #expect(try bus.ask(create("y", "")).reply?.isDuplicate == true)
+        #expect(try bus.ask(create("z", version)).code == "ok")
+        #expect(try bus.ask(create("z", version)).reply?.isDuplicate == true)
+        #expect(try bus.ask(create("z", "")).code == "conflict")
+        #expect(try bus.ask(create("x", #","state":{"name":1}"#)).code != "ok")
+    }
+
+    private static let list: JSON = [
+        "type": "form", "initial": ["list": .array(Array(repeating: 1, count: 50_000)), "map": [:]],
+        "actions": [
+            "sweep": [
+                "payload": ["marks": "array"],
+                "each": ["in": "payload.marks", "as": "mark", "remove": ["list": "mark"]],
+            ],
+            "patch": ["payload": ["with": "object"], "set": ["map": "state.map.merge(payload.with)"]],
+        ],
+    ]
+
+    private func listed(_ rules: Int) throws -> ReplicaBus {
+        let bus = try ReplicaBus()
+        bus.rules = rules
+        #expect(try configure(bus, Self.list) == "ok")
+        #expect(try bus.ask(#"{"op":"create","store":"form/a"}"#).code == "ok")
+        return bus
+    }
+
+    /// What was done in vain takes from what a proposal may spend, by all rules alike.
+    @Test func whatIsRefusedHasSpentItsOperations() throws {
+        let marks = (10...60).map { "\($0)" }.joined(separator: ",")
+        let sweep = #"{"op":"dispatch","store":"form/a","action":"sweep","payload":{"marks":[\#(marks)]}}"#
+        for rules in 4...ClusterLimits.rules {
+            let bus = try listed(rules)
+            let entry = ClusterEntry(session: 1, by: Array(ReplicaBus.anna.utf8), .request(Array(sweep.utf8)))
+            let outcomes = try bus.propose([entry, entry, entry]).outcomes
+            #expect(outcomes.count == 1, "\(rules)")
+            guard case .refused(let error)? = outcomes.first else { throw SimulationFailure("\(outcomes)") }
+            #expect(error.message.contains("budget is used up"), "\(error.message)")
+        }
+    }
+
+    /// The changes of a patch that `merge` goes through.
+    @Test func mergesPayByTheirRules() throws {
+        let members = (0..<100).map { #""k\#($0)":null"# }.joined(separator: ",")
+        let patch =
+            #"{"op":"dispatch","store":"form/a","action":"patch","payload":{"with":{"in":{\#(members)}}}}"#
+        var spent: [Int] = []
+        for rules in [5, 6] {
+            let bus = try listed(rules)
+            #expect(try bus.ask(patch).code == "ok")
+            spent.append(bus.replica.machine.operationsSpent)
+        }
+        #expect(spent[1] - spent[0] == 100, "\(spent)")
+    }
 }

@@ -305,7 +305,7 @@ import Testing
                 == "ok")
     }
 
-    /// A timer of somebody else gives way to who may dispatch its action, too.
+    /// A timer of somebody else gives way to who may dispatch its action, too, and under no condition.
     @Test func timersOfOthersAreReplacedByWhoMayDoWhatTheyDo() throws {
         let bus = try GuardedBus.make(
             """
@@ -314,6 +314,7 @@ import Testing
               - { role: admin, may: all }
               - { role: family, may: dispatch, match: lamp/* }
               - { role: sensor, may: dispatch, match: lamp/*, actions: [measured] }
+              - { role: sensor, may: dispatch, match: lamp/*, actions: [switch], if: payload.on }
             """)
         func set(_ client: MemoryClient, _ action: String, _ payload: String, _ rest: String = "") throws
             -> String
@@ -329,7 +330,10 @@ import Testing
         // It is one of Ada's now, and does what Bob may do as well.
         #expect(try set(bob, "measured", #""celsius":2"#) == "ok")
         #expect(try set(bob, "measured", #""celsius":3"#) == "ok")
+        #expect(try set(bob, "switch", #""on":true"#) == "ok")
         #expect(try set(bus.root, "switch", #""on":false"#) == "ok")
+        // Bob may switch it on only, and this would switch it off.
+        #expect(try set(bob, "switch", #""on":true"#) == "forbidden")
     }
 
     /// Denials are reported, but not as many as a client can cause, and counted.

@@ -59,6 +59,21 @@ struct QuietClusterTests {
         #expect(others["duplicate"] == nil && others["revision"] != first["revision"])
     }
 
+    /// What a client has sent before it went is carried out, also behind a read that waits for the shared log.
+    @Test func whatAClientSentBehindAFreshReadCountsWhenItHasGone() throws {
+        let before = try #require(try count("counter/main", at: "b"))
+        for round in 1...5 {
+            let client = try cluster["b"].client()
+            try client.send(
+                bytes: #"{"op":"get","store":"counter/main","fresh":true}"# + "\n"
+                    + #"{"op":"dispatch","store":"counter/main","action":"increment"}"# + "\n")
+            client.close()
+            try TestCluster.wait(until: "dispatch of a client that has gone") {
+                try count("counter/main", at: "a") == before + round
+            }
+        }
+    }
+
     @Test func pipelinedRepliesKeepTheirOrder() throws {
         let client = try cluster["b"].client()
         _ = try ok(client, #"{"op":"create","store":"counter/order","ifMissing":true}"#)

@@ -31,6 +31,14 @@ import Testing
           1: { set: { brightness: { "*": [{ var: state.level }, 10] } }, unset: [level] }
         """
 
+    private static let costly = """
+        type: light
+        version: 2
+        initial: { brightness: 0 }
+        migrate:
+          1: { set: { brightness: "= size(lists.range(8000).filter(i, i > state.level))" }, unset: [level] }
+        """
+
     private func bus(_ definition: String = first, _ count: Int = 3) throws -> (MemoryBus, MemoryClient) {
         let bus = try MemoryBus.logging { $0.definitions = [definition] }
         let client = bus.connect(uid: 0)
@@ -213,14 +221,7 @@ import Testing
 
     @Test(arguments: [(10, true), (100, false)])
     func statesOfEarlierVersionsShareWhatOneCommitMaySpend(stores: Int, isAffordable: Bool) throws {
-        let (bus, client) = try bus(
-            """
-            type: light
-            version: 2
-            initial: { brightness: 0 }
-            migrate:
-              1: { set: { brightness: "= size(lists.range(8000).filter(i, i > state.level))" }, unset: [level] }
-            """, 0)
+        let (bus, client) = try bus(Self.costly, 0)
         let creations = (0..<stores).map {
             #"{"op":"create","store":"light/l\#($0)","version":1,"state":{"level":0}}"#
         }
@@ -232,6 +233,23 @@ import Testing
         if !isAffordable {
             #expect(reply["error"]?["message"]?.string?.contains("budget") == true, "\(reply)")
         }
+        #expect(try bus.isWhatTheLogSays())
+    }
+
+    /// What a client asks for pays, also where it has the state from the past.
+    @Test(arguments: [(2_000_000, true), (10_000, false)])
+    func aRevertPaysForMigrations(operations: Int, isAffordable: Bool) throws {
+        let bus = try MemoryBus.logging {
+            $0.definitions = ["type: light\ninitial: { level: 0 }"]
+            $0.limits.bus.commit = operations
+        }
+        let client = bus.connect(uid: 0)
+        let revision = try client.revision(after: #"{"op":"create","store":"light/a"}"#)
+        bus.definitions = [Self.costly]
+        _ = try client.reply(to: reload)
+        let reply = try client.reply(to: #"{"op":"revert","store":"light/a","revision":\#(revision)}"#)
+        #expect(reply["ok"] == .bool(isAffordable), "\(reply)")
+        #expect(isAffordable || reply["error"]?["message"]?.string?.contains("budget") == true, "\(reply)")
         #expect(try bus.isWhatTheLogSays())
     }
 

@@ -178,7 +178,7 @@ import Testing
         #expect(reply["ok"] == .bool(isAffordable), "\(reply)")
         if !isAffordable {
             #expect(
-                reply["error"]?["message"]?.string?.contains("its writes need more operations") == true,
+                reply["error"]?["message"]?.string?.contains("the commit's budget is used up") == true,
                 "\(reply)")
         }
         let left = try client.state(of: "basket/a")?["items"]?.object?.count

@@ -331,10 +331,12 @@ extension DeclaredType {
             throw rejection(of: action, in: context, error.description, .write, path: place)
         }
         // The commit would be refused for it behind the last write.
-        if draft.work | draft.moved != 0,
-            draft.work &+ (context.paysForMoves ? draft.moved >> 6 : 0) > context.budget.operations
-        {
-            let reason = "its writes need more operations than the commit's budget allows"
+        if draft.work | draft.moved != 0, context.hasPrices {
+            let operations = draft.work &+ draft.moved >> 6
+            guard operations > context.budget.operations else { return }
+            // It was done, though in vain.
+            context.budget.operations -= operations
+            let reason = "the commit's budget is used up; do less in one dispatch"
             throw rejection(of: action, in: context, reason, .budget)
         }
     }

@@ -53,8 +53,9 @@ package final class CommitContext {
     /// Whether actions write members that no definition names though it says by `state` that there are no others. They did
     /// once, so what was committed then is applied again like that.
     package var takesUnnamedMembers = false
-    /// Whether an action pays for the members that it moves.
-    @exclusivity(unchecked) package var paysForMoves = true
+    /// Whether the rules are late enough that an action pays for the members that it moves, with each write, and for the changes
+    /// that `merge` goes through.
+    @exclusivity(unchecked) package var hasPrices = true
     /// What is committed was accepted before, and comes from the log.
     package var isReplaying = false
     /// What one store may spend in one action.

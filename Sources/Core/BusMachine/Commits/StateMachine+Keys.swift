@@ -34,8 +34,11 @@ extension StateMachine {
         }
         let id = keys.id(principal.number, key)
         keys.prepare(for: id)
+        let tellsVersion = isCreation(request) && rules >= BusLimits.rulesOfPrices
+        var digest = digest(of: request, tellsVersion: tellsVersion)
+        if tellsVersion, let known = earlierDigest(of: request, as: id) { digest = known }
         return KeyedRequest(
-            id: id, digest: digest(of: request), after: after,
+            id: id, digest: digest, after: after,
             isOfOtherEpoch: epoch.map { $0 != self.epoch } ?? false)
     }
 
@@ -61,8 +64,24 @@ extension StateMachine {
         return nil
     }
 
+    @inline(__always)
+    private func isCreation(_ request: RequestReader) -> Bool {
+        !request.present.contains(.action) && request.op.elementsEqual("create".utf8)
+    }
+
+    /// The digest that earlier rules had, if the key was remembered with it.
+    @inline(never)
+    private func earlierDigest(
+        of request: RequestReader, as id: DeduplicationTable.ID
+    ) -> DeduplicationTable.Digest? {
+        guard let known = keys[id]?.digest else { return nil }
+        return known == digest(of: request, tellsVersion: false) ? known : nil
+    }
+
     /// The digest of the request, without what may differ when it is sent again.
-    private func digest(of request: RequestReader) -> DeduplicationTable.Digest {
+    ///
+    /// - Parameter tellsVersion: It has the `version`, or says that there is none; by earlier rules none has.
+    private func digest(of request: RequestReader, tellsVersion: Bool) -> DeduplicationTable.Digest {
         let head: ResolvedDispatch.DigestHead
         if let known = request.resolved?.pointee.digest {
             head = known
@@ -83,6 +102,10 @@ extension StateMachine {
             appendOptions(of: request, to: writer)
         } else {
             writer.append("||||||")
+        }
+        if tellsVersion {
+            writer.append(raw: "|version")
+            if let version = request.value(.version) { writer.append(json: version) }
         }
         return DeduplicationTable.digest(of: writer.bytes, after: head)
     }
@@ -114,9 +137,8 @@ extension StateMachine {
             if let value = request.value(member), value != false { writer.append(json: value) }
         }
         // Members that came later: a request without them has the digest it always had.
-        for member in [Member.in, .at, .timer, .ttl, .if, .where, .version] {
+        for member in [Member.in, .at, .timer, .ttl, .if, .where] {
             guard let value = request.value(member) else { continue }
-            if member == .version, rules < BusLimits.rulesOfPrices { continue }
             writer.append(raw: "|\(member.name)")
             writer.append(json: value)
         }

@@ -151,12 +151,14 @@ extension StateMachine {
         _ old: PastState, of revision: Int, for index: Int32
     ) throws(RequestError) -> JSONObject {
         let entry = types[Int(stores.pointer(index).pointee.type)]
+        var budget = rules < BusLimits.rulesOfPrices ? Budget.unlimited : commitBudget
         do throws(PayloadFailure) {
             return try entry.type.adopt(
                 old.state, of: old.version,
                 from: rules < 2
                     ? .firstRules
-                    : old.named.origin(of: old.state, under: NamedMembers(of: entry.type.definition)))
+                    : old.named.origin(of: old.state, under: NamedMembers(of: entry.type.definition)),
+                spending: &budget)
         } catch {
             let reason =
                 "\(address(of: Int(index))) can't go back: the state of revision \(revision) does not fit its definition of now"

@@ -56,7 +56,10 @@ extension Engine {
             answer(reply, id, connection)
         case .outcome(.refused(let error), _): replies.refuse(error, for: connection, id: id)
         case .failed(let failure):
-            if case .read = entry.kind { connection.passBarrier() }
+            switch entry.kind {
+            case .read, .resumption: connection.passBarrier()
+            default: break
+            }
             replies.refuse(
                 RequestError(.unavailable, failure.message)
                     .with("outcome", .string(failure.outcome.rawValue)), for: connection, id: id)
@@ -126,7 +129,7 @@ extension Engine {
         queries.isAwaited(query.number, of: query.connection)
     }
 
-    package func isOpen(_ connection: ConnectionID) -> Bool { connections.find(connection) != nil }
+    package func isOpen(client serial: Int) -> Bool { connections.all.contains { $0?.serial == serial } }
 
     /// The members of the answer, each with a comma before it, or why there is none.
     package func answer(_ query: ClusterQuery, with answer: Result<[UInt8], ClusterRefusal>) {

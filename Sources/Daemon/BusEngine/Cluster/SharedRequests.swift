@@ -230,6 +230,8 @@ package struct ClusterQuery: Sendable {
     }
 
     package let connection: ConnectionID
+    /// The connection's serial number, which no later one has.
+    package let client: Int
     package let number: Int
     package let subject: Subject
     /// How many bytes the members of the reply may take, so that it fits into a line.

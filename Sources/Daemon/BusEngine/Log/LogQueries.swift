@@ -45,8 +45,8 @@ final class LogQueries {
     ) -> ClusterQuery {
         let number = wait(for: .reply, id: id, connection)
         return ClusterQuery(
-            connection: connection.id, number: number, subject: subject, room: room(besides: id),
-            isOfMember: isOfMember)
+            connection: connection.id, client: connection.serial, number: number, subject: subject,
+            room: room(besides: id), isOfMember: isOfMember)
     }
 
     /// A connection waits for what comes of a request. Returns the number of the query.

@@ -115,7 +115,8 @@ extension Engine {
     }
 
     /// Ends the connections of clients whose tokens are no longer valid, and the sessions of those whose names have none any
-    /// more. A client that has a new token finds what it left.
+    /// more; on a shared bus these linger for as long as their clients have asked for, since another member may still have the
+    /// token. A client that has a new token finds what it left.
     package func endWithoutToken() {
         let isGone = { [tokenDigest = configuration.tokenDigest] (identity: Identity?) in
             if case .token(let name)? = identity { tokenDigest(name) == nil } else { false }

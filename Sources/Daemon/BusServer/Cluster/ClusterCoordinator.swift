@@ -128,7 +128,7 @@ final class ClusterCoordinator {
     func tickIfDue(now: Int) {
         guard now >= nextTick else { return }
         defer { answerFollowers() }
-        joiners.expire(now: now) { engine?.isOpen($0) == true }
+        joiners.expire(now: now) { engine?.isOpen(client: $0) == true }
         answerJoiners()
         if let suspension { return stay(suspension, now: now) }
         member.tick(now: WallClock.now)

@@ -20,7 +20,8 @@ struct JoiningMembers {
     private var waiting: [(query: ClusterQuery, place: Int)] = []
     /// Where the snapshot stands that is being made; nil: none is.
     private var making: Int?
-    private var joiners: [ConnectionID: Joiner] = [:]
+    /// By the serial numbers of their connections.
+    private var joiners: [Int: Joiner] = [:]
     /// The places of snapshots that were fetched, with the time: before it reads the log, a member restores what it has fetched.
     private var fetched: [Int: Int] = [:]
 
@@ -41,7 +42,7 @@ struct JoiningMembers {
     /// - Parameter place: Up to here the copy has everything.
     mutating func ask(_ query: ClusterQuery, through place: Int) {
         // It begins again.
-        joiners[query.connection] = nil
+        joiners[query.client] = nil
         waiting.append((query, place))
     }
 
@@ -78,7 +79,7 @@ struct JoiningMembers {
         return queries.map { query in
             switch result {
             case .success(let snapshot):
-                joiners[query.connection] = Joiner(snapshot: snapshot, asked: now)
+                joiners[query.client] = Joiner(snapshot: snapshot, asked: now)
                 return (query, part(from: 0, query, now: now))
             case .failure(let refusal): return (query, .failure(refusal))
             }
@@ -86,16 +87,16 @@ struct JoiningMembers {
     }
 
     mutating func part(from offset: Int, _ query: ClusterQuery, now: Int) -> Answer {
-        guard let snapshot = joiners[query.connection]?.snapshot, 0..<snapshot.bytes.count ~= offset else {
+        guard let snapshot = joiners[query.client]?.snapshot, 0..<snapshot.bytes.count ~= offset else {
             return .failure(ClusterRefusal("There is no such part; begin again with offset 0."))
         }
         let size = min(Self.largestPart, Base64.bytes(in: query.room - Self.overhead))
         let end = min(snapshot.bytes.count, offset + size)
         if end == snapshot.bytes.count {
-            joiners[query.connection] = nil
+            joiners[query.client] = nil
             fetched[snapshot.place] = now
         } else {
-            joiners[query.connection]?.asked = now
+            joiners[query.client]?.asked = now
         }
         let writer = ByteWriter()
         writer.append(",\"place\":", decimal: snapshot.place)
@@ -109,7 +110,7 @@ struct JoiningMembers {
     }
 
     /// Forgets those that are gone, and those of which nothing was heard for long.
-    mutating func expire(now: Int, _ isOpen: (ConnectionID) -> Bool) {
+    mutating func expire(now: Int, _ isOpen: (Int) -> Bool) {
         joiners = joiners.filter { isOpen($0.key) && now - $0.value.asked < Self.patience }
         fetched = fetched.filter { now - $0.value < Self.patience }
     }
