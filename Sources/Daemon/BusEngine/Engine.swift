@@ -207,8 +207,6 @@ package final class Engine {
     package var durableRevision: Int { log.durableRevision }
     /// The last revision of the batches that are written: snapshots are taken there.
     package var writtenRevision: Int { log.writtenRevision }
-    /// How many changes were made that the log does not keep.
-    package var unkeptChanges: Int { log.unkeptChanges }
     /// How far back the log keeps the past of types, where that is less far than its retention.
     package var pastRules: [String: LogReach] { machine.pastRules }
     /// Why nothing can be committed now; nil while everything can.
@@ -223,8 +221,8 @@ package final class Engine {
     package var hashSeed: UInt64 { machine.hashSeed }
 
     package var storeCount: Int { machine.storeCount }
-    /// How often a store has been changed since this history began.
-    package var changeCount: Int { machine.sequence }
+    /// How often a store has been changed since this history began, as far as the log keeps it: so much a start repeats.
+    package var keptChanges: Int { machine.sequence - log.unkeptChanges }
     package var connectionCount: Int { connections.count }
     package var subscriberCount: Int { hub.subscriptionCount }
     /// How many subscriber groups wait for their bookmark; each must have a subscriber.

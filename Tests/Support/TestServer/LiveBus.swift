@@ -25,6 +25,8 @@ package final class LiveBus {
         package var hasLog = false
         /// Whether it may use io_uring; nil: as by default.
         package var usesRing: Bool?
+        /// The shortest time between two snapshots of a log to which little is written, in milliseconds; nil: as always.
+        package var logLook: Int?
         /// When the log is synced; nil: as by default.
         package var sync: String?
         /// The log's file; others beside it begin with its name.
@@ -112,7 +114,7 @@ extension LiveBus.Setup {
     /// A server that does not run yet, for tests of how it begins and ends.
     package func server(in directory: TemporaryDirectory) throws -> BusServer {
         let path = directory.path
-        let loaded = try ServerSetup.load(
+        var loaded = try ServerSetup.load(
             flags: ConfigurationOverrides(
                 config: secured.isEmpty ? nil : "\(path)/fluxbusd.yaml",
                 listen: secured.isEmpty ? listen(in: directory) : [],
@@ -121,6 +123,7 @@ extension LiveBus.Setup {
                 log: hasLog ? "\(path)/\(Self.logName)" : nil, sync: sync),
             environment: ConfigurationOverrides(environment: [:]), defaultFile: "/nonexistent/fluxbusd.yaml",
             natives: natives)
+        if let logLook { loaded.configuration.log?.look = logLook }
         let server = BusServer(loaded, service: service, timeouts: timeouts, logger: logger)
         if let usesRing { server.usesRing = usesRing }
         return server

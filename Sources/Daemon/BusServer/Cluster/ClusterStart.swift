@@ -7,6 +7,7 @@ import BusLogic
 import BusMachine
 import BusProtocol
 import BusSource
+import BusSystem
 import EtcdLog
 import Logging
 import Systemd
@@ -290,19 +291,20 @@ struct ClusterStart {
         replica.machine.member = settings.member
         let (engine, notTakenOver) = engine(of: replica, inheritance, isAsLeft: isAsLeft)
         if notTakenOver != nil, isAsLeft { coordinator.endSessions() }
-        var last = (revision: engine.revision, bytes: 0)
         if let reason = copy.givesWay?.reason {
             let aside = try copyFile.replace(by: engine, replica)
             logger.error(
                 "this member has taken another copy of the bus, because \(reason); what it had is kept as \(aside)",
                 metadata: LogKind.otherCopy.metadata)
         }
-        last.bytes = try copyFile.use { (file) throws(LogFailure) in
-            if copy.isNew, copy.givesWay == nil { return try CopyFile.begin(file, engine, replica) }
+        let last = try copyFile.use { (file) throws(LogFailure) in
+            var first = TakenSnapshot(revision: engine.revision, bytes: 0, time: WallClock.now)
+            if copy.isNew, copy.givesWay == nil {
+                first.bytes = try CopyFile.begin(file, engine, replica)
+                return first
+            }
             try file.begin(epoch: engine.epoch)
-            guard let newest = try LogReader(path: file.path).snapshots().first else { return 0 }
-            last.revision = newest.revision
-            return newest.bytes
+            return try LogReader(path: file.path).snapshots().first.map { TakenSnapshot($0) } ?? first
         }
         let mailbox = LogMailbox(bell)
         let writer = copyFile.hand { [log] file in LogWriter(file, log.sync, mailbox) }

@@ -112,6 +112,9 @@ package struct LogSettings: Sendable {
     /// How much of the past is kept.
     package var retain = Retention(age: 30 * 86_400_000, bytes: 1 << 30)
 
+    /// The shortest time between two snapshots that are taken because the last one is old, in milliseconds. No file names it.
+    package var look = 3_600_000
+
     package init(path: Located<String>) { self.path = path }
 
     /// All of it by name, to see what has changed.

@@ -14,7 +14,7 @@ import TypeTesting
 /// A configuration whose types, tokens and stores were read and fit together: everything that can be checked before a
 /// socket is opened. This is what `--check` makes.
 package struct ServerSetup: Sendable {
-    package internal(set) var configuration: ServerConfiguration
+    package var configuration: ServerConfiguration
     /// Ascending by name.
     package let types: [any StateType]
     /// Those of them that are defined in files.

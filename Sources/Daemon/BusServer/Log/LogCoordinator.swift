@@ -3,6 +3,7 @@ import BusHistory
 import BusJSON
 import BusLog
 import BusMachine
+import BusSystem
 import Dispatch
 import Logging
 
@@ -46,36 +47,17 @@ final class LogCoordinator {
 
     /// Types in code: the next build may not have it, and can't apply their actions again.
     private let hasCode: Bool
-    private var lastSnapshot: (revision: Int, bytes: Int)
-    /// What was written since then, and how many changes the engine had counted when it became due.
-    private var since: (bytes: Int, commits: Int, changesBefore: Int)
+    private var schedule: SnapshotSchedule
     /// What was written since the index was last told to go on.
     private var unindexed = (entries: 0, bytes: 0)
-    /// What was written since the log was last trimmed.
-    private var untrimmed = 0
     /// Makes the stores again that the configuration lists and the log does not keep, after the bus was rewound, once commits can be written.
     var makeStores: () -> Void = {}
-    private var isTakingSnapshot = false
     /// Commits can't be guaranteed any more, and those not in the log never will be.
     private var hasGivenUp = false
 
-    /// A snapshot is due after so many commits, as many bytes as the last one had, or so many changes of stores: so
-    /// snapshots never cost more than the log itself or its replay, and a start never replays much more than this. Small ones
-    /// are taken more often, as long as they add little to the log: from there on questions about the past replay.
-    private static let commitsBetween = 16_384...100_000
-    private static let snapshotBytesPerCommit = 16
-    private static let bytesBetween = 1 << 20...16 << 20
-    private static let changesBetween = 2_000_000
-    /// The log is trimmed when so many bytes have been written, so that the file is never much larger than it may be.
-    private static let bytesUntrimmed = 256 << 10...4 << 20
-    /// What a batch takes in the file besides its entries.
-    private static let bytesPerGroup = 128
-    /// Writing this many bytes of a snapshot costs about as much as replaying a change.
-    private static let bytesPerChange = 4
-
     init(
         _ engine: Engine, _ writer: LogWriter, _ mailbox: LogMailbox, _ settings: LogSettings,
-        _ recipe: Snapshots.Recipe, lastSnapshot: (revision: Int, bytes: Int), limits: Limits,
+        _ recipe: Snapshots.Recipe, lastSnapshot: TakenSnapshot, limits: Limits,
         hasCode: Bool, _ logger: Logger
     ) {
         self.engine = engine
@@ -84,17 +66,16 @@ final class LogCoordinator {
         self.recipe = recipe
         self.settings = settings
         self.logger = logger
-        self.lastSnapshot = lastSnapshot
         self.hasCode = hasCode
-        // As if all since then had entries: a start does not know how many do.
-        since = (0, max(0, engine.revision - lastSnapshot.revision), 0)
+        schedule = SnapshotSchedule(
+            settings, last: lastSnapshot, revision: engine.revision, changes: engine.keptChanges,
+            engine.pastRules, now: MonotonicClock.milliseconds, time: WallClock.now)
         snapshots = Snapshots(writer, mailbox, settings.retain, recipe.ending)
         indexer = Indexer(writer, recipe.ending)
         past = PastReader(writer, recipe, mailbox, limits: limits)
         rewinder = Rewinder(writer.file.path, recipe.replayer, mailbox)
         backups = Backups(writer, snapshots, mailbox, recipe.ending)
         indexer.catchUp()
-        since.changesBefore = keptChanges
         // `retain:` may have become less.
         snapshots.trim(engine.pastRules)
     }
@@ -110,9 +91,7 @@ final class LogCoordinator {
         guard !isWriting, !hasGivenUp, let group = engine.sealBatch() else { return false }
         isWriting = true
         engine.statistics.timings.group.record(group.commits)
-        since.bytes += group.entries.count + Self.bytesPerGroup
-        untrimmed += group.entries.count + Self.bytesPerGroup
-        since.commits += group.commits
+        schedule.noteWriting(group.entries.count, commits: group.commits)
         unindexed.entries += group.entryCount
         unindexed.bytes += group.entries.count
         inFlight = group
@@ -166,7 +145,7 @@ final class LogCoordinator {
     var statistics: JSONObject {
         var statistics: JSONObject = [
             "durable": .int(engine.durableRevision), "sync": .string(settings.sync.rawValue),
-            "snapshot": .int(lastSnapshot.revision),
+            "snapshot": .int(schedule.last.revision),
         ]
         if let bytes = FileSize.of(writer.file.path) { statistics["bytes"] = .int(bytes) }
         return statistics
@@ -191,7 +170,7 @@ final class LogCoordinator {
             askWaiting()
             considerIndex()
             considerSnapshot()
-            considerTrimming()
+            if schedule.takeTrimming() { snapshots.trim(engine.pastRules) }
         case .notWritten(let failure):
             // A shared bus can't go back behind what the other members have.
             if noteStored != nil {
@@ -208,15 +187,11 @@ final class LogCoordinator {
         case .answered(let question, let answer):
             engine.answer(question, with: answer)
         case .snapshotTaken(let revision, let bytes):
-            isTakingSnapshot = false
-            lastSnapshot = (revision, bytes)
-            // Much may have been committed meanwhile; a large one is left for the next batch to ask for.
-            if commitsBetween < Self.commitsBetween.upperBound { considerSnapshot() }
+            let snapshot = TakenSnapshot(revision: revision, bytes: bytes, time: WallClock.now)
+            if schedule.noteTaken(snapshot) { considerSnapshot() }
             logger.debug("snapshot of revision \(revision) taken, \(bytes) bytes")
         case .snapshotFailed(let message):
-            isTakingSnapshot = false
-            // The next one is tried when as much has been committed again.
-            (lastSnapshot.revision, since.commits) = (engine.writtenRevision, 0)
+            schedule.noteFailed(at: engine.writtenRevision)
             logger.error("no snapshot: \(message)", metadata: LogKind.logTrouble.metadata)
         case .unsynced(let failure):
             end(failure.message)
@@ -238,39 +213,26 @@ final class LogCoordinator {
     }
 
     private func considerSnapshot() {
-        guard !isTakingSnapshot else { return }
-        guard
-            since.commits >= commitsBetween || since.bytes >= max(bytesBetween, lastSnapshot.bytes)
-                || changesSince >= max(Self.changesBetween, lastSnapshot.bytes / Self.bytesPerChange)
-        else { return }
-        isTakingSnapshot = true
-        since = (0, 0, keptChanges)
+        if schedule.isSnapshotDue(changes: engine.keptChanges) { takeSnapshot() }
+    }
+
+    private func takeSnapshot() {
+        schedule.noteTaking(changes: engine.keptChanges)
         snapshots.take(at: engine.writtenRevision, recipe, engine.pastRules)
     }
 
-    private func considerTrimming() {
-        let range = Self.bytesUntrimmed
-        guard untrimmed >= min(range.upperBound, max(range.lowerBound, settings.retain.bytes / 64)) else {
-            return
+    /// When `look` is to be called, in monotonic milliseconds.
+    var nextLook: Int { schedule.nextLook }
+
+    /// Little may have been written for long; the past goes away all the same.
+    func look(now: Int) {
+        let rules = engine.pastRules
+        if schedule.look(now: now, time: WallClock.now, by: rules), engine.unavailableReason == nil {
+            takeSnapshot()
+        } else {
+            snapshots.trim(rules)
         }
-        untrimmed = 0
-        snapshots.trim(engine.pastRules)
     }
-
-    /// History is cut at snapshots, so there are some within what is kept.
-    private var bytesBetween: Int {
-        let range = Self.bytesBetween
-        return min(range.upperBound, max(range.lowerBound, settings.retain.bytes / 16))
-    }
-
-    private var commitsBetween: Int {
-        let range = Self.commitsBetween
-        return min(range.upperBound, max(range.lowerBound, lastSnapshot.bytes / Self.snapshotBytesPerCommit))
-    }
-
-    /// Changes that a start repeats.
-    private var keptChanges: Int { engine.changeCount - engine.unkeptChanges }
-    private var changesSince: Int { keptChanges - since.changesBefore }
 
     // MARK: - Failures
 
@@ -295,7 +257,7 @@ final class LogCoordinator {
         case .machine(let past):
             waiting = []
             engine.rewind(to: past)
-            since.changesBefore = keptChanges
+            schedule.noteRewound(changes: engine.keptChanges)
             rewinder.release(past)
             resumeIfPossible()
         case .failure(let failure): end("The log can't be read either. \(failure.message)")
@@ -366,7 +328,7 @@ final class LogCoordinator {
             if engine.unavailableReason != nil || hasGivenUp { return false }
             guard !isWriting, let group = engine.sealBatch(whole: whole) else { break }
             isWriting = true
-            since.commits += group.commits
+            schedule.noteWriting(group.entries.count, commits: group.commits)
             inFlight = group
             writer.write(group)
         }
@@ -382,9 +344,7 @@ final class LogCoordinator {
         indexer.drain()
         past.drain()
         backups.drain()
-        let isDue =
-            since.commits > (hasCode ? 0 : 1000) || since.bytes > 1 << 20
-            || changesSince > 100_000
+        let isDue = schedule.isSnapshotDueAtEnd(changes: engine.keptChanges, hasCode: hasCode)
         do throws(LogFailure) {
             if isWritten, leavingSnapshot, isDue {
                 try snapshots.write(engine.snapshot(), at: engine.revision)

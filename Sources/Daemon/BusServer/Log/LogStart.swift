@@ -24,7 +24,7 @@ struct LogStart {
         let writer: LogWriter
         let mailbox: LogMailbox
         let recipe: Snapshots.Recipe
-        let lastSnapshot: (revision: Int, bytes: Int)
+        let lastSnapshot: TakenSnapshot
         /// The hand-over is now this engine's.
         let hasTakenOver: Bool
     }
@@ -167,7 +167,7 @@ struct LogStart {
             }
         }
         let writer = LogWriter(file, settings.sync, mailbox)
-        var lastSnapshot = (revision: engine.revision, bytes: 0)
+        var lastSnapshot = TakenSnapshot(revision: engine.revision, bytes: 0, time: WallClock.now)
         if isNew {
             engine.keepAsDefined()
             lastSnapshot.bytes = try Snapshots(
@@ -175,7 +175,7 @@ struct LogStart {
             ).write(
                 engine.snapshot(), at: engine.revision)
         } else if let newest = try LogReader(path: file.path).snapshots().first {
-            lastSnapshot = (newest.revision, newest.bytes)
+            lastSnapshot = TakenSnapshot(newest)
         }
         // Without it everything works, and a lone commit costs more.
         try? file.useTail()

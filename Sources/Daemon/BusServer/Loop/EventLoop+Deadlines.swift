@@ -28,6 +28,7 @@ extension EventLoop {
         if let strangersDue = strangers?.nextDue { due = min(due ?? .max, strangersDue) }
         if let pulseDue = pulse?.due { due = min(due ?? .max, pulseDue) }
         if let cluster { due = min(due ?? .max, cluster.due) }
+        if let coordinator { due = min(due ?? .max, coordinator.nextLook) }
         // While there is work to do, no memory is released.
         if !hasWork, let meterDue = meter?.due { due = min(due ?? .max, meterDue) }
         return due
@@ -47,6 +48,7 @@ extension EventLoop {
         let before = (engine.revision, connections.count)
         engine.tick()
         cluster?.tickIfDue(now: now)
+        if let coordinator, now >= coordinator.nextLook { coordinator.look(now: now) }
         strangersDue(now: now)
         while let token = deadlines.takeDueHello(now: now) {
             guard let id = connections.find(token), connections[id]!.awaitsHello else { continue }
