@@ -339,9 +339,9 @@ import Testing
         "actions": [
             "sweep": [
                 "payload": ["marks": "array"],
-                "each": ["in": "payload.marks", "as": "mark", "remove": ["list": "mark"]],
+                "each": ["in": "= payload.marks", "as": "mark", "remove": ["list": "= mark"]],
             ],
-            "patch": ["payload": ["with": "object"], "set": ["map": "state.map.merge(payload.with)"]],
+            "patch": ["payload": ["with": "object"], "set": ["map": "= state.map.merge(payload.with)"]],
         ],
     ]
 
