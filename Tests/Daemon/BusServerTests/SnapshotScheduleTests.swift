@@ -28,17 +28,22 @@ struct SnapshotScheduleTests {
     ])
     func thereIsOneAfterASixteenthOfTheAge(rules: [String: LogReach], bytes: Int, interval: Int) {
         var schedule = schedule(rules, bytes: bytes)
+        var now = 0
+        func isDue(at time: Int) -> Bool {
+            now += 1
+            return schedule.look(now: now, time: time, by: rules)
+        }
         #expect(schedule.nextLook == min(Self.day, interval))
         schedule.noteWriting(100, commits: 1)
-        #expect(!schedule.look(now: 5, time: interval - 1, by: rules))
-        #expect(schedule.nextLook == 6)
-        #expect(schedule.look(now: 6, time: interval, by: rules))
+        #expect(isDue(at: interval - 1) == false)
+        #expect(schedule.nextLook == now + 1)
+        #expect(isDue(at: interval))
         schedule.noteTaking(changes: 1)
-        #expect(!schedule.look(now: 7, time: interval + 1, by: rules))
+        #expect(isDue(at: interval + 1) == false)
         _ = schedule.noteTaken(TakenSnapshot(revision: 1, bytes: bytes, time: interval))
         // Nothing was committed since.
-        #expect(!schedule.look(now: 8, time: 2 * interval, by: rules))
-        #expect(schedule.nextLook == 8 + min(Self.day, interval))
+        #expect(isDue(at: 2 * interval) == false)
+        #expect(schedule.nextLook == now + min(Self.day, interval))
     }
 
     /// A daemon that is started often looks at how old the last one is.
