@@ -239,6 +239,23 @@ struct ConfigurationFileTests {
         #expect([both.limits.daemon.depth, both.limits.bus.batch, both.limits.bus.stores] == [10, 20, 30])
     }
 
+    /// Units name the socket that the service manager passes: what the file has besides is heard by nobody.
+    @Test func anAddressThatAFlagReplacesIsTold() throws {
+        try directory.write("tokens", "phone s3cret-of-the-phone\n")
+        let text = "listen:\n  - unix: /file\n  - tcp: 127.0.0.1:7411\ntypes: types\ntokens: tokens"
+        #expect(try load(text).warnings == [])
+        for (listen, count) in [(["unix:/file"], 1), (["unix:/file", "tcp:127.0.0.1:7411"], 0)] {
+            let setup = try load(text, flags: ConfigurationOverrides(listen: listen))
+            #expect(setup.warnings.count == count)
+            for warning in setup.warnings {
+                #expect(
+                    warning.contains("fluxbusd.yaml:3: nobody listens on tcp:127.0.0.1:7411"), "\(warning)")
+            }
+            // It is as the unit wants it.
+            try setup.check()
+        }
+    }
+
     @Test func wrongFlagsAndVariablesAreToldByName() throws {
         let cases: [(ConfigurationOverrides, String)] = [
             (

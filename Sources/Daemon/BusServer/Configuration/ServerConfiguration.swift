@@ -6,6 +6,8 @@ import BusYAML
 /// its source; `ServerSetup` checks whether types, tokens and stores fit together.
 package struct ServerConfiguration: Sendable {
     package var listen: [ListenAddress]
+    /// Addresses of the file for other machines, or TCP, in whose place the environment or the flags have others.
+    private(set) var replacedAddresses: [ListenAddress] = []
     /// The file of tokens, without which there is no TCP.
     package var tokens: Located<String>?
     /// The directory of state types.
@@ -50,8 +52,13 @@ package struct ServerConfiguration: Sendable {
         if named != nil || FileBytes.exists(file.value) || isNeeded {
             configuration = read(file, &errors)
         }
+        let written = configuration.listen
         environment.apply(to: &configuration, &errors)
         flags.apply(to: &configuration, &errors)
+        let texts = Set(configuration.listen.map(\.text))
+        configuration.replacedAddresses = written.filter {
+            !texts.contains($0.text) && ($0.isTCP || $0.tls != nil)
+        }
         if purpose == .serving {
             // A log that is wrong is told once.
             if errors.isEmpty { configuration.checkLocalCopy(&errors) }

@@ -118,7 +118,12 @@ package struct ServerSetup: Sendable {
     }
 
     /// What the operator is told at a start that nothing keeps from going on.
-    package var warnings: [String] { doubts.errors.lines }
+    package var warnings: [String] {
+        doubts.errors.lines
+            + configuration.replacedAddresses.map { address in
+                "\(address.place.file):\(address.place.line): nobody listens on \(address.text), because --listen or FLUXBUS_LISTEN names other addresses; take that away, or give it all of them."
+            }
+    }
 
     /// What rules do not allow that may seem to, for who checks them.
     package var remarks: [String] {
