@@ -232,7 +232,7 @@ struct SuspensionTests {
         gone.close()
         try TestCluster.wait(until: "end of who has gone") {
             let clients = try ok(try member.client(), #"{"op":"clients"}"#)["clients"]?.array ?? []
-            return clients.allSatisfy { $0["held"]?.int == 0 }
+            return clients.allSatisfy { $0["self"] == true }
         }
         let waiting = try resumption(at: member, after: seen)
         _ = member.daemon.stopToRestart()
