@@ -142,8 +142,19 @@ package struct ExactText: Hashable, Sendable {
 package final class ViewReader {
     private let rules: ViewRules
     @exclusivity(unchecked) private var evaluation = Evaluation()
+    /// What pays for the expressions; nil: nothing does, and each has a budget of its own.
+    @exclusivity(unchecked) private var budget: Budget?
 
     package init(_ rules: ViewRules) { self.rules = rules }
+
+    /// Has a budget pay for what a body evaluates. Once it is used up, its operations are below zero and nothing more is
+    /// evaluated.
+    package func spend(from budget: inout Budget, _ body: () -> Void) {
+        self.budget = budget
+        body()
+        budget = self.budget!
+        self.budget = nil
+    }
 
     /// The name of the view's store in which a source counts; nil where it counts in none.
     package func key(of state: UnsafePointer<JSONObject>) -> String? {
@@ -182,25 +193,19 @@ package final class ViewReader {
         }
     }
 
-    /// Takes from a budget what the expressions spend on a source that has changed in members which these bits mean.
-    package func pay(for state: UnsafePointer<JSONObject>, changed: UInt64, from budget: inout Budget) {
-        func pay(for node: ExpressionNode) -> JSON? {
-            defer { budget = evaluation.rest(of: budget, after: .ofComputed) }
-            return value(of: node, state)
-        }
-        let isMoved = changed & rules.keyReads != 0
-        if isMoved {
-            if let condition = rules.condition, pay(for: condition) != .bool(true) { return }
-            if let key = rules.key { _ = pay(for: key) }
-        }
-        for value in rules.values where isMoved || value.reads & changed != 0 {
-            if let argument = value.argument { _ = pay(for: argument) }
-        }
+    private func value(of node: ExpressionNode, _ state: UnsafePointer<JSONObject>) -> JSON? {
+        let allowance = budget.map { Budget.smaller(.ofComputed, $0) } ?? .ofComputed
+        if allowance.operations < 0 { return nil }
+        evaluation.begin(allowance, on: state)
+        defer { note(allowance) }
+        do throws(EvaluationFailure) { return try node.value(&evaluation) } catch { return nil }
     }
 
-    private func value(of node: ExpressionNode, _ state: UnsafePointer<JSONObject>) -> JSON? {
-        evaluation.begin(.ofComputed, on: state)
-        do throws(EvaluationFailure) { return try node.value(&evaluation) } catch { return nil }
+    private func note(_ allowance: Budget) {
+        guard let available = budget else { return }
+        budget = evaluation.rest(of: available, after: allowance)
+        // Asked after every expression, because one may catch its own failure.
+        if evaluation.overdrewLess(than: .ofComputed, allowance) { budget!.operations = -1 }
     }
 }
 

@@ -18,8 +18,10 @@ class SourceReader {
     /// A source may have changed in the members that these bits mean.
     func update(_ store: Int32, _ state: UnsafePointer<JSONObject>, changed: UInt64) {}
 
-    /// Takes from a budget what it spends on a source whose state has changed in these members, when it is brought up to date.
-    func pay(for state: UnsafePointer<JSONObject>, changed: UInt64, from budget: inout Budget) {}
+    /// Takes from a budget what the same call of `update` will spend. If it is too little, its operations are below zero then.
+    func pay(
+        for store: Int32, _ state: UnsafePointer<JSONObject>, changed: UInt64, from budget: inout Budget
+    ) {}
 
     /// A source goes.
     func remove(_ store: Int32) {}

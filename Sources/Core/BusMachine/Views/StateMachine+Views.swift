@@ -143,14 +143,16 @@ extension StateMachine {
             return
         }
         for place in writeSet.indices {
-            let record = stores.pointer(writeSet[place].store)
+            let store = writeSet[place].store
+            let record = stores.pointer(store)
             guard let masks = gatherMasks(at: place, of: record.pointee.type, table) else { continue }
             for (place, reader) in types[Int(record.pointee.type)].viewReaders!.places.enumerated() {
                 let mask = table.masks[masks + place]
-                table.readers[reader].pay(for: record.pointer(to: \.state)!, changed: mask, from: &budget)
+                table.readers[reader].pay(
+                    for: store, record.pointer(to: \.state)!, changed: mask, from: &budget)
             }
             table.masks.clear()
-            if min(budget.operations, budget.bytes, budget.reading) < 0 {
+            if budget.operations < 0 {
                 throw RequestError(
                     .rejected,
                     "The commit's budget is used up by the views that read what it changes; change fewer stores in one dispatch."

@@ -95,51 +95,68 @@ final class ViewIndex: SourceReader {
     override func bits(of member: String) -> UInt64 { rules.bits(of: member) & rules.allReads }
 
     override func update(_ store: Int32, _ state: UnsafePointer<JSONObject>, changed: UInt64) {
-        let row = row(of: store)
-        guard row >= 0 else {
-            if changed & rules.keyReads == 0, changed != ViewRules.anything { return }
-            if let key = reader.key(of: state) { add(store, to: key, state) }
+        evaluate(store, state, changed, isApplied: true)
+    }
+
+    override func pay(
+        for store: Int32, _ state: UnsafePointer<JSONObject>, changed: UInt64, from budget: inout Budget
+    ) {
+        reader.spend(from: &budget) { evaluate(store, state, changed, isApplied: false) }
+    }
+
+    /// Evaluates what a change of a source may affect, and if `isApplied` brings the view up to date with it. Payment takes
+    /// the same way, so a commit pays for exactly what is evaluated.
+    @inline(__always)
+    private func evaluate(
+        _ store: Int32, _ state: UnsafePointer<JSONObject>, _ changed: UInt64, isApplied: Bool
+    ) {
+        var row = row(of: store)
+        var isMoved = false
+        if changed & rules.keyReads != 0 || row < 0 && changed == ViewRules.anything {
+            let key = reader.key(of: state)
+            if key != (row < 0 ? nil : groupOfRow[row]!.name) {
+                isMoved = true
+                if isApplied {
+                    remove(store)
+                    if let key { row = add(store, to: key) }
+                }
+            }
+            if key == nil { return }
+        } else if row < 0 {
             return
         }
-        let source = ViewSource(store: store, row: Int32(row))
-        let group = groupOfRow[row]!
-        if changed & rules.keyReads != 0 {
-            let key = reader.key(of: state)
-            if key != group.name {
-                remove(store)
-                if let key { add(store, to: key, state) }
-                return
-            }
-        }
-        for index in 0..<reads.count where columns[index] >= 0 && reads[index] & changed != 0 {
-            let place = row * stride + columns[index]
+        for index in 0..<reads.count where isMoved || reads[index] & changed != 0 {
             let now = reader.contribution(to: index, of: state)
-            let before = contributions[place]
-            if now == before { continue }
-            group.withAggregate(index) { $0.replace(before, by: now, of: source) }
-            contributions[place] = now
-            note(group, 1 << UInt64(index))
+            if isApplied { count(store, row, as: now, for: index, isNew: isMoved) }
         }
     }
 
-    override func pay(for state: UnsafePointer<JSONObject>, changed: UInt64, from budget: inout Budget) {
-        reader.pay(for: state, changed: changed, from: &budget)
-    }
-
-    private func add(_ store: Int32, to key: String, _ state: UnsafePointer<JSONObject>) {
+    /// Adds a source to a store of the view, without its values, and returns its row.
+    private func add(_ store: Int32, to key: String) -> Int {
         let group = group(named: key)
         let row = takeRow(for: store)
         groupOfRow[row] = group
         group.count += 1
-        for index in rules.values.indices {
-            var contribution = ViewContribution.none
-            if columns[index] >= 0 {
-                contribution = reader.contribution(to: index, of: state)
-                contributions[row * stride + columns[index]] = contribution
-            }
-            group.aggregates[index].add(contribution, of: ViewSource(store: store, row: Int32(row)))
-        }
         note(group, .max)
+        return row
+    }
+
+    /// Sets what a source counts as for one value. `isNew`: the source has just been added.
+    @inline(__always)
+    private func count(
+        _ store: Int32, _ row: Int, as now: ViewContribution, for index: Int, isNew: Bool
+    ) {
+        let (group, column) = (groupOfRow[row]!, columns[index])
+        let source = ViewSource(store: store, row: Int32(row))
+        if isNew {
+            group.withAggregate(index) { $0.add(now, of: source) }
+        } else {
+            let before = contributions[row * stride + column]
+            if now == before { return }
+            group.withAggregate(index) { $0.replace(before, by: now, of: source) }
+            note(group, 1 << UInt64(index))
+        }
+        if column >= 0 { contributions[row * stride + column] = now }
     }
 
     /// A source goes, or counts no more.
