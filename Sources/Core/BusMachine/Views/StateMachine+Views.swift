@@ -79,7 +79,7 @@ extension StateMachine {
 
     // MARK: Changes of sources
 
-    private func gatherChanges(_ details: CommitDetails?, _ table: ViewTable) {
+    func gatherChanges(_ details: CommitDetails?, _ table: ViewTable) {
         let apart = details.map { Set($0.made + $0.gone + $0.replaced.map(\.store)) } ?? []
         for place in writeSet.indices {
             let store = writeSet[place].store
@@ -128,39 +128,6 @@ extension StateMachine {
         return table.masks.count == start ? nil : start
     }
 
-    // MARK: Budget
-
-    /// Takes from the budget of a commit what its writes will make views evaluate, where that may be much: when views are
-    /// brought up to date, nothing can be refused any more.
-    ///
-    /// It evaluates what will be evaluated once more then; so few stores as most commits change are not looked at. What views
-    /// of views evaluate is not known yet.
-    @inline(never)
-    func payForViews(_ budget: inout Budget) throws(RequestError) {
-        let table = viewTable
-        if rules < BusLimits.rulesOfPrices { return }
-        if writeSet.count * table.expressions <= limits.evaluations || undoLog.writesOnly(to: table.unread) {
-            return
-        }
-        for place in writeSet.indices {
-            let store = writeSet[place].store
-            let record = stores.pointer(store)
-            guard let masks = gatherMasks(at: place, of: record.pointee.type, table) else { continue }
-            for (place, reader) in types[Int(record.pointee.type)].viewReaders!.places.enumerated() {
-                let mask = table.masks[masks + place]
-                table.readers[reader].pay(
-                    for: store, record.pointer(to: \.state)!, changed: mask, from: &budget)
-            }
-            table.masks.clear()
-            if budget.operations < 0 {
-                throw RequestError(
-                    .rejected,
-                    "The commit's budget is used up by the views that read what it changes; change fewer stores in one dispatch."
-                )
-            }
-        }
-    }
-
     // MARK: Views
 
     private func refresh(_ reader: SourceReader, at place: Int, _ table: ViewTable) {
@@ -168,19 +135,24 @@ extension StateMachine {
             let change = table.changes[index]
             guard let column = types[Int(change.type)].viewReaders!.places.firstIndex(of: place)
             else { continue }
-            let state = stores.pointer(change.store).pointer(to: \.state)!
-            switch change.kind {
-            case .written(let masks):
-                let mask = table.masks[masks + column]
-                if mask != 0 { reader.update(change.store, state, changed: mask) }
-            case .created: reader.update(change.store, state, changed: ViewRules.anything)
-            case .replaced(let state):
-                withUnsafePointer(to: state) { reader.update(change.store, $0, changed: ViewRules.anything) }
-            case .dropped: reader.remove(change.store)
+            if case .dropped = change.kind {
+                reader.remove(change.store)
+                continue
+            }
+            let mask = table.mask(of: change, at: column)
+            if mask != 0 {
+                withState(after: change) { reader.update(change.store, $0, changed: mask) }
             }
         }
         guard let view = reader as? ViewIndex else { return }
         view.takeDirty { settle($0, of: view, table) }
+    }
+
+    /// Lends the state of a source after a change.
+    @inline(__always)
+    func withState(after change: SourceChange, _ body: (UnsafePointer<JSONObject>) -> Void) {
+        if case .replaced(let state) = change.kind { return withUnsafePointer(to: state, body) }
+        body(stores.pointer(change.store).pointer(to: \.state)!)
     }
 
     /// Brings one store of a view up to date: it is made, written or dropped.
@@ -357,7 +329,8 @@ extension StateMachine {
     /// Works out all views of a machine whose other stores have been restored. A store that has no stamp counts as changed in the
     /// last commit.
     func restoreViews(_ stamps: [String: ViewStamp]) {
-        guard viewTable.isNeeded else { return }
+        // The first commit puts the views together, as on a bus that was not restored: both must charge it the same.
+        guard viewTable.isNeeded, revision > 0 || stores.count > 0 else { return }
         _ = deriveViews(nil)
         for store in viewTable.created {
             let record = stores.pointer(store)

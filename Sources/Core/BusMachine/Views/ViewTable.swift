@@ -28,6 +28,16 @@ final class ViewTable {
     var isNeeded: Bool { isStale || !readers.isEmpty }
     var bytes: Int { readers.reduce(0) { $0 + $1.bytes } }
 
+    /// What a change means to the reader at a place among those of its type; 0 if that evaluates nothing.
+    @inline(__always)
+    func mask(of change: SourceChange, at column: Int) -> UInt64 {
+        switch change.kind {
+        case .written(let masks): self.masks[masks + column]
+        case .created, .replaced: ViewRules.anything
+        case .dropped: 0
+        }
+    }
+
     func countExpressions() { expressions = readers.reduce(0) { $0 + $1.expressions } }
 }
 
