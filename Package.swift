@@ -307,8 +307,9 @@ let package = Package(
         .testTarget(
             name: "ViewTests",
             dependencies: [
-                "BusDefinitions", "BusEngine", "BusHistory", "BusJSON", "BusLogic", "BusMachine", "BusSource",
-                "TestModes", "TestSupport",
+                "BusDefinitions", "BusEngine", "BusHistory", "BusJSON", "BusLogic", "BusMachine",
+                "BusProtocol",
+                "BusSource", "TestModes", "TestSupport",
             ]),
         // Who may do what, by rules that change.
         .testTarget(

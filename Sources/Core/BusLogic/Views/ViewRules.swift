@@ -144,6 +144,8 @@ package final class ViewReader {
     @exclusivity(unchecked) private var evaluation = Evaluation()
     /// What pays for the expressions; nil: nothing does, and each has a budget of its own.
     @exclusivity(unchecked) private var budget: Budget?
+    /// The operations that its expressions have taken so far.
+    @exclusivity(unchecked) package private(set) var operations = 0
 
     package init(_ rules: ViewRules) { self.rules = rules }
 
@@ -202,6 +204,7 @@ package final class ViewReader {
     }
 
     private func note(_ allowance: Budget) {
+        operations &+= allowance.operations &- max(evaluation.operations, 0)
         guard let available = budget else { return }
         budget = evaluation.rest(of: available, after: allowance)
         // Asked after every expression, because one may catch its own failure.

@@ -9,8 +9,9 @@ class SourceReader {
     init(_ sources: Set<Int32>) { self.sources = sources }
 
     var bytes: Int { 0 }
-    /// How many expressions it evaluates of a source at most.
+    /// How many expressions it evaluates of a source at most, and the operations that these have taken so far.
     var expressions: Int { 0 }
+    var operations: Int { 0 }
 
     /// What a change of a member of a source means to it: nothing, where it does not read that.
     func bits(of member: String) -> UInt64 { 0 }

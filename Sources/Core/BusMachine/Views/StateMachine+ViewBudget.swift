@@ -76,4 +76,7 @@ extension StateMachine {
             if mask != 0 { body(table.readers[place], mask) }
         }
     }
+
+    /// The operations that the expressions of views have taken since the views were put together.
+    package var operationsOfViews: Int { viewTable.readers.reduce(0) { $0 + $1.operations } }
 }

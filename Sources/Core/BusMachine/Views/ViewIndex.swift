@@ -92,6 +92,7 @@ final class ViewIndex: SourceReader {
     // MARK: Sources
 
     override var expressions: Int { rules.expressions }
+    override var operations: Int { reader.operations }
     override func bits(of member: String) -> UInt64 { rules.bits(of: member) & rules.allReads }
 
     override func update(_ store: Int32, _ state: UnsafePointer<JSONObject>, changed: UInt64) {
