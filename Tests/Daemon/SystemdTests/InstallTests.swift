@@ -95,6 +95,16 @@ import Testing
                 "manage",
             ])
         #expect(check.status == 0, "\(check.errors)")
+        // Members of the group have no say over effects.
+        for (store, action, status) in [("counter/main", "increment", 0), ("effect/bell", "pause", 77)] {
+            let check = try RunningProgram.run(
+                "fluxbus",
+                [
+                    "access", "check", "--config", "\(root)/etc/fluxbus/fluxbusd.yaml", "--as",
+                    "group:fluxbus", "dispatch", store, action,
+                ])
+            #expect(check.status == Int32(status), "\(check.output)\(check.errors)")
+        }
         let rules = try text("etc/fluxbus/access.yaml")
         #expect(rules.contains("\n  # sensor:") && rules.contains("\n  #   match: thermostat/*"))
     }

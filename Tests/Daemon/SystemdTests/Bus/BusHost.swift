@@ -29,6 +29,8 @@ final class BusHost: Sendable {
             try harness.check(
                 "cp", "/usr/share/doc/fluxbus/examples/types/\(type).yaml", "/etc/fluxbus/types/")
         }
+        // Whose stores members of the group dispatch to.
+        try harness.check("sed", "-i", "s|counter/[*], |door/*, &|", "/etc/fluxbus/access.yaml")
         try systemctl("reload")
     }
 

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// The rules that the installed service has: who is in its group reads and dispatches, root manages.
+/// The rules that the installed service has: who is in its group reads all and dispatches, but to no effect; root manages.
 extension BusTests {
     /// What the command line says when a user of the machine calls it.
     private func fluxbus(as user: String, _ arguments: [String]) throws -> Harness.Outcome {
@@ -16,7 +16,10 @@ extension BusTests {
         #expect(whoami.output.contains("member") && !whoami.output.contains("admin"), "\(whoami)")
         #expect(try fluxbus(as: "ada", ["dispatch", "counter/main", "increment"]).status == 0)
         #expect(try fluxbus(as: "ada", ["get", "counter/main"]).status == 0)
-        for refused in [["create", "counter/of-ada"], ["drop", "counter/main"], ["reload"]] {
+        for refused in [
+            ["create", "counter/of-ada"], ["drop", "counter/main"], ["reload"],
+            ["dispatch", "effect/bell", "resume"],
+        ] {
             let outcome = try fluxbus(as: "ada", refused)
             #expect(outcome.status == 77, "\(refused): \(outcome)")
             #expect(outcome.errors.contains("access rules"), "\(outcome.errors)")

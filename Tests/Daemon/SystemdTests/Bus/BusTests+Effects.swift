@@ -155,9 +155,11 @@ extension BusTests {
         let storm = EffectStorm()
         let harness = host.harness
         try harness.write("/etc/fluxbus/types/log.yaml", EffectStorm.type)
+        try harness.check("sed", "-i", "s|counter/[*], |log/*, &|", "/etc/fluxbus/access.yaml")
         try harness.check("fluxbus", "reload")
         defer {
             _ = try? harness.run("rm", "/etc/fluxbus/types/log.yaml")
+            _ = try? harness.run("sed", "-i", "s|log/[*], ||", "/etc/fluxbus/access.yaml")
             for name in ["main", "a", "b"] { _ = try? harness.run("fluxbus", "drop", "log/\(name)") }
             _ = try? harness.run("fluxbus", "reload")
         }
