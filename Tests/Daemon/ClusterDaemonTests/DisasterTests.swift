@@ -34,13 +34,14 @@ struct DisasterTests {
         var words = command.split(separator: " ").map(String.init)
         let directory = member.directory.path
         switch words.removeFirst() {
-        case "mv":
-            for place in words.indices { words[place] = "\(directory)/\(words[place])" }
-            try FileManager.default.moveItem(atPath: words[0], toPath: words[1])
+        case "install":
+            // As this user: there is no other here.
+            let names = words.suffix(2).map { "\(directory)/\($0)" }
+            try FileManager.default.copyItem(atPath: names[0], toPath: names[1])
         case "rm":
-            for file in try FileManager.default.contentsOfDirectory(atPath: directory)
-            where file.hasPrefix("bus.sqlite") {
-                try FileManager.default.removeItem(atPath: "\(directory)/\(file)")
+            // What is kept beside the log stays.
+            for end in ["", "-wal", "-shm", "-tail", "-lock"] {
+                try? FileManager.default.removeItem(atPath: "\(directory)/bus.sqlite\(end)")
             }
         case "fluxbus":
             words = words.map { $0.hasSuffix(".sqlite") ? "\(directory)/\($0)" : $0 }
@@ -209,7 +210,7 @@ struct DisasterTests {
         let before = try cluster.settle()
         for name in ["a", "c"] {
             cluster[name].daemon.kill()
-            try run("rm bus.sqlite*", on: cluster[name])
+            try run("rm -f bus.sqlite bus.sqlite-{wal,shm,tail,lock}", on: cluster[name])
         }
         // What the log still has would do as well.
         try cluster.etcd.control("compact \(try cluster.etcd.revision)")
@@ -236,7 +237,7 @@ struct DisasterTests {
         #expect(try Repository.text(Self.page).contains("another name in each file (`bus: house`)"))
         for member in cluster.members {
             member.daemon.kill()
-            try run("rm bus.sqlite*", on: member)
+            try run("rm -f bus.sqlite bus.sqlite-{wal,shm,tail,lock}", on: member)
             let file = "\(member.directory.path)/fluxbusd.yaml"
             let text = String(
                 decoding: try #require(FileManager.default.contents(atPath: file)), as: UTF8.self)
@@ -261,8 +262,8 @@ struct DisasterTests {
         member.daemon.kill()
         try commit(cluster["a"], 300)
         if isTrimmed { try cluster.etcd.control("compact \(try cluster.etcd.revision)") }
-        try run("rm bus.sqlite*", on: member)
-        try run("mv copy.sqlite bus.sqlite", on: member)
+        try run("rm -f bus.sqlite bus.sqlite-{wal,shm,tail,lock}", on: member)
+        try run("install -o fluxbus -g fluxbus -m 600 copy.sqlite bus.sqlite", on: member)
         try member.start()
         let after = try cluster.settle()
         #expect(after.epoch == before.epoch)
