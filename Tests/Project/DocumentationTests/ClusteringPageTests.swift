@@ -38,9 +38,13 @@ struct ClusteringPageTests {
         #expect((outcome.output + outcome.errors).contains("of the bus home"))
     }
 
-    /// What the unit forbids and a member needs, the drop-in allows, under names that the unit has.
+    /// What the unit forbids and a member or a client with TLS needs, the drop-in allows, under names that the unit has.
     @Test func dropInIsForTheUnitThatIsInstalled() throws {
-        let dropIn = try #require(page.blocks("ini").first).text.split(separator: "\n").dropFirst()
+        let operating = try MarkdownPage("Sources/Daemon/BusServer/BusServer.docc/Operating.md")
+        let text = try #require(operating.blocks("ini").first).text
+        let manual = try Repository.text("deploy/man/fluxbusd.yaml.5")
+        #expect(manual.contains(text), "fluxbusd.yaml(5) has the same drop-in")
+        let dropIn = text.split(separator: "\n").dropFirst()
         let unit = try Repository.text("deploy/fluxbusd.service").split(separator: "\n")
         func setting(_ line: Substring) -> Substring { line.prefix { $0 != "=" } }
         for line in dropIn {
