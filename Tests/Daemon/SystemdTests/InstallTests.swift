@@ -8,11 +8,13 @@ import Testing
     private let directory = TemporaryDirectory()
     private var root: String { "\(directory.path)/root" }
 
+    /// As a root does whose files are nobody else's.
     private func install(_ more: String...) throws -> RunningProgram.Outcome {
         let script = Repository.root.appendingPathComponent("deploy/install").path
         return try RunningProgram(
             [
-                script, "--prefix", "/opt/flux", "--binaries", Repository.programs.path, "--destdir", root,
+                "/bin/sh", "-c", "umask 077; exec \"$@\"", "sh", script, "--prefix", "/opt/flux",
+                "--binaries", Repository.programs.path, "--destdir", root,
             ] + more, environment: ["PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "TMPDIR": directory.path]
         ).wait()
     }
@@ -65,6 +67,10 @@ import Testing
         }
 
         try completionsAreThoseOfThePrograms()
+        for (name, mode) in [("etc/fluxbus", 0o755 as mode_t), ("etc/fluxbus/fluxbusd.yaml", 0o644)] {
+            var status = stat()
+            #expect(stat("\(root)/\(name)", &status) == 0 && status.st_mode & 0o777 == mode, "\(name)")
+        }
 
         let removal = try install("--remove")
         try #require(removal.status == 0, "\(removal.errors)")
@@ -157,6 +163,19 @@ import Testing
                     .wait()
                 #expect(check.status == 0, "\(file): \(check.errors)")
             }
+        }
+    }
+
+    /// A directory that somebody names by mistake keeps what is in it.
+    @Test func onlyDirectoriesOfTheScriptsAreEmptied() throws {
+        try directory.write("full/letter", "Dear Ada\n")
+        for script in ["stage", "empty"] {
+            let path = Repository.root.appendingPathComponent("deploy/\(script)").path
+            let outcome = try RunningProgram(
+                [path, "\(directory.path)/full"], environment: ["PATH": "/usr/bin:/bin"]
+            ).wait()
+            #expect(outcome.status == 64 && outcome.errors.contains("is not empty"), "\(outcome.errors)")
+            #expect(FileManager.default.fileExists(atPath: "\(directory.path)/full/letter"))
         }
     }
 
