@@ -198,7 +198,8 @@ import Testing
     /// Expressions read any number of bytes once; what was committed so is committed again.
     @Test func readingWasNotCounted() throws {
         let reader: JSON = [
-            "type": "form", "initial": ["list": .array(Array(repeating: 1, count: 40)), "found": 0],
+            "type": "form", "expressions": "cel",
+            "initial": ["list": .array(Array(repeating: 1, count: 40)), "found": 0],
             "actions": [
                 "look": [
                     "payload": ["text": "string"],
@@ -339,7 +340,7 @@ import Testing
         "actions": [
             "sweep": [
                 "payload": ["marks": "array"],
-                "each": ["in": "= payload.marks", "as": "mark", "remove": ["list": "= mark"]],
+                "each": ["in": "payload.marks", "as": "mark", "remove": ["list": "= mark"]],
             ],
             "patch": ["payload": ["with": "object"], "set": ["map": "= state.map.merge(payload.with)"]],
         ],
