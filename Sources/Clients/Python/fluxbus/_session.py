@@ -50,13 +50,13 @@ class Request:
         self.tells_seen = self.keyed and not ("after" in body or "epoch" in body)
         text, parts = written(body), parts_of(body)
         #: What the program changes later is not left again.
-        self.will, self.seen = decode(text) if body["op"] == "will" else None, b""
+        self.will, self.seen = decode(text.decode()) if body["op"] == "will" else None, b""
         #: The epoch of the revision that it names, where there is one.
         self.names_revision, self.epoch = any(REVISIONS & part.keys() for part in parts), ""
         #: It makes a store that goes with its session, which may have ended since it was first written.
         self.ephemeral, self.torn = self.keyed and any(part.get("ephemeral") for part in parts), False
         key = f',"key":"{prefix}-{number}"' if self.keyed and "key" not in body else ""
-        self.line = f'{{"id":{number}{key},{text[1:-1]}'.encode()
+        self.line = f'{{"id":{number}{key},'.encode() + text[1:-1]
 
     def fits(self, epoch: str) -> bool:
         """Whether it means there what it meant when it was made. One with a key says so itself once it was written."""

@@ -104,7 +104,7 @@ class Subscription(Generic[T]):
 
     def __init__(self, body: JSON, leave: Callable[[Subscription[T]], object]) -> None:
         # What the program changes later is not asked for.
-        self._body: JSON = decode(written(body))
+        self._body: JSON = decode(written(body).decode())
         self._leave = leave
         #: What was seen last: the states of a mirror are those of this revision.
         self.revision, self.epoch, self.number = 0, "", 0

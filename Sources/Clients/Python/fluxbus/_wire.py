@@ -130,10 +130,11 @@ def _resolve(text: str) -> Resolved:
 encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 decode = json.JSONDecoder().decode
 
-def written(body: JSON) -> str:
+def written(body: JSON) -> bytes:
     """The request as JSON, or the refusal of one that can't be."""
     try:
-        return encode(body)
+        # Half a surrogate pair is no text that can be sent.
+        return encode(body).encode()
     except (TypeError, ValueError, RecursionError) as error:
         raise BusError("invalid_request", f"This can't be written as JSON: {error}.") from None
 

@@ -91,6 +91,18 @@ def check_copies():
     assert [again[0]["actions"], again[1]["where"]] == [sent[0]["actions"], sent[1]["where"]], again
 
 
+def check_text():
+    """Text that can't be sent is refused, once and for all."""
+    run, broken = Run(), {"==": [{"var": "name"}, "\ud800"]}
+    run.ask("broken", "dispatch", store="counter/a", action="go", **{"if": broken})
+    try:
+        run.session.subscribe(Mirror({"op": "subscribe", "type": "counter", "where": broken}, run.session.unsubscribe))
+        raise AssertionError("it is subscribed to")
+    except BusError as error:
+        assert error.code == "invalid_request", error
+    assert run.outcomes == {"broken": "invalid_request"} and run.connect("e") == []
+
+
 def check_given_up():
     """Nobody waits, and yet it is settled, at the next connection and where too many wait."""
     run = Run()
@@ -197,7 +209,7 @@ def check_log(address):
             assert error.code in ("outcome_unknown", "closed"), error
 
 
-for check in [check_epochs, check_ephemeral, check_copies, check_given_up, check_reset]:
+for check in [check_epochs, check_ephemeral, check_copies, check_text, check_given_up, check_reset]:
     check()
 listener = socket.create_server(("127.0.0.1", 0))
 check_addresses()
