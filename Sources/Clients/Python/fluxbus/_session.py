@@ -70,7 +70,7 @@ class Session:
         self._wake, self._lock = wake, threading.RLock()
         self.open, self.greeting, self._goodbye = False, {}, {}  # type: bool, JSON, JSON
         self.error: BusError | None = None
-        self.revision, self._epoch, self._rest = 0, "", bytearray()
+        self.revision, self.epoch, self._rest = 0, "", bytearray()
         self._numbers, self._prefix = count(1), secrets.token_hex(8)
         self._lines: list[bytes] = []
         self.unanswered: Deque[Request] = deque()
@@ -81,8 +81,14 @@ class Session:
 
     # Requests
 
-    def request(self, body: JSON, done: Done = ignore, is_wanted: IsWanted = lambda: True, own: bool = False) -> None:
-        """Sends a request, now or when there is a connection; `done` is called once, with the reply or an error."""
+    def request(
+        self, body: JSON, done: Done = ignore, is_wanted: IsWanted = lambda: True, own: bool = False,
+        epoch: str | None = None,
+    ) -> None:
+        """Sends a request, now or when there is a connection; `done` is called once: reply or error.
+
+        A revision that it names is one of `epoch`, else of the epoch of now.
+        """
         if "id" in body:
             done({}, BusError("invalid_request", "The client numbers its requests itself: leave out `id`."))
             return
@@ -102,7 +108,7 @@ class Session:
             else:
                 if len(self.waiting) % WINDOW == WINDOW - 1:
                     self.waiting = deque(filter(self._is_wanted, self.waiting))
-                request.epoch = self._epoch if request.names_revision else ""
+                request.epoch = (self.epoch if epoch is None else epoch) if request.names_revision else ""
                 self.waiting.append(request)
                 self._write_waiting()
 
@@ -116,7 +122,7 @@ class Session:
     def _write_waiting(self) -> None:
         while self.open and self.waiting and len(self.unanswered) < WINDOW:
             request = self.waiting.popleft()
-            if not request.fits(self._epoch):
+            if not request.fits(self.epoch):
                 request.done({}, BusError("conflict", ELSEWHERE))
             elif self._is_wanted(request):
                 self._write(request)
@@ -124,7 +130,7 @@ class Session:
     def _write(self, request: Request) -> None:
         if not request.written:
             # For when it is sent again.
-            seen = b',"after":%d,"epoch":"%b"' % (self.revision, self._epoch.encode()) if request.tells_seen else b""
+            seen = b',"after":%d,"epoch":"%b"' % (self.revision, self.epoch.encode()) if request.tells_seen else b""
             line, request.seen = request.line + b"}\n", seen
         else:
             line = request.line + request.seen + b"}\n"
@@ -182,8 +188,8 @@ class Session:
             if self.error:
                 return
             raise error
-        if reply["epoch"] != self._epoch:
-            self._epoch, self.revision = reply["epoch"], 0
+        if reply["epoch"] != self.epoch:
+            self.epoch, self.revision = reply["epoch"], 0
         self.revision = max(self.revision, reply["revision"])
         self.greeting, self.open = reply, True
         if self._will and not reply.get("resumed"):
@@ -210,7 +216,7 @@ class Session:
         elif message["event"] == "goodbye":
             self._goodbye = message
         elif message.get("sub") in self._granted:
-            self._granted[message["sub"]].take(message, self._epoch)
+            self._granted[message["sub"]].take(message, self.epoch)
             if not message.get("more"):
                 self.revision = max(self.revision, message["revision"])
 

@@ -154,13 +154,15 @@ class Bus:
 
     def _send(self, body: JSON, timeout: float | None) -> Pending:
         pending = Pending(self.timeout if timeout is None else timeout)
+        # The bus may have begun a new one when there is room.
+        epoch = self._bus._session.epoch
         with self._lock:
             oldest = self._window.popleft()() if len(self._window) >= WINDOW else None
             self._window.append(ref(pending))
         if oldest and oldest._is_wanted and not oldest._wait(0 if self._is_inside() else self.timeout):
             pending._is_wanted = False
             raise BusError("timed_out", "There was no room in the time allowed; this was not committed.")
-        self._bus._session.request(body, pending._settle, lambda: pending._is_wanted)
+        self._bus._session.request(body, pending._settle, lambda: pending._is_wanted, epoch=epoch)
         return pending
 
     def _run(self, work: Coroutine[Any, Any, T]) -> T:

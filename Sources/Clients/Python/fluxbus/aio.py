@@ -116,10 +116,11 @@ class Link:
             self._reader, self._writer = await asyncio.open_unix_connection(host, limit=CHUNK)
         else:
             context = (self._tls or ssl.create_default_context()) if scheme == "tls" else None
-            # A host may have an address that swallows what is sent to it.
-            self._reader, self._writer = await asyncio.open_connection(
-                host, port, ssl=context, limit=CHUNK, happy_eyeballs_delay=0.25
-            )
+            # A host may have an address that swallows what is sent to it; only asyncio's loops can hurry on.
+            is_own = isinstance(self._loop, asyncio.BaseEventLoop)
+            delay: dict[str, Any] = {"happy_eyeballs_delay": 0.25} if is_own else {}
+            opening = asyncio.open_connection(host, port, ssl=context, limit=CHUNK, **delay)
+            self._reader, self._writer = await opening
         token = {"token": self._secret} if self._secret and scheme != "unix" else {}
         self._session.connected({**self._hello, **token})
         while not self._session.open:
@@ -145,6 +146,8 @@ class Link:
                 while True:
                     await self._read()
             except FAULTS as fault:
+                # Whoever is told may ask for the next attempt at once.
+                self._rest = self._loop.create_future()
                 log.warning("%s", self._disconnect(fault).message)
             finally:
                 watch.cancel()
@@ -159,7 +162,8 @@ class Link:
         for attempt in count():
             if self._session.open or self._session.error:
                 break
-            self._rest = self._loop.create_future()
+            if attempt or not self._rest:
+                self._rest = self._loop.create_future()
             await asyncio.wait([self._rest], timeout=self._wait_after(attempt))
             try:
                 await self._connect()

@@ -1,6 +1,7 @@
 """What becomes of requests in the Python clients when their bus is another one, when nobody waits for them, or when the logger's
 handler makes them: on the session, where this program says what the bus would, and with a bus that a thread of it is."""
 
+import asyncio
 import gc
 import logging
 import os
@@ -96,7 +97,7 @@ def check_text():
     run, broken = Run(), {"==": [{"var": "name"}, "\ud800"]}
     run.ask("broken", "dispatch", store="counter/a", action="go", **{"if": broken})
     try:
-        run.session.subscribe(Mirror({"op": "subscribe", "type": "counter", "where": broken}, run.session.unsubscribe))
+        run.session.subscribe(Mirror({"type": "counter", "where": broken}, run.session.unsubscribe))
         raise AssertionError("it is subscribed to")
     except BusError as error:
         assert error.code == "invalid_request", error
@@ -168,6 +169,67 @@ def check_addresses():
             each.close()
 
 
+class Foreign:
+    """A loop that is not asyncio's own, such as uvloop's, and knows less of how to open a connection."""
+
+    def __init__(self, loop):
+        self.loop = loop
+
+    def __getattr__(self, name):
+        return getattr(self.loop, name)
+
+
+async def check_loops(address):
+    loop, opening = Foreign(asyncio.get_running_loop()), asyncio.open_connection
+    is_running, asyncio.get_running_loop = asyncio.get_running_loop, lambda: loop
+    asyncio.open_connection = lambda host, port, *, ssl, limit: opening(host, port, ssl=ssl, limit=limit)
+    try:
+        await (await fluxbus.aio.connect(address)).close()
+    finally:
+        asyncio.get_running_loop, asyncio.open_connection = is_running, opening
+
+
+def check_room(address):
+    """A revision belongs to the epoch in which it was named, also where the request waits for room."""
+
+    class Oldest:
+        _is_wanted = True
+
+        def _wait(self, _timeout):
+            session.epoch = "e2"
+            return True
+
+    oldest = Oldest()
+    with fluxbus.connect(address) as bus:
+        session = bus._bus._session
+        bus._window.extend([lambda: oldest] * WINDOW)
+        try:
+            bus.send("drop", store="counter/a", ifRevision=4).result()
+            raise AssertionError("it was sent")
+        except BusError as error:
+            assert error.code == "conflict", error
+
+
+class Hasty(logging.Handler):
+    """Does not wait for the next attempt when it hears that the connection is lost."""
+
+    def emit(self, record):
+        self.bus.reconnect()
+
+
+async def check_hurry(address):
+    handler, log = Hasty(), logging.getLogger("fluxbus")
+    async with fluxbus.aio.connect(address, back_off=(600, 600), timeout=20) as handler.bus:
+        log.addHandler(handler)
+        try:
+            await handler.bus.request("revert", store="counter/last")
+            raise AssertionError("somebody has answered")
+        except BusError as error:
+            assert error.code == "outcome_unknown", error
+        await handler.bus.request("ping")
+        log.removeHandler(handler)
+
+
 def check_replies(address):
     """A reply is kept by nobody but the program."""
     with fluxbus.connect(address) as bus:
@@ -213,5 +275,8 @@ for check in [check_epochs, check_ephemeral, check_copies, check_text, check_giv
     check()
 listener = socket.create_server(("127.0.0.1", 0))
 check_addresses()
-check_replies("tcp:127.0.0.1:%d" % listener.getsockname()[1])
-check_log("tcp:127.0.0.1:%d" % listener.getsockname()[1])
+address = "tcp:127.0.0.1:%d" % listener.getsockname()[1]
+for check in [check_room, check_replies, check_log]:
+    check(address)
+for check in [check_loops, check_hurry]:
+    asyncio.run(check(address))
