@@ -17,6 +17,8 @@ const backlog = 1_000;
 /** What commits exactly once, thanks to its key; and what only reads, or is the same when done twice. */
 const keyed = new Set(["dispatch", "create", "drop", "cancel"]);
 const repeatable = new Set([...keyed, ..."get stores types history blame samples sync ping stats timers will clients".split(" ")]);
+/** What names a revision, which means nothing in another epoch. */
+const revisions = ["ifRevision", "revision", "since", "until"];
 /** Failures after which another attempt may succeed. */
 const passing = new Set(["unreachable", "untrusted", "timed_out", "limit", "unavailable", "closed"]);
 
@@ -46,6 +48,8 @@ const outcomeUnknown = original => new BusError("outcome_unknown",
 	"The connection was lost, and whether this was committed is unknown: look, then decide.", {original});
 const invalidAddress = address => new BusError("invalid_address", `\`${address}\` is not an address of a bus here: write `
 	+ "unix:/path/to/socket, tcp:HOST:PORT or tls:HOST:PORT, or in a browser wss://HOST/bus.");
+const elsewhere = () => new BusError("conflict", "The bus began a new epoch after this was asked for, "
+	+ "in which the revision that it names means another state.");
 const isFinal = ({code, details}) => !passing.has(code) || details.reason === "protocol";
 const closed = (what, reason) => new BusError("closed", what, {reason});
 const timedOut = () => new BusError("timed_out",
@@ -369,8 +373,14 @@ export class Bus {
 		if (isKeyed) body.key ??= `${this.#prefix}-${id}`;
 		const text = this.#encode(body), isRepeatable = !isOwn && repeatable.has(body.op);
 		const tellsSeen = isKeyed && body.after === undefined && body.epoch === undefined;
-		const will = body.op === "will" ? body : null;
-		const request = {id, text, line: "", seen: "", isKeyed, tellsSeen, isRepeatable, will, wasCut: false, isGivenUp: false, resolve, reject};
+		const will = body.op === "will" ? body : null, parts = [body].concat(body.actions ?? []);
+		const namesRevision = parts.some(part => revisions.some(name => part?.[name] !== undefined));
+		// Such a store goes with its session, which may have ended since it was made.
+		const isEphemeral = isKeyed && parts.some(part => part?.ephemeral);
+		const request = {
+			id, text, line: "", seen: "", isKeyed, tellsSeen, isRepeatable, will, isEphemeral, resolve, reject,
+			epoch: namesRevision ? this.greeting.epoch : undefined, wasCut: false, isTorn: false, isGivenUp: false,
+		};
 		if (isOwn) this.#connection?.write([this.#sending(request)]);
 		else if (this.#waiting.add(request).size === 1) queueMicrotask(() => this.#flush());
 		return request;
@@ -385,6 +395,7 @@ export class Bus {
 	#own(body, resolve, reject) { this.#send(body, resolve, reject, true); }
 	/** The line of a request that is sent now. */
 	#sending(request) {
+		request.isTorn ||= request.line !== "" && !this.greeting.resumed;
 		// A line that is sent again says, too, what had been seen before it was first sent.
 		request.line = `{"id":${request.id},${request.text.slice(1, -1)}${request.seen}}\n`;
 		if (request.tellsSeen) request.seen ||= `,"after":${this.revision},"epoch":"${this.greeting.epoch}"`;
@@ -398,7 +409,10 @@ export class Bus {
 		for (const request of this.#waiting) {
 			if (lines.length === room) break;
 			this.#waiting.delete(request);
-			lines.push(this.#sending(request));
+			// One with a key says itself of which epoch it is, once it was sent.
+			const fits = [undefined, this.greeting.epoch].includes(request.epoch) || request.isKeyed && request.line;
+			if (fits) lines.push(this.#sending(request));
+			else request.reject(elsewhere());
 		}
 		this.#connection.write(lines);
 	}
@@ -416,6 +430,10 @@ export class Bus {
 		if (!isNext) throw new Error("a reply came out of turn");
 		this.#sent.shift();
 		if (isOK && request.will) this.#will = request.will;
+		if (isOK && request.isEphemeral && request.isTorn && reply.duplicate) {
+			const why = closed("The store may have gone with the connection over which it was made.");
+			return request.reject(outcomeUnknown(why));
+		}
 		if (isOK) return request.resolve(reply);
 		const {code = "unexpected_reply", message = "The bus did not say why.", ...details} = reply.error ?? {};
 		const error = new BusError(code, message, details);

@@ -83,10 +83,12 @@ func isThere(_ tool: String) -> Bool { FileManager.default.isExecutableFile(atPa
         try check(["/usr/bin/python3", suite.appendingPathComponent("\(name).py").path])
     }
 
-    @Test(.enabled(if: isThere("/usr/bin/node"), "Node is missing."))
-    func javaScriptSendsWhatItsOptionsSay() throws {
+    @Test(
+        .enabled(if: isThere("/usr/bin/node"), "Node is missing."),
+        arguments: ["javascript_options", "javascript_requests"])
+    func javaScriptDoesWhatItSays(_ name: String) throws {
         let suite = Repository.root.appendingPathComponent("Tests/Client/ConformanceTests/Suite")
-        try check(["/usr/bin/node", suite.appendingPathComponent("javascript_options.mjs").path])
+        try check(["/usr/bin/node", suite.appendingPathComponent("\(name).mjs").path])
     }
 
     private static let go = "\(clients)/Go"

@@ -1,0 +1,69 @@
+// What becomes of requests in the JavaScript client when their connection is lost: this program is the bus.
+import assert from "node:assert";
+import {once} from "node:events";
+import {mkdtempSync, rmSync} from "node:fs";
+import {createServer} from "node:net";
+import {tmpdir} from "node:os";
+import {join} from "node:path";
+import {createInterface} from "node:readline";
+import {connect} from "../../../../Sources/Clients/JavaScript/fluxbus.js";
+
+const folder = mkdtempSync(join(tmpdir(), "fb")), place = join(folder, "bus");
+const server = createServer();
+await once(server.listen(place), "listening");
+
+/** The next connection, once the bus has greeted on it, which it does when it is to. */
+async function accepted(greeting, when) {
+	const [socket] = await once(server, "connection");
+	const lines = createInterface({input: socket.on("error", () => {})}).on("error", () => {})[Symbol.asyncIterator]();
+	const hear = async () => JSON.parse((await lines.next()).value);
+	const say = line => socket.write(`${JSON.stringify(line)}\n`);
+	const {id} = await hear();
+	await when;
+	say({id, ok: true, revision: 5, ...greeting});
+	return {socket, hear, say};
+}
+
+/** A client, and the bus's side of it. */
+const options = {backOff: [1, 2], timeout: 20_000};
+const connected = greeting => Promise.all([connect(`unix:${place}`, options), accepted(greeting)]);
+
+/** The code of the error, or `ok`. */
+const outcome = promise => promise.then(() => "ok", ({code}) => code);
+
+// A store that goes with its session may have gone, where the reply is that of a connection before.
+for (const [resumed, wanted] of [[undefined, "outcome_unknown"], [false, "outcome_unknown"], [true, "ok"]]) {
+	const [bus, first] = await connected({epoch: "e"});
+	const asked = [
+		bus.create("counter/a", {}, {ephemeral: true}),
+		bus.batch([{op: "create", store: "counter/b", ephemeral: true}]),
+		bus.create("counter/c"),
+	].map(outcome);
+	for (const _ of asked) await first.hear();
+	first.socket.destroy();
+	const again = await accepted({epoch: "e", resumed});
+	for (const _ of asked) again.say({id: (await again.hear()).id, ok: true, revision: 4, duplicate: true});
+	assert.deepEqual(await Promise.all(asked), [wanted, wanted, "ok"]);
+	await bus.close({timeout: 0});
+}
+
+// A revision means nothing in another epoch, also where the request was not sent yet; a payload names none.
+const [bus, first] = await connected({epoch: "e1"});
+let greet;
+const coming = accepted({epoch: "e2"}, new Promise(resolve => greet = resolve));
+first.socket.destroy();
+while (bus.connected) await new Promise(setImmediate);
+const late = [
+	bus.drop("counter/a", {ifRevision: 4}), bus.request("history", {since: 4}),
+	bus.batch([{store: "counter/a", action: "reset", ifRevision: 4}]),
+	bus.dispatch("counter/a", "reset", {since: 4}),
+].map(outcome);
+greet();
+const again = await coming, heard = await again.hear();
+again.say({id: heard.id, ok: true, revision: 6});
+assert.deepEqual(await Promise.all(late), ["conflict", "conflict", "conflict", "ok"]);
+assert.deepEqual(heard.payload, {since: 4});
+await bus.close({timeout: 0});
+
+server.close();
+rmSync(folder, {recursive: true});
