@@ -100,6 +100,7 @@ static void rest(struct loop *loop) {
     for (unsigned each = 0; each < loop->attempts && longest < loop->back_off[1]; each++) longest *= 2;
     if (longest > loop->back_off[1]) longest = loop->back_off[1];
     loop->attempts++;
+    loop->untried = loop->addresses.count - 1;
     /* At random, so that a bus's clients do not come back in step. */
     loop->retry_at = clock_now() + longest / 2 + (int64_t)((double)(longest - longest / 2) * random / UINT32_MAX);
     loop->stage = RESTING;
@@ -113,6 +114,8 @@ static void failed(struct loop *loop, const char *code, char *message) {
     bool was_talking = loop->stage == TALKING, was_open = bus->is_open;
     disconnect(loop);
     loop->stage = RESTING;
+    /* Before the program is told, which may ask for the next attempt at once. */
+    if (was_open) loop->attempts = 0, rest(loop);
     if (was_talking) fluxbus_lost(bus, message);
     else failure_set(&bus->error, &(fluxbus_error){code, message, NULL});
     free(message);
@@ -130,10 +133,9 @@ static void failed(struct loop *loop, const char *code, char *message) {
         end_bus(bus, &error);
         return;
     }
-    if (was_open) loop->attempts = 0;
-    loop->untried = loop->addresses.count - 1;
+    if (was_open) return;
     rest(loop);
-    if (!was_open && !is_first) say(bus, FLUXBUS_LOST, &error);
+    if (!is_first) say(bus, FLUXBUS_LOST, &error);
 }
 
 static void unreachable(struct loop *loop, const char *why) {

@@ -3,44 +3,17 @@
  * then: on the state machine, and in the end on the loop, with a bus that a thread of this program is. It ends with the line of what
  * is not so.
  */
-#include <fluxbus.h>
+#include "checks.h"
 
 #include <arpa/inet.h>
 #include <netdb.h>
 #include <poll.h>
 #include <pthread.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 
-#define CHECK(what)                                                     \
-	do {                                                                \
-		if (what) break;                                                \
-		fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #what);      \
-		exit(1);                                                        \
-	} while (0)
-
-/* The code of the error, or `ok`. */
-static void keep_code(fluxbus *bus, const fluxbus_json *reply, const fluxbus_error *error, void *context)
-{
-	(void)bus, (void)reply;
-	snprintf(context, 64, "%s", error ? error->code : "ok");
-}
-
 /* -- The state machine -- */
-
-/* All that is sent, to be freed. */
-static char *sent(fluxbus *bus)
-{
-	size_t length;
-	const char *bytes = fluxbus_outgoing(bus, &length);
-	char *text = strndup(length ? bytes : "", length);
-	fluxbus_sent(bus, length);
-	return text;
-}
 
 /* Whether what is sent has so many lines, and this in it. */
 static bool sends(fluxbus *bus, int lines, const char *part)
@@ -268,6 +241,38 @@ static fluxbus *connected(int *listener, double connect_timeout, pthread_t *thre
 	return bus;
 }
 
+/* A bus that ends its first connection once it has greeted. */
+static void *cut(void *context)
+{
+	char line[512];
+	int connection = accept(*(int *)context, NULL, NULL);
+	CHECK(read(connection, line, sizeof line) > 0);
+	dprintf(connection, "{\"id\":1,\"ok\":true,\"revision\":5,\"epoch\":\"e\"}\n");
+	close(connection);
+	return serve(context);
+}
+
+static void hurry(fluxbus *bus, fluxbus_phase phase, const fluxbus_error *error, void *context)
+{
+	(void)error;
+	if (phase == FLUXBUS_LIVE) ++*(int *)context;
+	if (phase == FLUXBUS_LOST) fluxbus_reconnect(bus);
+}
+
+/* Who hears that the connection is lost may ask for the next one at once. */
+static void check_reconnect(int *listener)
+{
+	int connections = 0;
+	pthread_t thread;
+	time_t start = time(NULL);
+	CHECK(!pthread_create(&thread, NULL, cut, listener));
+	fluxbus_options options = {.back_off = {600, 600}, .status = hurry, .context = &connections};
+	fluxbus *bus = fluxbus_connect("tcp:bus.example:7411", &options);
+	while (connections < 2) CHECK(fluxbus_wait(bus, 20) && time(NULL) - start < 15);
+	fluxbus_free(bus);
+	pthread_join(thread, NULL);
+}
+
 static void check_loop(void)
 {
 	/* Nobody takes what comes to the first place: these fill its queue, so that the system drops it. */
@@ -293,6 +298,7 @@ static void check_loop(void)
 	CHECK(!strcmp(code, "ok") && time(NULL) - start < 15);
 	fluxbus_free(bus);
 	for (int each = 0; each < 2; each++) pthread_join(threads[each], NULL);
+	check_reconnect(&listener);
 	for (int each = 0; each < 4; each++) close(fillers[each]);
 	close(deaf);
 	close(listener);

@@ -2,27 +2,10 @@
  * What the C client makes of options, on its state machine, where this program is bus and clock; and in the end on its loop. It ends
  * with the line of what is not so.
  */
-#include <fluxbus.h>
+#include "checks.h"
 
 #include <math.h>
 #include <poll.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#define CHECK(what)                                                     \
-	do {                                                                \
-		if (what) break;                                                \
-		fprintf(stderr, "%s:%d: %s\n", __FILE__, __LINE__, #what);      \
-		exit(1);                                                        \
-	} while (0)
-
-/* The code of the error, or `ok`. */
-static void keep_code(fluxbus *bus, const fluxbus_json *reply, const fluxbus_error *error, void *context)
-{
-	(void)bus, (void)reply;
-	snprintf(context, 64, "%s", error ? error->code : "ok");
-}
 
 /* A request that is made when another one is late. */
 static void ask_again(fluxbus *bus, const fluxbus_json *reply, const fluxbus_error *error, void *context)
@@ -44,16 +27,6 @@ static void keep_end(fluxbus_mirror *mirror, const fluxbus_change *change, const
 	(void)mirror;
 	CHECK(!change);
 	snprintf(context, 64, "%s", error ? error->code : "ok");
-}
-
-/* All that is sent, to be freed. */
-static char *sent(fluxbus *bus)
-{
-	size_t length;
-	const char *bytes = fluxbus_outgoing(bus, &length);
-	char *text = strndup(length ? bytes : "", length);
-	fluxbus_sent(bus, length);
-	return text;
 }
 
 static bool sends(fluxbus *bus, const char *part)
