@@ -23,9 +23,10 @@ type link struct {
 	at      int
 	session *session
 	wakes   chan struct{}
-	// hurry ends the wait before an attempt.
+	// hurry ends the wait before an attempt, the one of now or the next one.
 	hurry chan struct{}
 	// logs feeds the goroutine that calls the log function, so that the function may use the bus and close it.
+	// It is nil where there is no such function.
 	logs   chan func()
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -52,25 +53,36 @@ func Connect(ctx context.Context, address string, settings ...Option) (*Bus, err
 		_, _ = rand.Read(random[:])
 		o.session = hex.EncodeToString(random[:])
 	}
-	l := &link{options: o, places: found, wakes: make(chan struct{}, 1), hurry: make(chan struct{}), ended: make(chan struct{})}
-	l.logs = make(chan func(), backlog)
-	l.ctx, l.cancel = context.WithCancel(context.Background())
-	l.session = newSession(l.wake, l.hello())
+	l := newLink(o, found)
 	conn, err := l.first(ctx)
 	if err != nil {
 		l.session.finish(err.(*Error))
 		l.cancel()
 		return nil, err
 	}
+	if o.log != nil {
+		l.logs = make(chan func(), backlog)
+		go l.callLog(l.logs)
+	}
 	go l.run(conn)
-	go func() {
-		for log := range l.logs {
-			if l.ctx.Err() == nil {
-				log()
-			}
-		}
-	}()
 	return &Bus{link: l, session: l.session}, nil
+}
+
+func newLink(o options, places []place) *link {
+	l := &link{options: o, places: places, wakes: make(chan struct{}, 1), hurry: make(chan struct{}, 1)}
+	l.ended = make(chan struct{})
+	l.ctx, l.cancel = context.WithCancel(context.Background())
+	l.session = newSession(l.wake, l.hello())
+	return l
+}
+
+// callLog calls the log function, until the program closes the bus.
+func (l *link) callLog(logs <-chan func()) {
+	for log := range logs {
+		if l.ctx.Err() == nil {
+			log()
+		}
+	}
 }
 
 func (l *link) hello() (members []Member) {
@@ -94,7 +106,7 @@ func (l *link) wake() {
 
 // logf is for the goroutine that runs the link. What a function that hangs has no room for is not logged.
 func (l *link) logf(format string, values ...any) {
-	if l.options.log == nil {
+	if l.logs == nil {
 		return
 	}
 	select {
@@ -251,9 +263,16 @@ func (l *link) explained(err error, at place) *Error {
 // run goes from one connection to the next, until there is to be no more.
 func (l *link) run(conn *connection) {
 	defer close(l.ended)
-	defer close(l.logs)
+	if l.logs != nil {
+		defer close(l.logs)
+	}
 	for conn != nil {
 		err := l.serve(conn)
+		// There was a connection until now. Whoever is told that it is lost may ask for the next one at once.
+		select {
+		case <-l.hurry:
+		default:
+		}
 		lost := l.session.lost(err.Error())
 		if l.ctx.Err() == nil {
 			l.logf("fluxbus: %s", lost.Message)

@@ -49,8 +49,8 @@ func WithBackOff(first, longest time.Duration) Option {
 	return func(o *options) { o.firstWait, o.longestWait = first, longest }
 }
 
-// WithLog has the client say that a connection is lost, and that it is there again: log.Printf is such a function. It is called in
-// a goroutine of its own, and may use the bus.
+// WithLog sets the function that the client calls when a connection is lost and when it is there again, such as
+// log.Printf. The function runs in a goroutine of its own. It may use the bus and close it.
 func WithLog(log func(format string, values ...any)) Option { return func(o *options) { o.log = log } }
 
 // IfRevision: the store's revision has to be this one, else the request is a Conflict.

@@ -126,6 +126,34 @@ func TestWhatIsGivenUpIsSettledWhenItIsDropped(t *testing.T) {
 	}
 }
 
+func TestReconnectIsKeptForTheWaitThatBegins(t *testing.T) {
+	address, listener := listen(t)
+	found, err := places(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings := options{attempt: time.Minute, silent: time.Minute, firstWait: time.Hour, longestWait: time.Hour}
+	l := newLink(settings, found)
+	bus := &Bus{link: l, session: l.session}
+	// The log function and others may say so before the wait.
+	bus.Reconnect()
+	timer := time.AfterFunc(20*time.Second, l.cancel)
+	defer timer.Stop()
+	go func() { accept(t, listener).answer(t, greeting) }()
+	conn := l.reconnect()
+	if conn == nil {
+		t.Fatal("it has waited")
+	}
+	conn.close()
+}
+
+func TestNothingRunsForALogThatIsNotThere(t *testing.T) {
+	bus, _, _ := connected(t)
+	if bus.link.logs != nil {
+		t.Error("there is a channel")
+	}
+}
+
 func TestLogMayUseTheBusAndEndIt(t *testing.T) {
 	var bus *Bus
 	ready, done := make(chan struct{}), make(chan error, 2)
