@@ -119,6 +119,8 @@ pub(crate) struct Shared {
     pub(crate) options: Options,
     /// Feeds the thread that calls the log function, so that the function may use the bus and close it.
     log: Option<SyncSender<String>>,
+    /// This program has closed the bus: nothing is logged any more.
+    is_closed: Arc<AtomicBool>,
     inner: Mutex<Inner>,
     /// There is something to send, room for another request, no connection any more or one to be made at once.
     outgoing: Condvar,
@@ -175,6 +177,25 @@ impl Inner {
 }
 
 impl Shared {
+    fn new(addresses: Vec<Address>, mut options: Options) -> std::io::Result<Shared> {
+        let session = Session::new(options.hello(), &random_name()[..16]);
+        let inner = Inner {
+            session,
+            generation: 0,
+            closer: None,
+            is_writer_idle: false,
+            is_dialling: false,
+            is_hurried: false,
+            waits_for_room: 0,
+            changes: HashMap::new(),
+            actions: HashMap::new(),
+        };
+        let (outgoing, room, ended) = (Condvar::new(), Condvar::new(), Condvar::new());
+        let is_closed = Arc::new(AtomicBool::new(false));
+        let log = options.log.take().map(|log| write_log(log, is_closed.clone())).transpose()?;
+        Ok(Shared { addresses, options, log, is_closed, inner: Mutex::new(inner), outgoing, room, ended })
+    }
+
     pub(crate) fn connected(&self, token: Option<&str>, closer: Option<Closer>) -> u64 {
         let mut inner = lock(&self.inner);
         inner.session.forget_waiting(|slot| slot.is_given_up.load(Ordering::Relaxed));
@@ -198,6 +219,8 @@ impl Shared {
 
     pub(crate) fn lost(&self, why: &str) -> Error {
         let mut inner = lock(&self.inner);
+        // There was a connection until now. Whoever is told that it is lost may ask for the next one at once.
+        inner.is_hurried &= !inner.session.is_connected();
         let error = inner.session.lost(why);
         self.after(&mut inner);
         error
@@ -271,6 +294,8 @@ impl Shared {
     fn begin(&self, request: &Request, timeout: Duration) -> Result<Arc<Slot>, Error> {
         let slot = Arc::new(Slot::default());
         let mut inner = lock(&self.inner);
+        // The bus may have begun a new one when there is room.
+        let epoch = inner.session.epoch_of(request);
         if inner.session.unanswered() >= WINDOW {
             let (again, is_room) = self.wait_for_room(inner, WINDOW - 1, after(timeout));
             if !is_room {
@@ -278,7 +303,7 @@ impl Shared {
             }
             inner = again;
         }
-        inner.session.request(request, slot.clone());
+        inner.session.request_in(epoch, request, slot.clone());
         self.after(&mut inner);
         Ok(slot)
     }
@@ -314,7 +339,7 @@ impl Shared {
         let mut link = Some(first);
         while let Some(this) = link.take() {
             let lost = this.serve();
-            if !self.is_ended() {
+            if !self.is_closed.load(Ordering::Relaxed) {
                 self.say(&lost.message);
             }
             link = self.reconnect(&mut at);
@@ -325,10 +350,10 @@ impl Shared {
         for attempt in 0.. {
             let until = Instant::now() + wait_after(attempt, self.options.back_off);
             let mut inner = lock(&self.inner);
-            inner.is_hurried = false;
             while inner.session.ended().is_none() && !inner.is_hurried && Instant::now() < until {
                 inner = wait(&self.ended, inner, until);
             }
+            inner.is_hurried = false;
             if inner.session.ended().is_some() {
                 return None;
             }
@@ -339,7 +364,10 @@ impl Shared {
                     return Some(link);
                 }
                 Err(error) if error.is_passing() => (),
-                Err(error) => self.end(Some(error)),
+                Err(error) => {
+                    self.say(&error.message);
+                    self.end(Some(error));
+                }
             }
         }
         None
@@ -372,10 +400,12 @@ impl Handle {
             } else {
                 drop(inner);
             }
+            self.shared.is_closed.store(true, Ordering::Relaxed);
             self.shared.end(None);
         } else {
             drop(inner);
         }
+        self.shared.is_closed.store(true, Ordering::Relaxed);
         // One that opens a connection ends when it has it.
         let is_dialling = lock(&self.shared.inner).is_dialling;
         if let (Some(runner), false) = (lock(&self.runner).take(), is_dialling) {
@@ -396,23 +426,9 @@ pub struct Bus {
 }
 
 impl Bus {
-    pub(crate) fn start(addresses: Vec<Address>, mut options: Options) -> Result<Bus, Error> {
+    pub(crate) fn start(addresses: Vec<Address>, options: Options) -> Result<Bus, Error> {
         let no_thread = |error| Error::new("limit", format!("There is no thread for the bus: {}.", error));
-        let session = Session::new(options.hello(), &random_name()[..16]);
-        let inner = Inner {
-            session,
-            generation: 0,
-            closer: None,
-            is_writer_idle: false,
-            is_dialling: false,
-            is_hurried: false,
-            waits_for_room: 0,
-            changes: HashMap::new(),
-            actions: HashMap::new(),
-        };
-        let (outgoing, room, ended) = (Condvar::new(), Condvar::new(), Condvar::new());
-        let log = options.log.take().map(write_log).transpose().map_err(no_thread)?;
-        let shared = Arc::new(Shared { addresses, options, log, inner: Mutex::new(inner), outgoing, room, ended });
+        let shared = Arc::new(Shared::new(addresses, options).map_err(no_thread)?);
         let mut at = 0;
         let link = Bus::first(&shared, &mut at)?;
         let running = shared.clone();
@@ -596,14 +612,72 @@ impl Bus {
     }
 }
 
-/// Begins a thread that logs what is given to it.
-fn write_log(log: Log) -> std::io::Result<SyncSender<String>> {
+/// Begins a thread that logs what is given to it, until the bus is closed.
+fn write_log(log: Log, is_closed: Arc<AtomicBool>) -> std::io::Result<SyncSender<String>> {
     let (sender, sentences) = sync_channel::<String>(LOG);
-    let work = move || sentences.iter().for_each(|sentence| log(&sentence));
+    let is_open = move |_: &String| !is_closed.load(Ordering::Relaxed);
+    let work = move || sentences.iter().filter(is_open).for_each(|sentence| log(&sentence));
     std::thread::Builder::new().name("fluxbus-log".to_string()).spawn(work).map(|_| sender)
 }
 
 /// Connects to the bus at an address, as [`Options::connect`] does; `""` is the usual one.
 pub fn connect(address: &str) -> Result<Bus, Error> {
     Options::new().connect(address)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn greet(inner: &mut Inner, id: usize, epoch: &str) {
+        inner.session.connected(None);
+        let line = format!("{{\"id\":{},\"ok\":true,\"epoch\":\"{}\",\"revision\":5}}\n", id, epoch);
+        inner.session.received(line.as_bytes()).expect("a greeting");
+    }
+
+    #[test]
+    fn revision_stays_in_the_epoch_in_which_it_was_named() {
+        let shared = Arc::new(Shared::new(Vec::new(), Options::new()).expect("a bus"));
+        greet(&mut lock(&shared.inner), 1, "e1");
+        let many = (0..WINDOW).map(|_| shared.begin(&Request::new("revert"), Duration::ZERO));
+        assert!(many.collect::<Result<Vec<_>, _>>().is_ok());
+        let asking = shared.clone();
+        let long = Duration::from_secs(20);
+        let request = Request::drop("counter/a").if_revision(4);
+        let late = std::thread::spawn(move || asking.begin(&request, long)?.wait(long));
+        while lock(&shared.inner).waits_for_room == 0 {
+            std::thread::yield_now();
+        }
+        // None of what it waits for is sent again: when it has the lock there is room, in another epoch.
+        let mut inner = lock(&shared.inner);
+        inner.session.lost("it was cut");
+        greet(&mut inner, WINDOW + 2, "e2");
+        shared.after(&mut inner);
+        drop(inner);
+        assert!(late.join().expect("a thread").map_or_else(|error| error.is("conflict"), |_| false));
+    }
+
+    #[test]
+    fn reconnect_is_kept_for_the_wait_that_begins() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = format!("tcp:{}", listener.local_addr().expect("an address"));
+        let hour = Duration::from_secs(3600);
+        let options = Options::new().back_off(hour, hour);
+        let addresses = Address::list(&address).expect("an address");
+        let shared = Arc::new(Shared::new(addresses, options).expect("a bus"));
+        let bus = Bus { handle: Arc::new(Handle { shared: shared.clone(), runner: Mutex::new(None) }) };
+        greet(&mut lock(&shared.inner), 1, "e");
+        bus.reconnect();
+        shared.lost("it was cut");
+        assert!(!lock(&shared.inner).is_hurried);
+        // Whoever is told of the loss may say so before the wait.
+        bus.reconnect();
+        let (come, comes) = sync_channel(1);
+        std::thread::spawn(move || come.send(listener.accept().is_ok()));
+        let connecting = shared.clone();
+        let client = std::thread::spawn(move || connecting.reconnect(&mut 0).is_none());
+        assert_eq!(comes.recv_timeout(Duration::from_secs(20)), Ok(true));
+        bus.close(Duration::ZERO);
+        assert!(client.join().expect("a client"));
+    }
 }

@@ -187,18 +187,25 @@ impl<T> Session<T> {
 
     /// Sends a request, now or when there is a connection. One [`Event::Answered`] follows with the token.
     pub fn request(&mut self, request: &Request, token: T) {
+        let epoch = self.epoch_of(request);
+        self.request_in(epoch, request, token);
+    }
+
+    /// The epoch of the revision that a request names, if it does: that of now.
+    pub(crate) fn epoch_of(&self, request: &Request) -> Option<String> {
+        request.names_revision.then(|| self.epoch.clone())
+    }
+
+    pub(crate) fn request_in(&mut self, epoch: Option<String>, request: &Request, token: T) {
         let failure = request.check().err().or_else(|| self.ended.clone());
         if let Some(error) = failure {
             self.events.push_back(Event::Answered(token, Err(error)));
             return;
         }
         self.size += 1;
-        let sent = self.sent(request, Purpose::Program(token));
-        if self.is_open && self.waiting.is_empty() {
-            self.write(sent);
-        } else {
-            self.waiting.push_back(sent);
-        }
+        let sent = Sent { epoch, ..self.sent(request, Purpose::Program(token)) };
+        self.waiting.push_back(sent);
+        self.write_waiting();
     }
 
     fn sent(&mut self, request: &Request, purpose: Purpose<T>) -> Sent<T> {
@@ -210,9 +217,9 @@ impl<T> Session<T> {
         let tells_seen = is_keyed && !request.has_seen;
         let mut line = self.spare.pop().unwrap_or_default();
         request.write_line(self.count, key, &mut line);
-        let epoch = request.names_revision.then(|| self.epoch.clone());
         let is_ephemeral = is_keyed && request.is_ephemeral;
-        Sent { number: self.count, op: request.op, line, is_keyed, tells_seen, will, written: 0, epoch, is_ephemeral, is_torn: false, purpose }
+        let (number, op, written, epoch, is_torn) = (self.count, request.op, 0, None, false);
+        Sent { number, op, line, is_keyed, tells_seen, will, written, epoch, is_ephemeral, is_torn, purpose }
     }
 
     fn own(&mut self, request: &Request, purpose: Purpose<T>) {

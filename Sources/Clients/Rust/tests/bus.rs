@@ -293,6 +293,47 @@ fn log_may_use_the_bus_and_end_it() {
 }
 
 #[test]
+fn log_is_not_called_once_the_bus_is_closed() {
+    let (tell, told) = channel();
+    let (release, hold) = channel::<()>();
+    let hold = std::sync::Mutex::new(hold);
+    let log = move |sentence: &str| {
+        tell.send(sentence.to_string()).expect("a test");
+        let _ = hold.lock().expect("a lock").recv();
+    };
+    let (bus, peer) = connected(options().log(log), |peer, listener| {
+        drop(peer);
+        let mut again = Peer::accept(&listener);
+        again.answer(GREETING);
+        again.answer(r#""ok":true"#)
+    });
+    assert!(told.recv().expect("a log").contains("has ended"));
+    // The next sentence waits by then.
+    bus.ask(&fluxbus::Request::new("ping")).expect("an answer");
+    peer.join().expect("a bus");
+    bus.close(Duration::ZERO);
+    drop(bus);
+    drop(release);
+    assert_eq!(told.iter().count(), 0);
+}
+
+#[test]
+fn log_hears_why_there_is_no_connection_any_more() {
+    let (tell, told) = channel();
+    let log = move |sentence: &str| tell.send(sentence.to_string()).expect("a test");
+    let (bus, peer) = connected(options().log(log), |peer, listener| {
+        drop(peer);
+        let refusal = r#"{"code":"forbidden","message":"You are not wanted."}"#;
+        Peer::accept(&listener).answer(&format!(r#""ok":false,"error":{}"#, refusal))
+    });
+    assert!(told.recv().expect("a log").contains("has ended"));
+    let why = told.recv_timeout(Duration::from_secs(20));
+    assert_eq!(why.expect("a log"), "You are not wanted.");
+    peer.join().expect("a bus");
+    drop(bus);
+}
+
+#[test]
 fn close_does_not_wait_for_who_opens_a_connection() {
     let (opened, is_opened) = channel();
     let (open, opens) = channel::<()>();
