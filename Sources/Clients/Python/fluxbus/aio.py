@@ -22,7 +22,7 @@ from ._wire import (
 
 __all__ = ["Action", "Bus", "BusError", "Change", "Feed", "Gap", "Mirror", "connect"]
 
-#: Hears that a connection is lost, and that it is there again.
+#: Records when a connection is lost, and when it is restored.
 log = logging.getLogger("fluxbus")
 log.addHandler(logging.NullHandler())
 

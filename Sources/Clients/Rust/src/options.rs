@@ -120,7 +120,7 @@ impl Options {
         self
     }
 
-    /// Hears that a connection is lost, and that it is there again, in a thread of its own.
+    /// The function that is told when a connection is lost and when it is restored. A thread of its own calls it.
     pub fn log(mut self, log: impl Fn(&str) + Send + Sync + 'static) -> Options {
         self.log = Some(Arc::new(log));
         self
