@@ -1,7 +1,12 @@
 import BusJSON
 import FluxBusCommand
 import Synchronization
+import TestServer
 import Testing
+
+#if canImport(Glibc)
+    import Glibc
+#endif
 
 @Suite("Requests from standard input")
 struct RequestStreamTests {
@@ -104,6 +109,28 @@ struct RequestStreamTests {
         #expect(run.status == .success)
         #expect(run.lines == (1...900).filter { $0 % 3 == 0 }.map { #"{"id":\#($0),"ok":true}"# })
         bus.stop()
+    }
+
+    /// Such as `head -2`, which leaves while whoever writes the requests is still there.
+    @Test(arguments: [true, false])
+    func whoHasReadAllRepliesMayLeaveBeforeTheInputEnds(isLast: Bool) throws {
+        let bus = try ScriptedBus { Self.answer($0) }
+        defer { bus.stop() }
+        var ends: [Int32] = [0, 0]
+        try #require(pipe(&ends) == 0)
+        let program = try RunningProgram(
+            [RunningProgram.path(of: "fluxbus"), "dispatch", "-"],
+            environment: ["FLUXBUS_ADDRESS": bus.address], hasInput: true,
+            streams: [STDOUT_FILENO: .descriptor(ends[1])])
+        close(ends[1])
+        for _ in 1...2 { try program.send(#"{"op":"ping"}"#) }
+        var (replies, byte) = (0, UInt8(0))
+        while replies < 2, read(ends[0], &byte, 1) == 1 { if byte == UInt8(ascii: "\n") { replies += 1 } }
+        close(ends[0])
+        if !isLast { try program.send(#"{"op":"ping"}"#) }
+        try program.endInput()
+        let outcome = try program.wait()
+        #expect(outcome.status == (isLast ? 0 : 69) && outcome.errors.contains("send the rest") != isLast)
     }
 
     @Test func noInputIsNoWork() throws {

@@ -29,6 +29,8 @@ final class RequestStream {
     private var settled = 0
     private var needsMarkers = false
     private var lastMarker = 0
+    /// The reader of the replies has left.
+    private var isUnread = false
     private var input = InputLines()
     private var worst = CommandStatus.success
 
@@ -42,6 +44,7 @@ final class RequestStream {
         var deadline = Deadline.never
         while true {
             try takeReplies()
+            if isUnread, sent != settled { throw Self.unread }
             try sendRequests()
             if input.hasEnded, sent == settled { return worst }
             try session.console.flush()
@@ -50,13 +53,8 @@ final class RequestStream {
             deadline = sent == settled ? .never : session.replyDeadline
             let wakeup = try connection.wait(
                 input: wantsInput ? session.context.input : nil,
-                output: session.console.output.descriptor, until: deadline)
-            if wakeup.outputClosed {
-                throw CommandFailure(
-                    .unreachable,
-                    "Nobody reads the replies any more, and not all requests were answered; send the rest again."
-                )
-            }
+                output: isUnread ? nil : session.console.output.descriptor, until: deadline)
+            if wakeup.outputClosed { isUnread = true }
             if wakeup.input { try input.read(session.context.input) }
             if !wakeup.incoming, !wakeup.input, deadline.hasPassed {
                 throw BusError(.timedOut, "The bus did not answer within \(session.options.timeout).")
@@ -64,12 +62,18 @@ final class RequestStream {
         }
     }
 
+    private static let unread = CommandFailure(
+        .unreachable,
+        "Nobody reads the replies any more, and not all requests were answered; send the rest again.")
+
     private var hasRoom: Bool { sent - settled < Self.window && connection.unsentBytes < Self.mostUnsent }
 
     // MARK: - Out
 
     private func sendRequests() throws {
         while hasRoom, let line = try input.next() {
+            // Where all have been answered and read, only another one fails.
+            if isUnread { throw Self.unread }
             try send(line)
         }
         if input.hasEnded, needsMarkers, lastMarker < sent { sendMarker() }
