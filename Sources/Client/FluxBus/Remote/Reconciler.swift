@@ -109,6 +109,8 @@ package struct Reconciler<State: SharedState>: Sendable {
     /// The subscription was reset: earlier states and revisions are no longer valid.
     package mutating func reset(to state: State?, revision: Int) {
         _ = held.removeAll()
+        // It is not that of the state that follows, which may have to wait.
+        ownRevision = nil
         // In another epoch the numbers begin again. In this one the state is current, so it holds everything answered.
         answered = min(answered, revision)
         self.revision = min(self.revision, revision)
@@ -118,8 +120,8 @@ package struct Reconciler<State: SharedState>: Sendable {
         changed(to: state, from: 0, revision: revision)
     }
 
-    /// The store's own revision was queried after so many adoptions, and every state up to it has come. It is not that of
-    /// `confirmed` if a state was adopted since, or waits.
+    /// Records the store's own revision. The bus was asked for it when so many states had been adopted, and has sent every state
+    /// up to it since. If a later state was adopted or waits, the revision may be that one's, and nothing is recorded.
     package mutating func learned(ownRevision: Int, after adoptions: Int) {
         guard held.isEmpty, adoptions == self.adoptions, self.ownRevision == nil else { return }
         self.ownRevision = ownRevision

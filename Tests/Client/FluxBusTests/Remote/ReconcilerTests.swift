@@ -55,6 +55,16 @@ import Testing
         #expect(store.shown?.entries == [9])
     }
 
+    /// A state that waits for an answer leaves no revision of an earlier epoch behind, which would mean something else in this one.
+    @Test func resetForgetsTheOwnRevisionAtOnce() {
+        var store = Reconciler<Ledger>(isOptimistic: true)
+        store.changed(to: Ledger([1]), from: 8, revision: 9, ownRevision: 9)
+        store.dispatched(.add(entry: 2), id: 0)
+        #expect(store.ownRevision == 9)
+        store.reset(to: Ledger(), revision: 12)
+        #expect(store.ownRevision == nil && !store.hasTaken(through: 12))
+    }
+
     /// 8,000 actions that are under way: each is applied when it is dispatched and when it is confirmed, and not once for each other.
     @Test func confirmationsCostTheSameHoweverManyArePending() {
         let many = 8000
