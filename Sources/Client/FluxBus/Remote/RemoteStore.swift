@@ -74,12 +74,17 @@ public final class RemoteStore<State: SharedState>: StateStore {
 
     /// The state that the bus has confirmed last, as far as is known here, with the epoch in which its revision is valid.
     func lastConfirmed() async throws(BusError) -> (state: State, revision: Int, epoch: String) {
+        var questions = 0
         while true {
             if case .unfit(let error) = core.status.value { throw error }
             let known = core.confirmed
-            if let state = known.state, let revision = known.revision {
+            // Where changes keep coming, several commits in each, every answer is too old. Then the revision up to which the state
+            // is right does as well: once the store has changed again, it is a conflict.
+            let latest = questions < Self.mostQuestions ? nil : known.latest
+            if let state = known.state, let revision = known.revision ?? latest {
                 return (state, revision, known.epoch)
             }
+            questions += 1
             let request = BusRequest("stores", ["match": .string(address)])
             guard let revision = try await bus.request(request)["stores"]?[0]?["revision"]?.int else {
                 if try await core.createAgain() { continue }
@@ -96,6 +101,9 @@ public final class RemoteStore<State: SharedState>: StateStore {
             _ = try await PendingReply(submission: barrier, core: bus.core).value
         }
     }
+
+    /// How often the bus is asked for a store's own revision while every answer is too old.
+    private static var mostQuestions: Int { 10 }
 
     /// How many actions dispatched here are shown and not yet confirmed; 0 unless it is optimistic.
     public var pendingCount: Int { core.position.pending }

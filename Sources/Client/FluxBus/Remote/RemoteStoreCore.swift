@@ -91,10 +91,13 @@ final class RemoteStoreCore<State: SharedState>: Sendable {
         (knownRevision.load(ordering: .acquiring), knownPending.load(ordering: .acquiring))
     }
 
-    /// The state on the bus, and the last commit that changed it, if that is known, in which epoch; and how many came before.
-    var confirmed: (state: State?, revision: Int?, epoch: String, adoptions: Int) {
-        turn.withLock {
-            ($0.reconciler.confirmed, $0.reconciler.ownRevision, $0.epoch, $0.reconciler.adoptions)
+    /// The state on the bus, the last commit that changed it, if that is known, and the revision up to which it is right, if no
+    /// other state waits; in which epoch; and how many states came before.
+    var confirmed: (state: State?, revision: Int?, latest: Int?, epoch: String, adoptions: Int) {
+        turn.withLock { turn in
+            let known = turn.reconciler
+            let latest = known.hasTaken(through: .max) ? known.revision : nil
+            return (known.confirmed, known.ownRevision, latest, turn.epoch, known.adoptions)
         }
     }
 

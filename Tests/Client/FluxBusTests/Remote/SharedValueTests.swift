@@ -130,6 +130,24 @@ import Testing
         await bus.close()
     }
 
+    /// A client that is slow hears of several commits at a time only, and never which of them changed the store.
+    @Test func changesThatKeepComingTogetherDoNotHoldUpAnUpdate() async throws {
+        let asked = Mutex<[Int]>([])
+        let own = (0..<10).map { round -> (revision: Int, next: String?) in
+            let from = 5 + 2 * round
+            return (
+                from + 2,
+                #"{"event":"change","sub":1,"from":\#(from),"revision":\#(from + 2),"coalesced":2,"changes":{"value/level":{"value":\#(round)}}}"#
+            )
+        }
+        let scripted = try Self.bus(saying: own) { revision in asked.withLock { $0.append(revision) } }
+        let bus = try await Bus.connect(scripted.address)
+        let level = try await bus.value("level", default: 1)
+        #expect(try await level.update { $0 + 1 } == 10)
+        #expect(asked.withLock { $0 } == [25], "the last state is right up to there")
+        await bus.close()
+    }
+
     /// The store has changed, and nothing says so, as where rules hide the part that has.
     @Test func revisionThatIsRefusedIsAskedForAgain() async throws {
         let asked = Mutex<[Int]>([])
