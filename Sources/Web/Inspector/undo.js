@@ -23,6 +23,8 @@ async function laterChange(app, {address, new: left}) {
 
 /** Undoes a commit: {stores, revision}, the number of stores and the last of the new commits. Throws why it does not. */
 async function undo(app, revision) {
+	// Nor is it done later than somebody wants it.
+	app.now();
 	const past = app.past();
 	const {commits} = await past.request("history", {since: revision - 1, until: revision, limit: 1});
 	if (commits.length === 0) throw new Refusal("The log no longer has this commit.");
@@ -30,9 +32,8 @@ async function undo(app, revision) {
 	if (isCut || stores.length > most) throw new Refusal(`This commit may have changed more than ${most} stores; revert those that matter in Time.`);
 	if (stores.length === 0) throw new Refusal("This commit changed nothing.");
 	// All are looked at before the first goes back.
-	const bus = app.now();
 	for (const one of stores) {
-		const found = (await bus.request("stores", {match: one.address})).stores[0];
+		const found = (await app.now().request("stores", {match: one.address})).stores[0];
 		const isSame = one.new === undefined ? !found : found?.revision === revision;
 		if (!isSame) throw new Refusal(one.new === undefined ? `${one.address} has been created again since.` : await laterChange(app, one));
 	}
@@ -40,6 +41,7 @@ async function undo(app, revision) {
 	for (const one of stores) {
 		const {address, old, new: left} = one;
 		try {
+			const bus = app.now();
 			const reply = left === undefined ? await bus.request("create", {store: address, state: old})
 				: old === undefined ? await bus.request("drop", {store: address, ifRevision: revision})
 				: await bus.request("revert", {store: address, revision: revision - 1, ifRevision: revision});

@@ -127,6 +127,51 @@ def a_store_is_acted_on_and_undone():
         nothing_wrong(world)
 
 
+# Ends the connection behind the reply to the first revert, before the page does anything else.
+CUT = """const send = WebSocket.prototype.send;
+WebSocket.prototype.send = function (line) {
+    const {op, id} = JSON.parse(line), {onmessage, onclose} = this;
+    if (op === "revert") {
+        WebSocket.prototype.send = send;
+        this.onmessage = event => {
+            onmessage(event);
+            if (JSON.parse(event.data).id !== id) return;
+            this.onmessage = this.onclose = null;
+            this.close();
+            onclose(new CloseEvent("close"));
+        };
+    }
+    send.call(this, line);
+};"""
+
+
+def what_is_undone_is_undone_now():
+    """Without a connection nothing is undone, and nothing more when it is back: it would be done at a time that nobody chose."""
+    with World() as world:
+        world.start_daemon()
+        revision = world.client().ask(op="dispatch", type="counter", action="increment", payload={"by": 5})["revision"]
+        page = world.open(f"log/{revision}")
+        page.wait_text(".log .details", "Undo")
+        world.daemon.stop()
+        page.wait_text("#status", "Bus not running")
+        page.click_text(".log .details button", "Undo")
+        page.wait_text(".log .details", "Not undone: There is no connection to the bus now.")
+        world.start_daemon()
+        world.wait_live()
+        page.open(world.base)
+        world.wait_live()
+        world.go(f"log/{revision}")
+        page.wait_text(".log .details", "Undo")
+        page.run(CUT)
+        page.click_text(".log .details button", "Undo")
+        page.wait_text(".log .details", "Not undone: There is no connection to the bus now. 1 of 2 stores had been reverted already.")
+        world.wait_live()
+        client = world.client()
+        equal(sorted(state["count"] for state in client.ask(op="get", type="counter")["states"].values()), [0, 5], "the counts")
+        equal(client.ask(op="sync")["revision"], revision + 1, "the newest revision")
+        nothing_wrong(world)
+
+
 def a_commit_of_many_stores_stays():
     """What names more stores than are compared is not undone in part, nor said to have changed nothing where the first of them are as they were."""
     stores = [f"counter/c{number:03}" for number in range(150)]
