@@ -82,9 +82,10 @@ extension ClientSession {
         let later = requests.resending.removeAll()
         for var sent in requests.unanswered.removeAll() where !sent.submission.role.isOwn {
             sent.isRepeated = sent.isRepeated || sent.end <= bytes
-            if case .drop(let addresses, _) = sent.submission.role, sent.isRepeated {
+            if case .drop(let addresses, let types) = sent.submission.role, sent.isRepeated {
                 // The store may be gone already; if the drop is answered as a duplicate, the restored store would stay.
                 ephemeralStores.removeAll { addresses.contains($0.address) }
+                doubtStores(of: types)
             }
             if sent.submission.isSettled {
                 if case .subscribe(let request) = sent.submission.role { subscriptions[request.number] = nil }
@@ -149,6 +150,7 @@ extension ClientSession {
         restorationsLeft = 0
         if !isResumed {
             if let will { restoreOne(Self.willRequest(will), .restoreWill) }
+            forgetDoubtful()
             takeOutCreations()
         }
         for index in ephemeralStores.indices where !isResumed || ephemeralStores[index].pending != nil {
@@ -164,17 +166,49 @@ extension ClientSession {
         openIfRestored(at: now)
     }
 
+    /// The bus has dropped stores of these types, or may have: nobody knows which, because an expression chose them.
+    mutating func doubtStores(of types: [String]) {
+        for (index, store) in ephemeralStores.enumerated() where types.contains(store.type) {
+            ephemeralStores[index].isInDoubt = true
+        }
+    }
+
+    /// Asks the bus which of the stores in doubt are still there.
+    mutating func lookAtDoubtful() {
+        for store in ephemeralStores where store.isInDoubt {
+            let request = BusRequest("stores", ["match": .string(store.address)])
+            requests.own.append(Submission(.request(request), role: .look(store.address)))
+        }
+    }
+
+    /// Stores in doubt are not created again: they ended with the old session, so it can't be known any more which of them this
+    /// client had dropped before.
+    private mutating func forgetDoubtful() {
+        for store in ephemeralStores where store.isInDoubt {
+            let error = BusError(
+                .outcomeUnknown,
+                "The connection was lost before it was known whether this was dropped; create it again if it is needed."
+            )
+            effects.append(.notice(.ephemeralStoreLost(address: store.address, error)))
+        }
+        ephemeralStores.removeAll { $0.isInDoubt }
+    }
+
     /// Takes unanswered ephemeral creations out of what is sent again: their stores, if any, went with the old session, so they are
     /// created anew first. One that a drop may have followed stays: sent again in order, their keys keep both right.
     private mutating func takeOutCreations() {
         let repeated = requests.resending.removeAll()
-        var dropped: Set<String> = []
-        for sent in repeated where sent.isRepeated {
-            if case .drop(let addresses, _) = sent.submission.role { dropped.formUnion(addresses) }
+        // Where the last drop of a type stands. One of the store itself counts wherever it stands.
+        var drops: [String: Int] = [:]
+        for (place, sent) in repeated.enumerated() where sent.isRepeated {
+            guard case .drop(let addresses, let types) = sent.submission.role else { continue }
+            for address in addresses { drops[address] = .max }
+            for type in types { drops[type] = place }
         }
-        for sent in repeated {
+        for (place, sent) in repeated.enumerated() {
             if case .createEphemeral(let address, let state, let timeToLive) = sent.submission.role,
-                sent.isRepeated, !sent.submission.isSettled, !dropped.contains(address)
+                sent.isRepeated, !sent.submission.isSettled, drops[address, default: 0] <= place,
+                drops[String(address.prefix { $0 != "/" }), default: 0] <= place
             {
                 ephemeralStores.append(
                     EphemeralStore(
@@ -261,5 +295,6 @@ extension ClientSession {
         }
         hasBeenOpen = true
         effects.append(.status(.connected))
+        lookAtDoubtful()
     }
 }

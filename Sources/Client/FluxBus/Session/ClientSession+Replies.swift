@@ -103,9 +103,11 @@ extension ClientSession {
             subscribed(number, outcome, isWanted: true)
             if phase == .restoring { restored(at: now) }
         case .look(let address):
-            if case .success(let reply) = outcome.object, reply["stores"]?.array?.isEmpty == true {
-                ephemeralStores.removeAll { $0.address == address }
-            }
+            guard case .success(let reply) = outcome.object,
+                let index = ephemeralStores.firstIndex(where: { $0.address == address })
+            else { break }
+            ephemeralStores[index].isInDoubt = false
+            if reply["stores"]?.array?.isEmpty == true { ephemeralStores.remove(at: index) }
         case .leave: leaving = .answered
         case .probe, .own: break
         }
@@ -138,10 +140,8 @@ extension ClientSession {
         case .drop(let addresses, let types):
             ephemeralStores.removeAll { addresses.contains($0.address) }
             // Which ones the expression held for is not said.
-            for store in ephemeralStores where types.contains(where: { store.address.hasPrefix($0 + "/") }) {
-                let request = BusRequest("stores", ["match": .string(store.address)])
-                requests.own.append(Submission(.request(request), role: .look(store.address)))
-            }
+            doubtStores(of: types)
+            lookAtDoubtful()
         case .will(let actions): will = actions.isEmpty ? nil : actions
         default: break
         }

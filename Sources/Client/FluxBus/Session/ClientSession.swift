@@ -34,6 +34,10 @@ package struct ClientSession {
         var triesLeft = Self.mostTries
         /// When to retry.
         var due: Int?
+        /// A drop of stores of its type may have taken it; whether it did is not known yet.
+        var isInDoubt = false
+
+        var type: String { String(address.prefix { $0 != "/" }) }
     }
 
     let options: BusOptions

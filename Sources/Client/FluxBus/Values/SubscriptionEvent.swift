@@ -96,7 +96,7 @@ public enum BusNotice: Sendable, Equatable {
     case reset(subscription: Int)
     /// This many requests without an answer were sent again.
     case retried(requests: Int)
-    /// An ephemeral store could not be created again on the new connection.
+    /// An ephemeral store could not be created again on the new connection, or was not, because a drop may have been for it.
     case ephemeralStoreLost(address: String, BusError)
     /// The will could not be set again on the new connection.
     case willLost(BusError)

@@ -78,6 +78,79 @@ import Testing
         #expect(desk.written().map { $0["op"] } == ["create"])
     }
 
+    private func ephemeral(_ store: String) -> Submission {
+        Submission(
+            .request(BusRequest("create", ["store": .string(store), "ephemeral": true])),
+            role: .createEphemeral(store, state: nil), repetition: .keyed)
+    }
+
+    private var dropLamps: Submission {
+        Submission(
+            .request(BusRequest("drop", ["type": "lamp", "where": "isOff"])),
+            role: .drop([], ofTypes: ["lamp"]), repetition: .keyed)
+    }
+
+    /// A session that has made these stores and dropped lamps by an expression.
+    private func deskWithDroppedLamps(_ stores: String...) -> SessionDesk {
+        let desk = SessionDesk()
+        for store in stores { desk.session.submit(ephemeral(store)) }
+        answer(desk.written(), on: desk)
+        desk.session.submit(dropLamps)
+        #expect(desk.written().map { $0["op"] } == ["drop"])
+        return desk
+    }
+
+    private func found(_ stores: String..., to request: JSON, on desk: SessionDesk) {
+        let list = stores.map { #"{"store":"\#($0)","revision":5}"# }.joined(separator: ",")
+        desk.receive(#"{"id":\#(request["id"]?.int ?? 0),"ok":true,"stores":[\#(list)]}"#)
+    }
+
+    /// The old session took the lamp with it; the drop that is sent again may be answered as a duplicate.
+    @Test func whatADropWithoutAnAnswerMayHaveTakenIsNotMadeAgain() {
+        let desk = deskWithDroppedLamps("lamp/a", "door/a")
+        desk.cut()
+        desk.connect(revision: 6)
+        let again = desk.written()
+        #expect(again.map { $0["store"] } == ["door/a"])
+        answer(again, on: desk)
+        let drop = desk.written()
+        #expect(drop.map { $0["op"] } == ["drop"])
+        answer(drop, on: desk)
+        #expect(desk.outcomes.count == 3 && desk.written().isEmpty)
+    }
+
+    @Test func lookThatIsCutShortIsRepeatedInTheSameSession() {
+        let desk = deskWithDroppedLamps("lamp/a", "lamp/b", "lamp/c")
+        desk.reply(#""revision":6,"matched":1,"changed":1"#)
+        let looks = desk.written()
+        #expect(looks.map { $0["match"] } == ["lamp/a", "lamp/b", "lamp/c"])
+        found("lamp/a", to: looks[0], on: desk)
+        desk.cut()
+        desk.connect(revision: 6, isResumed: true)
+        let again = desk.written()
+        #expect(again.map { $0["match"] } == ["lamp/b", "lamp/c"])
+        if let look = again.first { found(to: look, on: desk) }
+        desk.cut()
+        desk.connect(revision: 6)
+        #expect(desk.written().map { $0["store"] } == ["lamp/a"])
+    }
+
+    /// In order, for their keys say what was committed. One that came after the drop was made is made anew first.
+    @Test func creationThatADropByExpressionMayHaveFollowedIsSentAgain() {
+        let desk = SessionDesk()
+        for submission in [ephemeral("lamp/a"), dropLamps, ephemeral("lamp/b")] {
+            desk.session.submit(submission)
+        }
+        _ = desk.written()
+        desk.cut()
+        desk.connect(revision: 6)
+        let anew = desk.written()
+        #expect(anew.map { $0["store"] } == ["lamp/b"])
+        answer(anew, on: desk)
+        let again = desk.written()
+        #expect(again.map { $0["op"] } == ["create", "drop"] && again[0]["store"] == "lamp/a")
+    }
+
     @Test func whatIsDroppedIsNotMadeAgainAndLeasesStay() async throws {
         let made = Mutex<[JSON]>([])
         let transport = QueueTransport { attempt, request in
