@@ -145,16 +145,23 @@ extension ClientSession {
         restore(isResumed: reply["resumed"] == true, at: now)
     }
 
-    /// `isResumed`: the bus has kept will and ephemeral stores.
+    /// `isResumed`: the bus has kept will and ephemeral stores, as far as the connection before has restored them.
     private mutating func restore(isResumed: Bool, at now: Int) {
         restorationsLeft = 0
         if !isResumed {
-            if let will { restoreOne(Self.willRequest(will), .restoreWill) }
+            will?.isKept = false
             forgetDoubtful()
             takeOutCreations()
         }
-        for index in ephemeralStores.indices where !isResumed || ephemeralStores[index].pending != nil {
-            restoreStore(index)
+        if let will, !will.isKept { restoreOne(Self.willRequest(will.actions), .restoreWill) }
+        for index in ephemeralStores.indices {
+            if !isResumed {
+                ephemeralStores[index].standing = .lost
+            } else if ephemeralStores[index].standing == .lost, !ephemeralStores[index].isRefused {
+                ephemeralStores[index].standing = .unknown
+            }
+            let store = ephemeralStores[index]
+            if store.standing != .kept || store.pending != nil { restoreStore(index) }
         }
         var resumed = 0
         for number in subscriptions.keys.sorted() {
@@ -248,7 +255,10 @@ extension ClientSession {
 
     mutating func storeRestored(_ index: Int, _ outcome: ReplyOutcome, at now: Int) {
         var store = ephemeralStores[index]
-        if case .failure(let error) = outcome {
+        if case .failure(let error) = outcome,
+            // The connection before may have created it.
+            error.code != .exists || store.standing != .unknown || store.pending != nil
+        {
             if error.code == .exists, store.triesLeft > 0 {
                 // The bus has not seen the end of the old connection, with which the old store is dropped.
                 store.triesLeft -= 1
@@ -265,6 +275,7 @@ extension ClientSession {
         } else {
             if let pending = store.pending { effects.append(.complete(pending, outcome)) }
             store.triesLeft = EphemeralStore.mostTries
+            store.standing = .kept
         }
         store.pending = nil
         ephemeralStores[index] = store

@@ -97,7 +97,11 @@ extension ClientSession {
         case .hello: greeted(outcome, at: now)
         case .restoreStore(let index): storeRestored(index, outcome, at: now)
         case .restoreWill:
-            if case .failure(let error) = outcome { effects.append(.notice(.willLost(error))) }
+            if case .failure(let error) = outcome {
+                effects.append(.notice(.willLost(error)))
+            } else {
+                will?.isKept = true
+            }
             restored(at: now)
         case .resubscribe(let number):
             subscribed(number, outcome, isWanted: true)
@@ -142,7 +146,7 @@ extension ClientSession {
             // Which ones the expression held for is not said.
             doubtStores(of: types)
             lookAtDoubtful()
-        case .will(let actions): will = actions.isEmpty ? nil : actions
+        case .will(let actions): will = actions.isEmpty ? nil : (actions: actions, isKept: true)
         default: break
         }
     }

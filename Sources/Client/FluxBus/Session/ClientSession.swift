@@ -36,7 +36,12 @@ package struct ClientSession {
         var due: Int?
         /// A drop of stores of its type may have taken it; whether it did is not known yet.
         var isInDoubt = false
+        /// Whether the bus's session has it.
+        var standing = Standing.kept
+        enum Standing { case kept, lost, unknown }
 
+        /// The bus has answered that the old connection or another client has it.
+        var isRefused: Bool { triesLeft < Self.mostTries }
         var type: String { String(address.prefix { $0 != "/" }) }
     }
 
@@ -83,7 +88,7 @@ package struct ClientSession {
     var settledRevision = 0
 
     // State of a connection that is restored on the next one.
-    var will: [JSON]?
+    var will: (actions: [JSON], isKept: Bool)?
     var ephemeralStores: [EphemeralStore] = []
     var restorationsLeft = 0
     var subscriptions: [Int: SubscriptionRecord] = [:]

@@ -151,6 +151,34 @@ import Testing
         #expect(again.map { $0["op"] } == ["create", "drop"] && again[0]["store"] == "lamp/a")
     }
 
+    /// The bus keeps what the cut connection has restored, and lacks the rest.
+    @Test func restorationThatIsCutShortIsRepeatedInTheSameSession() {
+        let desk = SessionDesk()
+        desk.session.submit(
+            Submission(
+                .request(BusRequest("will", ["actions": [["type": "door", "action": "shut"]]])),
+                role: .will([["type": "door", "action": "shut"]])))
+        for store in ["door/a", "door/b"] { desk.session.submit(ephemeral(store)) }
+        answer(desk.written(), on: desk)
+        desk.cut()
+        for isResumed in [false, true] {
+            desk.cut()
+            desk.connect(revision: 6, isResumed: isResumed)
+            #expect(desk.written().map { $0["op"] } == ["will", "create", "create"])
+        }
+        let first = desk.lastID - 2
+        answer([["id": .int(first)]], on: desk)
+        desk.receive(
+            #"{"id":\#(first + 1),"ok":false,"error":{"code":"exists","message":"It is there."}}"#)
+        answer([["id": .int(first + 2)]], on: desk)
+        desk.cut()
+        desk.connect(revision: 7, isResumed: true)
+        #expect(desk.written().isEmpty)
+        desk.cut()
+        desk.connect(revision: 7)
+        #expect(desk.written().map { $0["op"] } == ["will", "create", "create"])
+    }
+
     @Test func whatIsDroppedIsNotMadeAgainAndLeasesStay() async throws {
         let made = Mutex<[JSON]>([])
         let transport = QueueTransport { attempt, request in
