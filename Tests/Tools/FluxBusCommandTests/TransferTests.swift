@@ -293,6 +293,22 @@ struct TransferTests {
         #expect(try imported([earlier] + lines.dropFirst().dropLast()) == .success)
     }
 
+    /// A rule may have come and gone between the beginning and the end of the file.
+    @Test func aRuleThatIsGoneLeavesAnEnd() throws {
+        let beat = "type: beat\ninitial: { n: 0 }\n"
+        let source = try RememberingBus(definitions: [beat])
+        for definition in [beat + "log: { keep: none }\n", beat] {
+            try source.ask(#"{"op":"create","store":"counter/c\#(source.revision)"}"#)
+            source.definitions = [definition]
+            try source.ask(#"{"op":"reload"}"#, uid: 0)
+        }
+        let lines = try export(source).split(separator: "\n").map(String.init)
+        #expect(lines[0].contains(#""form":3"#) && lines.last == #"{"end":\#(source.revision)}"#)
+        let target = try RememberingBus(definitions: [beat], epoch: Self.otherEpoch)
+        #expect(try run(lines.dropLast().joined(separator: "\n"), into: target).status == .refused)
+        #expect(try export(source, ["--since", "\(source.revision)"]).contains(#""form":1"#))
+    }
+
     /// A key that stands for a place behind the file says nothing of how far an import came.
     @Test func keysBehindTheFileAreNoProgress() throws {
         let source = try eventfulBus()

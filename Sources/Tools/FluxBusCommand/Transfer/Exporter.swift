@@ -26,7 +26,8 @@ struct Exporter {
         let (definitions, now) = (try types(at: base), try types(at: newest))
         let leavesOut = definitions.contains { $0.logReach != .whole }
         // Where commits are left out, nothing but its end shows that a file is whole.
-        let hasEnd = leavesOut || now.contains { $0.logReach != .whole }
+        let hasEnd =
+            try leavesOut || now.contains { $0.logReach != .whole } || hasRule(after: base, through: newest)
         try output.write(header.line(form: hasEnd ? Recording.formWithEnd : Recording.form))
         for definition in definitions { try output.write(line: .object(["definition": definition])) }
         let views = Set(definitions.filter { $0["view"] != nil }.compactMap { $0["type"]?.string })
@@ -47,6 +48,17 @@ struct Exporter {
     private func types(at revision: Int) throws -> [JSON] {
         let reply = try session.ask(BusRequest("types", ["revision": .int(revision)]), on: connection)
         return reply["types"]?.array ?? []
+    }
+
+    /// Whether a commit has given a type a `log:` rule, which may be gone again.
+    private func hasRule(after base: Int, through newest: Int) throws -> Bool {
+        var isFound = false
+        let reader = HistoryReader(session, connection, filter: CommitFilter(action: "reload"))
+        try reader.forEach(after: base, through: newest) { commit in
+            isFound = Recording.leavesOut(commit)
+            return !isFound
+        }
+        return isFound
     }
 
     /// Writes the states of all stores but those of views, which follow from the others. Returns the types whose past does not

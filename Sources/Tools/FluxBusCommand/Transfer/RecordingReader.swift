@@ -187,7 +187,8 @@ extension InputLines {
 ///     {"store":"counter/kitchen","state":{…}}        each store at BASE
 ///     {"revision":BASE+1,"time":…,"by":…,"actions":[…]}   each commit through LAST, as `history` gives it
 ///
-/// Where a type has a `log:` rule, so that the log leaves commits out, the form is 3, and the last line is `{"end":LAST}`.
+/// Where a type has a `log:` rule, or had one between BASE and LAST, so that the log leaves commits out, the form is 3, and the last
+/// line is `{"end":LAST}`.
 ///
 /// A faithful one has all that the log holds instead: the records of its oldest snapshot, its entries as they stand there, and
 /// `{"end":LINES}`, of which the log of another bus is made.
