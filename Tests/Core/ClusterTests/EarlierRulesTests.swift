@@ -198,8 +198,7 @@ import Testing
     /// Expressions read any number of bytes once; what was committed so is committed again.
     @Test func readingWasNotCounted() throws {
         let reader: JSON = [
-            "type": "form", "expressions": "cel",
-            "initial": ["list": .array(Array(repeating: 1, count: 40)), "found": 0],
+            "type": "form", "initial": ["list": .array(Array(repeating: 1, count: 40)), "found": 0],
             "actions": [
                 "look": [
                     "payload": ["text": "string"],
@@ -336,7 +335,8 @@ import Testing
     }
 
     private static let list: JSON = [
-        "type": "form", "initial": ["list": .array(Array(repeating: 1, count: 50_000)), "map": [:]],
+        "type": "form", "expressions": "cel",
+        "initial": ["list": .array(Array(repeating: 1, count: 50_000)), "map": [:]],
         "actions": [
             "sweep": [
                 "payload": ["marks": "array"],
