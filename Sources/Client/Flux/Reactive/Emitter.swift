@@ -111,7 +111,17 @@ final class Emitter<Value: Sendable>: Sendable {
         if put(value, isReplay: context.isReplaying) { deliver(context) }
     }
 
-    /// Changes the latest value in place: no other change comes between reading and writing.
+    /// Sends a value, and keeps it for later observers.
+    func keep(_ value: Value) {
+        contents.withLock { contents in
+            guard !contents.isFinished else { return }
+            contents.latest = value
+            _ = contents.putInLine(.value(value))
+        }
+        deliver()
+    }
+
+    /// Changes the latest value, without another change in between.
     func modify<Result: Sendable, Failure: Error>(
         _ change: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result? {

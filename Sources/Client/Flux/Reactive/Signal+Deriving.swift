@@ -75,36 +75,6 @@ extension Signal {
         select { $0[keyPath: keyPath] }
     }
 
-    /// The values of both; it ends with this one.
-    func merged(with other: Signal<Value>) -> Signal<Value> {
-        Signal(keepsRepeats: keepsRepeats) { receive in
-            let others = other.attach { emission in
-                if case .value = emission { receive(emission) }
-            }
-            let own = self.attach { emission in
-                receive(emission)
-                if case .end = emission { others.dispose() }
-            }
-            return Disposable {
-                own.dispose()
-                others.dispose()
-            }
-        }
-    }
-
-    /// The values without `nil`.
-    func present<Wrapped: Sendable>() -> Signal<Wrapped> where Value == Wrapped? {
-        Signal<Wrapped>(keepsRepeats: keepsRepeats) { receive in
-            self.attach { emission in
-                switch emission {
-                case .value(let value?): receive(.value(value))
-                case .value(nil): break
-                case .end: receive(.end)
-                }
-            }
-        }
-    }
-
     /// Without repeats if values can be compared, else all of them.
     @inlinable
     func skippingEqualValues() -> Signal<Value> {

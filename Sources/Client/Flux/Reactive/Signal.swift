@@ -32,15 +32,6 @@ public struct Signal<Value: Sendable>: SignalSource {
         self.init(isDistinct: isDistinct) { emitter.attach($0) }
     }
 
-    /// A signal that delivers `values` to each observer and ends.
-    init(saying values: [Value]) {
-        self.init { receive in
-            for value in values { receive(.value(value)) }
-            receive(.end)
-            return Disposable {}
-        }
-    }
-
     /// This signal, which keeps repeated values.
     @usableFromInline
     func keepingRepeats() -> Signal<Value> {
@@ -133,6 +124,9 @@ public final class Sink<Value: Sendable>: SignalSource {
 
     /// Ends the source: nothing will follow.
     package func finish() { emitter.finish() }
+
+    /// Notifies all observers of a value, and each later one when it comes.
+    func keep(_ value: Value) { emitter.keep(value) }
 
     /// The values sent from now on.
     public var signal: Signal<Value> { Signal(emitter) }

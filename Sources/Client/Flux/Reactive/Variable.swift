@@ -77,7 +77,11 @@ public struct Constant<Value: Sendable>: SignalSource {
     }
 
     /// A value that never changes.
-    public init(_ value: Value) { self.init(signal: Signal(saying: [value])) { value } }
+    public init(_ value: Value) {
+        let emitter = Emitter(value)
+        emitter.finish()
+        self.init(signal: Signal(emitter)) { value }
+    }
 
     /// The current value.
     @inlinable public var value: Value { read() }

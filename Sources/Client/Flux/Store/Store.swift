@@ -50,9 +50,10 @@ public final class Store<State: Flux.State>: StateStore {
     init(core: StoreCore<State>, initialAction: State.Action?) {
         self.core = core
         let first = initialAction.map { action in
-            Entry<State>(.action(action)) { [initialFailure = core.initialFailure] result in
+            Entry<State>(.action(action)) { [failures = core.failures] result in
                 guard case .failure(let error) = result else { return }
-                initialFailure.value = ActionFailure(actions: [action], error: error)
+                // It fails before it can be observed.
+                failures.keep(ActionFailure(actions: [action], error: error))
             }
         }
         core.lane.join(core, first: first)
@@ -92,9 +93,7 @@ public final class Store<State: Flux.State>: StateStore {
 
     /// Actions that could not be committed and for whose outcome no caller waits, and errors of dispatched thunks. If the initial action failed, every
     /// observer is notified of it, also a later one.
-    public var failures: Signal<ActionFailure<State>> {
-        core.failures.signal.merged(with: core.initialFailure.signal.present())
-    }
+    public var failures: Signal<ActionFailure<State>> { core.failures.signal }
 }
 
 extension Store {

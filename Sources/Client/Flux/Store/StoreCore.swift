@@ -15,8 +15,6 @@ final class StoreCore<State: Flux.State>: Sendable {
     @usableFromInline let inbox = Inbox<State>()
     @usableFromInline let emitter: Emitter<State>
     let failures = Sink<ActionFailure<State>>()
-    /// The failure of the initial action, if any: kept, because it fails before it can be observed.
-    let initialFailure = Variable<ActionFailure<State>?>(nil)
     @usableFromInline let lane: Lane<State>
     @usableFromInline let middleware: MiddlewareChain<State>
     @usableFromInline let recorders = Recorders<State>()

@@ -136,6 +136,9 @@ import Testing
             let observation = sink.observe { _ in }
             observation.add(to: scope)
             if number == 0 { sink.send(1) }
+            let store = Store<Counter>(state: Counter())
+            store.failures.observe { _ in }.add(to: scope)
+            Constant(number).observe { _ in }.add(to: scope)
         }
         Disposable { ended.write(1) }.add(to: scope)
         #expect(scope.count < 100)
