@@ -149,12 +149,8 @@ extension StateStore {
         _ subscriber: Subscriber, skipsRepeats: Bool = true,
         _ selection: (Signal<State>) -> Signal<Subscriber.Selection>
     ) {
-        subscribe(
-            ObjectIdentifier(subscriber), skipsRepeats: skipsRepeats, on: .mainThread, selection
-        ) { [weak subscriber] state in
-            guard let subscriber else { return false }
+        subscribe(subscriber, skipsRepeats: skipsRepeats, on: .mainThread, selection) { subscriber, state in
             MainActor.assumeIsolated { subscriber.newState(state) }
-            return true
         }
     }
 

@@ -8,8 +8,8 @@ public struct Binder<Value: Sendable>: Sendable {
     let executor: FluxExecutor
     /// Whether the target exists.
     let isAlive: @Sendable () -> Bool
-    /// Gives the value to the target; false if the target has been released.
-    let put: @Sendable (Value) -> Bool
+    /// Gives the value to the target, if that exists.
+    let put: @Sendable (Value) -> Void
 
     /// A destination in `target`; `apply` puts values there, on `executor`.
     public init<Target: AnyObject & Sendable>(
@@ -19,9 +19,7 @@ public struct Binder<Value: Sendable>: Sendable {
         self.executor = executor
         isAlive = { [weak target] in target != nil }
         put = { [weak target] value in
-            guard let target else { return false }
-            apply(target, value)
-            return true
+            if let target { apply(target, value) }
         }
     }
 
@@ -63,7 +61,8 @@ public struct Binding<Value: Sendable>: SignalSource {
 
 extension SignalSource {
     /// Passes each value to `binder`, until disposed of, or until the target or the source is released. If the target is gone
-    /// already, the binding is disposed of at once; if it goes later, the next value ends the binding.
+    /// already, the binding is disposed of at once; if it goes later, the source's next value ends the binding, also where
+    /// the part of it that is bound does not change.
     ///
     /// Values are passed on the binder's executor, by default at once on the thread that delivers them. Use
     /// ``FluxExecutor/mainThread`` for a target that belongs to a user interface.
@@ -71,9 +70,11 @@ extension SignalSource {
     public func bind(to binder: Binder<Value>) -> Disposable {
         let end = DisposableScope()
         if !binder.isAlive() { end.dispose() }
-        let binding = observe(on: binder.executor) { value in
-            if !binder.put(value) { end.dispose() }
+        let isWanted: @Sendable () -> Bool = {
+            if !binder.isAlive() { end.dispose() }
+            return !end.isDisposed
         }
+        let binding = signal.on(binder.executor).observe(while: isWanted, binder.put)
         end.add(binding)
         return binding
     }

@@ -177,7 +177,11 @@ final class Emitter<Value: Sendable>: Sendable {
     }
 
     @usableFromInline
-    func attach(_ receive: @escaping @Sendable (Emission<Value>) -> Void) -> Disposable {
+    func attach(
+        _ isWanted: (@Sendable () -> Bool)?, _ receive: @escaping @Sendable (Emission<Value>) -> Void
+    ) -> Disposable {
+        var receive = receive
+        if let isWanted { receive = { [receive] in if isWanted() { receive($0) } } }
         let context = ThreadContext.current
         let isReplay = context.isReplaying
         let observer = contents.withLock { contents in

@@ -4,7 +4,9 @@ extension Signal {
     /// Each value, transformed.
     @inlinable
     public func map<Other: Sendable>(_ transform: @escaping @Sendable (Value) -> Other) -> Signal<Other> {
-        Signal<Other>(keepsRepeats: keepsRepeats) { receive in self.attach { receive($0.map(transform)) } }
+        Signal<Other>(keepsRepeats: keepsRepeats) { isWanted, receive in
+            self.attach(isWanted) { receive($0.map(transform)) }
+        }
     }
 
     /// The values for which `condition` holds.
@@ -14,8 +16,8 @@ extension Signal {
     /// ```
     @inlinable
     public func only(where condition: @escaping @Sendable (Value) -> Bool) -> Signal<Value> {
-        Signal(keepsRepeats: keepsRepeats) { receive in
-            self.attach { emission in
+        Signal(keepsRepeats: keepsRepeats) { isWanted, receive in
+            self.attach(isWanted) { emission in
                 if case .value(let value) = emission, !condition(value) { return }
                 receive(emission)
             }
@@ -33,9 +35,9 @@ extension Signal {
     public func only(when condition: @escaping @Sendable (_ old: Value, _ new: Value) -> Bool) -> Signal<
         Value
     > {
-        Signal(keepsRepeats: keepsRepeats) { receive in
+        Signal(keepsRepeats: keepsRepeats) { isWanted, receive in
             let last = Mutex<Value?>(nil)
-            return self.attach { emission in
+            return self.attach(isWanted) { emission in
                 if case .value(let value) = emission {
                     let old = last.withLock { last in
                         defer { last = value }
@@ -93,9 +95,9 @@ extension Signal {
     /// The same values, delivered by `executor`, one after another and in order. After the observation is disposed of,
     /// nothing is delivered, not even what was already queued.
     public func on(_ executor: FluxExecutor) -> Signal<Value> {
-        Signal(keepsRepeats: keepsRepeats) { receive in
+        Signal(keepsRepeats: keepsRepeats) { isWanted, receive in
             let mailbox = Mailbox(executor: executor, receive: receive)
-            let source = self.attach { mailbox.post($0) }
+            let source = self.attach(isWanted) { mailbox.post($0) }
             // Held by the source and by queued work only: a disposable that outlives both
             // keeps nothing of the observer.
             return Disposable(endingWith: mailbox) { [weak mailbox] in

@@ -11,17 +11,22 @@
 /// For one observer, values come one at a time and in order. Several observers of one source are notified of a value in
 /// the order of their registration. Each observation of a derived signal has its own memory (of the last value, say).
 public struct Signal<Value: Sendable>: SignalSource {
-    @usableFromInline let attach: @Sendable (@escaping @Sendable (Emission<Value>) -> Void) -> Disposable
+    /// Registers an observer. `isWanted`, if there is one, is asked about each value of the source, before anything is
+    /// derived from it.
+    @usableFromInline
+    typealias Attach =
+        @Sendable (
+            _ isWanted: (@Sendable () -> Bool)?, _ receive: @escaping @Sendable (Emission<Value>) -> Void
+        ) -> Disposable
+
+    @usableFromInline let attach: Attach
     /// Whether ``select(_:)-(KeyPath<Value,Part>)`` keeps repeated values, here and in signals that derive from this one.
     @usableFromInline private(set) var keepsRepeats: Bool
     /// Whether no value can equal the one before.
     @usableFromInline let isDistinct: Bool
 
     @inlinable
-    init(
-        keepsRepeats: Bool = false, isDistinct: Bool = false,
-        attach: @escaping @Sendable (@escaping @Sendable (Emission<Value>) -> Void) -> Disposable
-    ) {
+    init(keepsRepeats: Bool = false, isDistinct: Bool = false, attach: @escaping Attach) {
         self.keepsRepeats = keepsRepeats
         self.isDistinct = isDistinct
         self.attach = attach
@@ -29,7 +34,7 @@ public struct Signal<Value: Sendable>: SignalSource {
 
     @usableFromInline
     init(_ emitter: Emitter<Value>, isDistinct: Bool = false) {
-        self.init(isDistinct: isDistinct) { emitter.attach($0) }
+        self.init(isDistinct: isDistinct) { emitter.attach($0, $1) }
     }
 
     /// This signal, which keeps repeated values.
@@ -63,7 +68,17 @@ extension SignalSource {
     @inlinable
     @discardableResult
     public func observe(_ observer: @escaping @Sendable (Value) -> Void) -> Disposable {
-        signal.attach { emission in
+        signal.attach(nil) { emission in
+            if case .value(let value) = emission { observer(value) }
+        }
+    }
+
+    /// Calls `observer` with each value for which `isWanted` holds when the source delivers it.
+    @usableFromInline
+    func observe(
+        while isWanted: @escaping @Sendable () -> Bool, _ observer: @escaping @Sendable (Value) -> Void
+    ) -> Disposable {
+        signal.attach(isWanted) { emission in
             if case .value(let value) = emission { observer(value) }
         }
     }

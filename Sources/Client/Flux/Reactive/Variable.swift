@@ -146,7 +146,7 @@ public struct Values<Element: Sendable>: AsyncSequence, Sendable {
             case .newest(let count): .bufferingNewest(count < 1 ? 1 : count)
             }
         let (stream, continuation) = AsyncStream.makeStream(of: Element.self, bufferingPolicy: policy)
-        let observation = signal.attach { emission in
+        let observation = signal.attach(nil) { emission in
             switch emission {
             case .value(let value): continuation.yield(value)
             case .end: continuation.finish()

@@ -23,29 +23,30 @@ extension StateStore {
         _ subscriber: Subscriber, skipsRepeats: Bool = true,
         _ selection: (Signal<State>) -> Signal<Subscriber.Selection>
     ) {
-        subscribe(ObjectIdentifier(subscriber), skipsRepeats: skipsRepeats, selection) {
-            [weak subscriber] state in
-            subscriber?.newState(state) != nil
-        }
+        subscribe(subscriber, skipsRepeats: skipsRepeats, selection) { $0.newState($1) }
     }
 
-    /// Passes what `selection` makes of the states to `tell`, on `executor` if there is one, until that returns false: its
-    /// subscriber has been released.
+    /// Passes what `selection` makes of the states to `tell`, on `executor` if there is one. The first state after the
+    /// subscriber's release ends that, before anything is made of it.
     @inlinable
-    func subscribe<Selection: Sendable>(
-        _ subscriber: ObjectIdentifier, skipsRepeats: Bool, on executor: FluxExecutor? = nil,
+    func subscribe<Subscriber: AnyObject & Sendable, Selection: Sendable>(
+        _ subscriber: Subscriber, skipsRepeats: Bool, on executor: FluxExecutor? = nil,
         _ selection: (Signal<State>) -> Signal<Selection>,
-        _ tell: @escaping @Sendable (Selection) -> Bool
+        _ tell: @escaping @Sendable (Subscriber, Selection) -> Void
     ) {
         let selected = selection(skipsRepeats ? signal : signal.keepingRepeats())
-        let name = subscriptions.name(of: subscriber)
+        let name = subscriptions.name(of: ObjectIdentifier(subscriber))
         let scope = subscriptions.begin(name)
         let told = skipsRepeats ? selected.skippingEqualValues() : selected
         let delivered = executor.map { told.on($0) } ?? told
-        let observation = delivered.observe { [weak table = subscriptions.table] state in
+        let isWanted: @Sendable () -> Bool = { [weak subscriber, weak table = subscriptions.table] in
+            if subscriber != nil { return true }
+            table?.end(name, scope)
+            return false
+        }
+        let observation = delivered.observe(while: isWanted) { [weak subscriber] state in
             // The first call comes before the observation is in the scope, and may end it.
-            if scope.isDisposed { return }
-            if !tell(state) { table?.end(name, scope) }
+            if !scope.isDisposed, let subscriber { tell(subscriber, state) }
         }
         scope.add(observation)
     }

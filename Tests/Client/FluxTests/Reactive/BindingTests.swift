@@ -39,6 +39,21 @@ import Testing
         #expect(binding?.isDisposed == true)
     }
 
+    @Test func bindingOfAPartThatDoesNotChangeEndsWithItsTarget() {
+        let store = Store<Counter>(state: Counter())
+        let manual = ManualExecutor()
+        var label: Label? = Label()
+        let text = store.signal(\.note).map { $0 ?? "" }
+        let bindings = label.map {
+            [text.bind(to: $0, \.text), text.bind(to: $0, on: manual.executor, \.text)]
+        }
+        manual.runAll()
+        label = nil
+        store.actions.increment()
+        #expect(bindings?.map(\.isDisposed) == [true, true])
+        #expect(manual.count == 0)
+    }
+
     @Test func disposedBindingPutsNothing() {
         let variable = Variable("a")
         let label = Label()

@@ -61,6 +61,25 @@ import Testing
         #expect(seen?.entries.count == 1)
     }
 
+    @Test func releasedSubscribersCostNothingEvenIfTheirPartDoesNotChange() {
+        let store = Store<Counter>(state: Counter())
+        let selections = Journal<Int>()
+        var reader: Reader<String?>? = Reader()
+        if let reader {
+            store.subscribe(reader) {
+                $0.select { state in
+                    selections.write(state.count)
+                    return state.note
+                }
+            }
+        }
+        store.actions.increment()
+        reader = nil
+        store.dispatch([.increment(), .increment()])
+        #expect(selections.entries == [0, 1])
+        #expect(store.subscriberCount == 0)
+    }
+
     @Test func subscribingAndUnsubscribingDuringDeliveryIsSafe() {
         let store = Store<Counter>(state: Counter())
         let late = Reader<Counter>()
