@@ -33,7 +33,7 @@ public final class TestStore<State: Flux.State>: Sendable {
     /// Whether everything has to be expected. If not, a closure says only what it looks at, in the state after the action;
     /// and what was not received is no failure.
     public let isExhaustive: Bool
-    /// How long the test waits for what it expects.
+    /// How long the test waits for what it expects, and at its end for thunks.
     public let timeout: Duration
 
     let journal: Journal<State>
@@ -95,7 +95,8 @@ extension TestStore {
     ///
     /// `middleware` is that of the store under test, in its order. `clock` may be one that several stores of a test share, or
     /// that had to be made before. `timeout` is how long the test waits for what it expects: only a test that fails waits so
-    /// long. `onFailure` is called with each failure; without it they are thrown. For `isExhaustive` see there.
+    /// long, or one that is not exhaustive and leaves thunks. `onFailure` is called with each failure; without it they are
+    /// thrown. For `isExhaustive` see there.
     public convenience init(
         state: State, mutations: State.Mutations = .init(), middleware: [Middleware<State>] = [],
         clock: ManualClock = ManualClock(), isExhaustive: Bool = true, timeout: Duration = .seconds(5),
@@ -128,16 +129,14 @@ extension TestStore {
     ///
     /// That is an action or a failure that was not received, a change without an action, a timer that is set, or a thunk
     /// that does not end. To let a timer come, advance the ``clock``, or take it away with `store.cancelTimer(_:)`; to let
-    /// the rest be, ``skipReceived()``. If not everything has to be expected (``isExhaustive``), only failures are left to
-    /// fail it.
+    /// the rest be, ``skipReceived()``. A thunk that was cancelled has to end, too. If not everything has to be expected
+    /// (``isExhaustive``), only failures are left to fail it.
     public func finish(
         timeout: Duration? = nil, isolation: isolated (any Actor)? = #isolation,
         fileID: StaticString = #fileID, file: StaticString = #filePath, line: UInt = #line
     ) async throws {
         settle()
-        if isExhaustive {
-            _ = await first(within: timeout ?? self.timeout) { store.effects.workCount == 0 ? true : nil }
-        }
+        _ = await first(within: timeout ?? self.timeout) { store.effects.workCount == 0 ? true : nil }
         let running = store.effects.workCount
         journal.cancelThunks()
         journal.note(store.state)

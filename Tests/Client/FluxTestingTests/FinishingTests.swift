@@ -69,6 +69,44 @@ import Testing
         try await patient.finish()
     }
 
+    @Test func thunkThatIgnoresItsCancellationIsAwaited() async throws {
+        let patient = TestStore<Shelf>(state: Shelf())
+        let (begun, beginning) = AsyncStream.makeStream(of: Void.self)
+        patient.store.dispatch(
+            Thunk { store in
+                beginning.finish()
+                for _ in 0..<50 { await Task.yield() }
+                store.dispatch(.touch)
+            }.cancellable(id: "touch"))
+        for await _ in begun {}
+        patient.store.cancel(id: "touch")
+        #expect(try await left(patient) == "touch was not received")
+    }
+
+    @Test func testThatIsNotExhaustiveWaitsToo() async throws {
+        let patient = TestStore<Shelf>(state: Shelf(), isExhaustive: false)
+        patient.dispatch(
+            Thunk { _ in
+                for _ in 0..<50 { await Task.yield() }
+                throw Shelf.Refusal()
+            })
+        #expect(try await left(patient) == "a thunk failed: \(Shelf.Refusal())")
+        let (stream, _) = AsyncStream.makeStream(of: Void.self)
+        patient.dispatch(Thunk { _ in for await _ in stream {} })
+        try await patient.finish(timeout: .milliseconds(10))
+    }
+
+    @Test func timeoutMayBeAsLongAsATimeCanBe() async throws {
+        let patient = TestStore<Shelf>(state: Shelf(), timeout: .seconds(Int64.max))
+        patient.dispatch(
+            Thunk { store in
+                for _ in 0..<50 { await Task.yield() }
+                store.dispatch(.touch)
+            })
+        try await patient.receive(.touch)
+        try await patient.finish()
+    }
+
     @Test func errorThatNobodyReceivedFails() async throws {
         let patient = TestStore<Shelf>(state: Shelf())
         patient.store.dispatch(.refuse)

@@ -19,13 +19,13 @@ public final class Effects: Sendable {
         var manyThrottles = 64
     }
 
-    /// Those without identities, and who hears when a thunk has ended.
-    private struct Others {
+    /// How many have begun and not ended, and who hears when one has ended.
+    private struct Progress {
         var count = 0
         var observers: [@Sendable () -> Void] = []
     }
 
-    private let others = Mutex(Others())
+    private let progress = Mutex(Progress())
     private let clock: StoreClock
     private let failed: @Sendable (any Error) -> Void
     private let contents = Mutex(Contents())
@@ -40,15 +40,15 @@ public final class Effects: Sendable {
         self.failed = failed
     }
 
-    /// How many are under way, or wait for their time.
+    /// How many with identities are under way or wait for their time, without those that were cancelled.
     package var count: Int { contents.withLock { $0.tasks.values.reduce(0) { $0 + $1.count } } }
 
-    /// How many are under way or wait for their time, also without identities.
-    package var workCount: Int { count + others.withLock { $0.count } }
+    /// How many are under way or wait for their time, with or without identities. One that was cancelled counts until it ends.
+    package var workCount: Int { progress.withLock { $0.count } }
 
     /// Calls `body` whenever one of them has ended.
     package func observeEnds(_ body: @escaping @Sendable () -> Void) {
-        others.withLock { $0.observers.append(body) }
+        progress.withLock { $0.observers.append(body) }
     }
 
     /// How many throttles are known, those that are over among them.
@@ -59,23 +59,28 @@ public final class Effects: Sendable {
 
     /// Starts work that has no identity.
     func start(_ work: @escaping @Sendable () async throws -> Void) -> Task<Void, any Error> {
-        others.withLock { $0.count += 1 }
-        let rostered = clock.roster?.enter()
-        return Task {
-            defer {
-                others.withLock { $0.count -= 1 }
-                tellEnd()
-                rostered?.end()
-            }
-            try await Self.perform(work, as: rostered)
-        }
+        task(clock.roster?.enter(), work)
     }
 
-    private static func perform(
-        _ work: @Sendable () async throws -> Void, as rostered: RosteredWork?
-    ) async throws {
-        guard let rostered else { return try await work() }
-        try await RosteredWork.$current.withValue(rostered) { try await work() }
+    /// A task for the work, which counts until it has ended and has left.
+    private func task(
+        _ rostered: RosteredWork?, _ work: @escaping @Sendable () async throws -> Void,
+        leave: @escaping @Sendable () -> Void = {}
+    ) -> Task<Void, any Error> {
+        progress.withLock { $0.count += 1 }
+        return Task {
+            defer {
+                leave()
+                let observers = progress.withLock { progress in
+                    progress.count -= 1
+                    return progress.observers
+                }
+                for observer in observers { observer() }
+                rostered?.end()
+            }
+            guard let rostered else { return try await work() }
+            try await RosteredWork.$current.withValue(rostered) { try await work() }
+        }
     }
 
     /// Starts work when its pace allows that.
@@ -160,28 +165,34 @@ public final class Effects: Sendable {
     ) -> Task<Void, any Error> {
         contents.number += 1
         let number = contents.number
-        let task = Task { [weak self] in
-            defer {
-                self?.end(id, number)
-                rostered?.end()
+        let task = self.task(rostered) { [self] in
+            do {
+                try await wait?.end()
+            } catch {
+                giveWay(id, number)
+                throw error
             }
-            try await wait?.end()
-            try await Self.perform(work, as: rostered)
+            try await work()
+        } leave: { [self] in
+            leave(id, number)
         }
         contents.tasks[id, default: [:]][number] = task
         return task
     }
 
-    private func end(_ id: EffectID, _ number: UInt64) {
+    private func leave(_ id: EffectID, _ number: UInt64) {
         contents.withLock { contents in
             contents.tasks[id]?[number] = nil
             if contents.tasks[id]?.isEmpty == true { contents.tasks[id] = nil }
         }
-        tellEnd()
     }
 
-    private func tellEnd() {
-        for observer in others.withLock({ $0.observers }) { observer() }
+    /// It was cancelled before it began: another may begin at its time.
+    private func giveWay(_ id: EffectID, _ number: UInt64) {
+        contents.withLock { contents in
+            guard let last = contents.throttles[id], last.waiting == number else { return }
+            contents.throttles[id] = Throttle(beginning: last.beginning, end: last.beginning, waiting: nil)
+        }
     }
 }
 

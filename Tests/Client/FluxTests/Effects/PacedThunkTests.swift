@@ -110,6 +110,20 @@ import Testing
         #expect(store.cancellableCount == 0)
     }
 
+    @Test func throttledOneThatIsCancelledBeforeItBeginsUsesNoInterval() async throws {
+        try await dispatch(1, throttled: 1000, latest: true).value
+        let byIdentity = dispatch(10, throttled: 1000, latest: true)
+        store.cancel(id: "a")
+        await expectCancelled(byIdentity)
+        let byItsTask = dispatch(100, throttled: 1000, latest: true)
+        #expect(time.nextAlarm == .seconds(1))
+        byItsTask.cancel()
+        await expectCancelled(byItsTask)
+        await time.advance(by: .seconds(1))
+        try await dispatch(1000, throttled: 1000, latest: false).value
+        #expect(store.state.count == 1001)
+    }
+
     @Test func throttledOneThatIsUnderWayGoesOn() async throws {
         let (gate, opener) = AsyncStream.makeStream(of: Void.self)
         let slow = Thunk<Counter> { store in
