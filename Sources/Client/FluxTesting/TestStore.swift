@@ -75,7 +75,7 @@ public final class TestStore<State: Flux.State>: Sendable {
     /// The current state.
     public var state: State { store.state }
 
-    /// The actions committed so far, as a recording.
+    /// The actions committed so far, or since the last replay, as a recording.
     public var recording: Recording<State> { recorder.recording }
 
     /// Hands a failure to the handler, or throws it.

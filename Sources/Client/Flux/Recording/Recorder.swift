@@ -15,7 +15,10 @@ import Synchronization
 /// first time. (A task that an observer starts is on its own.)
 ///
 /// A replay discards nothing. A commit after it follows the step that was shown; the steps after that are discarded, as
-/// by typing after an undo.
+/// by typing after an undo. Other recorders of the store begin anew with the state that it shows.
+///
+/// Timers are no part of a replay: those that are set stay set, and those of the state that it shows are not set. What they
+/// dispatch when they are due is a commit like any other; cancel those that should not, with ``Store/cancelTimer(_:)``.
 public final class Recorder<State: Flux.State>: Sendable {
     private struct Contents {
         /// The state before the first step; nil while nothing was recorded.
@@ -36,6 +39,9 @@ public final class Recorder<State: Flux.State>: Sendable {
                 contents.position = contents.steps.count
             }
         }
+
+        /// Forgets all: it has not led to the state that the store shows.
+        func beginAnew() { contents.withLock { $0 = Contents() } }
     }
 
     private let tape = Tape()
@@ -48,7 +54,11 @@ public final class Recorder<State: Flux.State>: Sendable {
         core = store.core
         let clock = store.core.clock
         let began = clock.now
-        observation = store.core.recorders.add { [tape] in tape.record($0, $1, at: clock.now - began) }
+        observation = store.core.recorders.add { [tape] in
+            tape.record($0, $1, at: clock.now - began)
+        } beginAnew: { [tape] in
+            tape.beginAnew()
+        }
     }
 
     deinit { observation.dispose() }
@@ -96,7 +106,7 @@ public final class Recorder<State: Flux.State>: Sendable {
             let start = chosen.start ?? now
             return Replay(start: start, actions: chosen.steps.prefix(count).flatMap(\.actions)) {
                 tape.contents.withLock { contents in
-                    if !chosen.steps.isEmpty { contents.start = start }
+                    contents.start = chosen.steps.isEmpty ? chosen.start : start
                     contents.steps = chosen.steps
                     contents.position = count
                 }
@@ -114,6 +124,7 @@ final class Recorders<State: Flux.State>: Sendable {
     private struct Member {
         let number: Int
         let record: Record
+        let beginAnew: @Sendable () -> Void
     }
 
     private let members = Mutex<[Member]>([])
@@ -122,10 +133,13 @@ final class Recorders<State: Flux.State>: Sendable {
     /// Whether there is any: mostly there is none, and nothing is done for it.
     @inlinable var isRecording: Bool { count.load(ordering: .acquiring) > 0 }
 
-    func add(_ record: @escaping Record) -> Disposable {
+    /// `beginAnew` is called when a replay has led to the state that the store will show.
+    func add(
+        _ record: @escaping Record, beginAnew: @escaping @Sendable () -> Void = {}
+    ) -> Disposable {
         let number = members.withLock { members in
             let number = (members.last?.number ?? 0) + 1
-            members.append(Member(number: number, record: record))
+            members.append(Member(number: number, record: record, beginAnew: beginAnew))
             count.store(members.count, ordering: .releasing)
             return number
         }
@@ -145,5 +159,9 @@ final class Recorders<State: Flux.State>: Sendable {
     func record(before: State, _ actions: [State.Action]) {
         guard !actions.isEmpty else { return }
         for member in members.withLock({ $0 }) { member.record(before, actions) }
+    }
+
+    func beginAnew() {
+        for member in members.withLock({ $0 }) { member.beginAnew() }
     }
 }

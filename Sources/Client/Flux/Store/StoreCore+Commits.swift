@@ -29,6 +29,8 @@ extension StoreCore {
                 let replay = try read(before)
                 after = replay.start
                 for action in replay.actions { try mutate(&after, by: action, context) }
+                // Then the recorder that replays gets its steps back.
+                recorders.beginAnew()
                 replay.whenDone()
                 isReplay = true
             case .timer(let timer):

@@ -72,6 +72,30 @@ import Testing
         #expect(try await player.replay() == store.state)
     }
 
+    @Test func recordingWithoutStepsIsReplayedFromItsFirstState() async throws {
+        let store = Store<Counter>(state: Counter())
+        let recorder = Recorder(store)
+        store.actions.increment()
+        let empty = Recording(start: Counter(count: 50))
+        #expect(try await recorder.replay(empty).count == 50)
+        #expect(recorder.recording == empty)
+        store.actions.increment()
+        #expect(try await recorder.replay().count == 51)
+    }
+
+    @Test func otherRecordersBeginAnewAfterAReplay() async throws {
+        let store = Store<Counter>(state: Counter())
+        let (recorder, other) = (Recorder(store), Recorder(store))
+        store.dispatch([.increment(by: 1), .increment(by: 10)])
+        await #expect(throws: FluxError.self) { try await recorder.replay(upTo: 3) }
+        #expect(other.recording.steps.count == 2)
+        try await recorder.replay(upTo: 1)
+        #expect(other.recording == Recording())
+        store.dispatch(.increment(by: 100))
+        #expect(try await other.replay().count == 101)
+        #expect(other.recording.start?.count == 1)
+    }
+
     /// In a file, times are seconds; recordings of earlier releases have them as `Duration` codes itself.
     @Test func timesInFilesAreSeconds() async throws {
         let time = ManualClock()

@@ -15,6 +15,8 @@ struct Counter: State, Equatable, Codable {
 
     struct Failure: Error, Equatable {}
 
+    init(count: Int = 0) { self.count = count }
+
     struct Mutations: Flux.Mutations {
         func commit(_ action: Action, to state: inout Counter) throws {
             switch action {
