@@ -73,10 +73,10 @@ public struct StoreClock: Sendable {
 }
 
 extension Duration {
-    /// As an integer, 0 for what is negative. No timer is so far ahead that there is none.
-    fileprivate var roundedUpToNanoseconds: Int {
+    /// As an integer, 0 for what is negative, and at most 95 years, which leaves room for the time that it is added to.
+    package var roundedUpToNanoseconds: Int {
         if self <= .zero { return 0 }
-        let (seconds, attoseconds) = components
+        let (seconds, attoseconds) = min(self, .seconds(3_000_000_000)).components
         return Int(seconds) * 1_000_000_000 + Int((attoseconds + 999_999_999) / 1_000_000_000)
     }
 }

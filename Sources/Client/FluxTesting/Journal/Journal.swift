@@ -290,9 +290,8 @@ final class News: Sendable {
             return contents.count
         }
         let alarm = DispatchWorkItem { [self] in giveUp(number) }
-        let (seconds, attoseconds) = (deadline - .now).components
-        let rest = Int(seconds) * 1_000_000_000 + Int(attoseconds / 1_000_000_000)
-        DispatchQueue.global().asyncAfter(deadline: .now() + .nanoseconds(max(rest, 0)), execute: alarm)
+        let rest = (deadline - .now).roundedUpToNanoseconds
+        DispatchQueue.global().asyncAfter(deadline: .now() + .nanoseconds(rest), execute: alarm)
         defer { alarm.cancel() }
         await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in

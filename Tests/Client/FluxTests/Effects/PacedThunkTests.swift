@@ -178,6 +178,19 @@ import Testing
         #expect(time.nextAlarm == nil)
     }
 
+    @Test func waitsMayBeAsLongAsATimeCanBe() async {
+        let store = Store<Counter>(state: Counter())
+        let longest = Duration.seconds(Int64.max)
+        let tasks = [
+            Task { try await StoreClock.continuous.sleep(for: longest) },
+            store.dispatch(add(1).debounced(id: 1, for: longest)),
+        ]
+        for task in tasks {
+            task.cancel()
+            await expectCancelled(task)
+        }
+    }
+
     /// A clock may wake whoever waits too early.
     @Test func wakeThatComesTooEarlyDoesNoHarm() async throws {
         let (now, calls) = (Variable(0), Journal<Duration>())
