@@ -10,11 +10,14 @@ import Observation
 /// counter.actions.increment()
 /// ```
 ///
-/// It belongs to the main actor. What is committed there is shown at once, unless earlier work still waits for the main thread;
-/// what is committed elsewhere comes through the main queue; both in the order of the commits. What is dispatched there to an
-/// optimistic store on a bus is shown at once, too. Members are compared if they are
-/// `Equatable`; others count as changed by every commit. A member that was read has to be there in later states, too: read an
-/// element of a collection as `list.items[3]`, which reads `items`, and not by a key path through the index.
+/// It belongs to the main actor. What is committed there is shown at once, unless earlier work still waits for the main thread
+/// or another thread is notifying the observers of an earlier commit; then, like what is committed elsewhere, it comes through
+/// the main queue. All comes in the order of the commits. What is dispatched there to an optimistic store on a bus is shown at
+/// once, too.
+///
+/// Members are compared if they are `Equatable`; others count as changed by every commit. A member that was read has to be there
+/// in later states, too: read an element of a collection as `list.items[3]`, which reads `items`, and not by a key path through
+/// the index.
 ///
 /// It keeps its store, and follows it as long as it is held. For the connection of a store on a bus there is an ``ObservableValue`` of
 /// its status.

@@ -1,7 +1,8 @@
 /// Observing on the main actor: closures may use what belongs to it without `assumeIsolated`.
 ///
 /// The first value comes before `observe` returns, unless work is waiting for the main thread. Later ones come on the main
-/// thread: at once if they are sent there and nothing is waiting, else through its queue.
+/// thread: at once if they are sent there, nothing is waiting for it, and no other thread is delivering an earlier value of the
+/// source; else through its queue.
 extension SignalSource {
     /// Calls `observer` with each value on the main actor, in order. After disposal nothing is delivered, not even what was
     /// queued.
@@ -75,7 +76,8 @@ extension Binder {
 /// Following a value on the main actor as a user interface does: it always shows the latest value.
 extension Constant {
     /// Calls `show` with the value, before this returns, and again when it changes. A change made on the main thread is shown
-    /// at once, even where observers are notified later and elsewhere, as those of an optimistic store on a bus are.
+    /// as observers there are notified of it; where `predictions` say that the value may be a new one, as those of an optimistic
+    /// store on a bus do, at once.
     @MainActor
     func follow(until scope: DisposableScope, _ show: @escaping @MainActor (Value) -> Void) {
         guard let predictions else {
