@@ -75,44 +75,53 @@ final class MiddlewareChain<State: Flux.State>: Sendable {
         let middleware: Middleware<State>
     }
 
-    /// In the order of their numbers.
-    private let links: Mutex<[Link]>
+    private struct Contents {
+        /// In the order of their numbers.
+        var links: [Link]
+        /// The lowest number and the one after the highest, of all that there have ever been: none is used again.
+        var first = 0
+        var end: Int
+    }
+
+    private let contents: Mutex<Contents>
     /// Whether the store has any middleware.
     @usableFromInline let isUsed: Atomic<Bool>
 
     init(_ middleware: [Middleware<State>]) {
-        links = Mutex(middleware.enumerated().map { Link(number: $0.offset, middleware: $0.element) })
+        let links = middleware.enumerated().map { Link(number: $0.offset, middleware: $0.element) }
+        contents = Mutex(Contents(links: links, end: links.count))
         isUsed = Atomic(!middleware.isEmpty)
     }
 
     /// The middleware from this number on.
     func links(from number: Int) -> ArraySlice<Link> {
-        links.withLock { links in links[(links.firstIndex { $0.number >= number } ?? links.endIndex)...] }
+        let links = contents.withLock { $0.links }
+        return links[(links.firstIndex { $0.number >= number } ?? links.endIndex)...]
     }
 
     /// Returns its number.
     func add(_ middleware: Middleware<State>, at position: MiddlewarePosition) -> Int {
-        links.withLock { links in
+        contents.withLock { contents in
             isUsed.store(true, ordering: .sequentiallyConsistent)
             switch position {
             case .first:
-                let number = (links.first?.number ?? 0) - 1
-                links.insert(Link(number: number, middleware: middleware), at: 0)
-                return number
+                contents.first -= 1
+                contents.links.insert(Link(number: contents.first, middleware: middleware), at: 0)
+                return contents.first
             case .last:
-                let number = (links.last?.number ?? -1) + 1
-                links.append(Link(number: number, middleware: middleware))
-                return number
+                contents.links.append(Link(number: contents.end, middleware: middleware))
+                contents.end += 1
+                return contents.end - 1
             }
         }
     }
 
     func remove(_ number: Int) {
         // Released outside the lock: the closure may hold anything.
-        _ = links.withLock { links -> Link? in
-            guard let place = links.firstIndex(where: { $0.number == number }) else { return nil }
-            defer { isUsed.store(!links.isEmpty, ordering: .sequentiallyConsistent) }
-            return links.remove(at: place)
+        _ = contents.withLock { contents -> Link? in
+            guard let place = contents.links.firstIndex(where: { $0.number == number }) else { return nil }
+            defer { isUsed.store(!contents.links.isEmpty, ordering: .sequentiallyConsistent) }
+            return contents.links.remove(at: place)
         }
     }
 }

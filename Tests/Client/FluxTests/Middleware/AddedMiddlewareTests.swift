@@ -70,6 +70,23 @@ import Testing
         #expect(store.state.count == 1)
     }
 
+    @Test func numberOfAMiddlewareThatWasRemovedIsNotUsedAgain() {
+        let (journal, held) = (Journal<String>(), Variable<[@Sendable () -> Void]>([]))
+        let holder = Middleware<Counter> { action, _, next in held.modify { $0.append { next(action) } } }
+        let last = store.add(holder)
+        store.dispatch(.increment())
+        last.dispose()
+        store.add(witness("new and last", journal))
+        let before = store.add(witness("before", journal), at: .first)
+        let first = store.add(holder, at: .first)
+        store.dispatch(.increment())
+        first.dispose()
+        before.dispose()
+        store.add(witness("new", journal), at: .first)
+        for next in held.value { next() }
+        #expect(journal.entries == ["new and last 0", "new and last 1"])
+    }
+
     /// One that removes itself, or adds another, leaves the commit under way as it is.
     @Test func commitUnderWayIsLeftAlone() {
         let (journal, own) = (Journal<String>(), DisposableScope())
