@@ -126,11 +126,14 @@ final class Emitter<Value: Sendable>: Sendable {
         _ change: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result? {
         let isReplay = ThreadContext.current.isReplaying
+        // What is not kept is released outside the lock: its deinit may do anything.
+        var value: Value?
         let result = try contents.withLock { contents throws(Failure) -> Result? in
-            guard !contents.isFinished, var value = contents.latest else { return nil }
-            let result = try change(&value)
-            contents.latest = value
-            _ = contents.putInLine(.value(value), isReplay: isReplay)
+            guard !contents.isFinished, let latest = contents.latest else { return nil }
+            value = latest
+            let result = try change(&value!)
+            swap(&contents.latest, &value)
+            if let latest = contents.latest { _ = contents.putInLine(.value(latest), isReplay: isReplay) }
             return result
         }
         deliver()

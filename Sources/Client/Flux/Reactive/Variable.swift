@@ -21,7 +21,7 @@ public final class Variable<Value: Sendable>: SignalSource {
         set { emitter.send(newValue) }
     }
 
-    /// Changes the value in place: no other change comes between reading and writing.
+    /// Changes the value, without another change in between.
     /// `change` must not use this variable.
     public func modify<Result: Sendable, Failure: Error>(
         _ change: (inout Value) throws(Failure) -> Result

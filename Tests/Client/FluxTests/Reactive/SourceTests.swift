@@ -25,6 +25,23 @@ import Testing
         #expect(variable.constant.value == 4)
     }
 
+    @Test func formerValueIsReleasedWhenItsVariableCanBeUsed() {
+        final class Parting: Sendable {
+            let say: @Sendable () -> Void
+            init(_ say: @escaping @Sendable () -> Void) { self.say = say }
+            deinit { say() }
+        }
+        let (variable, seen) = (Variable<Parting?>(nil), Journal<Bool>())
+        let parting = { Parting { [weak variable] in seen.write(variable?.value == nil) } }
+        variable.value = parting()
+        variable.modify { $0 = nil }
+        try? variable.modify { (value: inout Parting?) throws(Counter.Failure) in
+            value = parting()
+            throw Counter.Failure()
+        }
+        #expect(seen.entries == [true, true])
+    }
+
     @Test func nilIsAValue() {
         let variable = Variable<Int?>(nil)
         let seen = Journal<Int?>()
