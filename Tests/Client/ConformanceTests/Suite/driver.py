@@ -98,6 +98,8 @@ class Threads:
                 payload, traced = command.get("payload", {}), command.get("traceparent")
                 pending = self.bus.submit(command["target"], command["action"], payload, traceparent=traced)
             threading.Thread(target=self.run, args=(command, pending), daemon=True).start()
+        # A thread that writes while the interpreter ends would abort it.
+        output.acquire()
 
 
 class Tasks:
