@@ -75,26 +75,23 @@ extension Commands {
         machine.liveTypes.filter { target == "*" ? $0.hasAction(named: action) : $0.name == target }
     }
 
-    /// - Parameter always: Whatever the payload, the states and the time are.
-    func authorize(
-        _ action: String, isStore: Bool, _ target: String, _ grants: Grants, always: Bool = false
+    private func authorize(
+        _ action: String, isStore: Bool, _ target: String, _ grants: Grants
     ) throws(RequestError) {
-        func mayDispatch(to name: String?, ofType type: String) -> Bool {
-            grants.dispatching(action, to: name, ofType: type).contains { !always || $0.condition == nil }
-        }
         let isAllowed: Bool
         if isStore {
             isAllowed =
                 Self.parts(of: target).map { type, name in
-                    mayDispatch(to: name, ofType: type)
+                    !grants.dispatching(action, to: name, ofType: type).isEmpty
                 } ?? true
         } else if target == "*" {
             let types = machine.liveTypes.filter { $0.hasAction(named: action) }
             isAllowed =
                 grants.dispatchesEverywhere(action)
-                || !types.isEmpty && types.allSatisfy { mayDispatch(to: nil, ofType: $0.name) }
+                || !types.isEmpty
+                    && types.allSatisfy { !grants.dispatching(action, to: nil, ofType: $0.name).isEmpty }
         } else {
-            isAllowed = mayDispatch(to: nil, ofType: target)
+            isAllowed = !grants.dispatching(action, to: nil, ofType: target).isEmpty
         }
         guard isAllowed else { throw StateMachine.forbidden(action, target) }
     }

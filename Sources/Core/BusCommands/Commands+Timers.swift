@@ -56,22 +56,24 @@ extension Commands {
         }
     }
 
-    /// Under access rules a timer that somebody else has set gives way to who may dispatch its action, too, and under no condition:
-    /// what its payload is, and what the states will be, is not asked.
+    /// Under access rules a timer that somebody else has set gives way to who might dispatch its action now, too, with its
+    /// payload.
     func requireReplaceable(
         _ name: String, of owner: TimerOwner, by caller: Caller
     ) throws(RequestError) {
         guard machine.rules >= BusLimits.rulesOfPrices, let grants = caller.grants, !grants.mayManage,
             let timer = machine.timer(name, of: owner), !timer.isAsked(by: caller.principal),
-            case .action(let action, _, _) = timer.purpose
+            case .action = timer.purpose
         else { return }
-        let isStore = if case .store = owner { true } else { false }
+        defer { machine.plan.clear() }
         do throws(RequestError) {
-            try authorize(action, isStore: isStore, machine.name(of: owner), grants, always: true)
+            try machine.plan(timer)
+            try machine.addConditions(grants)
+            try machine.requireCare(by: caller.principal)
         } catch {
             throw RequestError(
                 .forbidden,
-                "\(machine.name(of: owner)) has a timer `\(name.shortened(to: 80))` with an action that you may not dispatch, or not always; set yours by another name."
+                "\(machine.name(of: owner)) has a timer `\(name.shortened(to: 80))` with an action that you may not dispatch; set yours by another name."
             )
         }
     }

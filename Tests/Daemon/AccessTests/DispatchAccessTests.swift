@@ -305,7 +305,7 @@ import Testing
                 == "ok")
     }
 
-    /// A timer of somebody else gives way to who may dispatch its action, too, and under no condition.
+    /// A timer of somebody else gives way to who may dispatch its action, too, as it is set.
     @Test func timersOfOthersAreReplacedByWhoMayDoWhatTheyDo() throws {
         let bus = try GuardedBus.make(
             """
@@ -330,6 +330,7 @@ import Testing
         // It is one of Ada's now, and does what Bob may do as well.
         #expect(try set(bob, "measured", #""celsius":2"#) == "ok")
         #expect(try set(bob, "measured", #""celsius":3"#) == "ok")
+        #expect(try set(ada, "switch", #""on":true"#) == "ok")
         #expect(try set(bob, "switch", #""on":true"#) == "ok")
         #expect(try set(bus.root, "switch", #""on":false"#) == "ok")
         // Bob may switch it on only, and this would switch it off.
