@@ -128,7 +128,7 @@ extension Engine {
         log.makeWait(connection)
     }
 
-    /// Whether there may be lines that wait, whatever it is for: all of that comes, or is refused.
+    /// Whether the connection may have lines that wait to be carried out. Every wait ends, with a refusal if need be.
     package func hasUnfinishedInput(_ id: ConnectionID) -> Bool {
         let connection = connections[id]
         return mustWait(connection) || connection.turn.isQueued

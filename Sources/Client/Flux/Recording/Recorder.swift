@@ -14,8 +14,8 @@ import Synchronization
 /// observers. What they dispatch while they are notified of it, to this store or another, is ignored: it was dispatched the
 /// first time. (A task that an observer starts is on its own.)
 ///
-/// A replay discards nothing. A commit after it follows the step that was shown; the steps after that are discarded, as
-/// by typing after an undo. Other recorders of the store begin anew with the state that it shows.
+/// A replay discards nothing. A commit after it follows the step that was shown and discards the steps after that, as
+/// typing after an undo does. Other recorders of the store start over from the state that the replay shows.
 ///
 /// Timers are no part of a replay: those that are set stay set, and those of the state that it shows are not set. What they
 /// dispatch when they are due is a commit like any other; cancel those that should not, with ``Store/cancelTimer(_:)``.

@@ -15,8 +15,8 @@ import Synchronization
 /// Actions for all stores of the type, whichever process dispatched them, come back from the bus and are committed to
 /// the local stores in the order of their revisions; so all processes see the same order. Actions to a single store of
 /// the bus are not for the local ones, nor are those for the stores for which an expression holds, which ``problems`` reports.
-/// Instance actions of a local store stay local. Actions from the bus set no timers of local stores
-/// (``Flux/State/timers``). The bus sets the timers of its own stores.
+/// Instance actions of a local store stay local. Actions from the bus do not set the timers of local
+/// stores (``Flux/State/timers``), because the bus sets timers for its own stores only.
 ///
 /// It ends with `detach()`, when it is released, when the bus ends, or when actions were missed: those dispatched while the
 /// connection was lost come from the bus's log afterwards; a bus that has none, or no longer has them, can't tell them, and

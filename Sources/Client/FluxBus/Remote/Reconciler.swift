@@ -120,8 +120,10 @@ package struct Reconciler<State: SharedState>: Sendable {
         changed(to: state, from: 0, revision: revision)
     }
 
-    /// Records the store's own revision. The bus was asked for it when so many states had been adopted, and has sent every state
-    /// up to it since. If a later state was adopted or waits, the revision may be that one's, and nothing is recorded.
+    /// Records the revision of the store's last change, which the bus was asked for. It has sent all states up to that revision
+    /// by now. If one of them was adopted since the question, or waits, the revision may be that state's, and nothing is recorded.
+    ///
+    /// - Parameter adoptions: How many states had been adopted when the bus was asked.
     package mutating func learned(ownRevision: Int, after adoptions: Int) {
         guard held.isEmpty, adoptions == self.adoptions, self.ownRevision == nil else { return }
         self.ownRevision = ownRevision

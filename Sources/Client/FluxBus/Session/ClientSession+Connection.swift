@@ -201,8 +201,9 @@ extension ClientSession {
         ephemeralStores.removeAll { $0.isInDoubt }
     }
 
-    /// Takes unanswered ephemeral creations out of what is sent again: their stores, if any, went with the old session, so they are
-    /// created anew first. One that a drop may have followed stays: sent again in order, their keys keep both right.
+    /// Takes unanswered creations of ephemeral stores out of the requests to send again. If the bus made such a store, it went with
+    /// the old session, so the client creates it anew first. A creation that a drop may have followed is sent again with that drop,
+    /// in the same order: both have keys, so each takes effect once.
     private mutating func takeOutCreations() {
         let repeated = requests.resending.removeAll()
         // Where the last drop of a type stands. One of the store itself counts wherever it stands.

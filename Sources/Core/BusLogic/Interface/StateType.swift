@@ -105,7 +105,7 @@ extension StateType {
         throw PayloadFailure("\(name) has no step from version \(version).")
     }
 
-    /// The same without a budget, for states that were checked before.
+    /// Migrates a state without a limit on what that may cost.
     package func migrate(_ state: JSONObject, from version: Int) throws(PayloadFailure) -> JSONObject {
         var budget = Budget.unlimited
         return try migrate(state, from: version, spending: &budget)

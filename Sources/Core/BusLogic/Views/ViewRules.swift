@@ -142,7 +142,7 @@ package struct ExactText: Hashable, Sendable {
 package final class ViewReader {
     private let rules: ViewRules
     @exclusivity(unchecked) private var evaluation = Evaluation()
-    /// What pays for the expressions; nil: nothing does, and each has a budget of its own.
+    /// The budget that pays for the expressions. Without one, each expression may spend as much as a computed value.
     @exclusivity(unchecked) private var budget: Budget?
     /// The operations that its expressions have taken so far.
     @exclusivity(unchecked) package private(set) var operations = 0
