@@ -268,7 +268,7 @@ func (l *link) run(conn *connection) {
 	}
 	for conn != nil {
 		err := l.serve(conn)
-		// There was a connection until now. Whoever is told that it is lost may ask for the next one at once.
+		// A Reconnect from before the loss is void. One from the log function, which hears of the loss next, counts.
 		select {
 		case <-l.hurry:
 		default:

@@ -49,8 +49,8 @@ func WithBackOff(first, longest time.Duration) Option {
 	return func(o *options) { o.firstWait, o.longestWait = first, longest }
 }
 
-// WithLog sets the function that the client calls when a connection is lost and when it is there again, such as
-// log.Printf. The function runs in a goroutine of its own. It may use the bus and close it.
+// WithLog sets a function, such as log.Printf, that the client calls when it loses the connection and when it is connected
+// again. The calls come from a separate goroutine, so the function may use the bus, and may close it.
 func WithLog(log func(format string, values ...any)) Option { return func(o *options) { o.log = log } }
 
 // IfRevision: the store's revision has to be this one, else the request is a Conflict.

@@ -219,7 +219,7 @@ impl Shared {
 
     pub(crate) fn lost(&self, why: &str) -> Error {
         let mut inner = lock(&self.inner);
-        // There was a connection until now. Whoever is told that it is lost may ask for the next one at once.
+        // A `reconnect` from before the loss is void. One from the log function, which hears of the loss next, counts.
         inner.is_hurried &= !inner.session.is_connected();
         let error = inner.session.lost(why);
         self.after(&mut inner);
@@ -670,7 +670,7 @@ mod tests {
         bus.reconnect();
         shared.lost("it was cut");
         assert!(!lock(&shared.inner).is_hurried);
-        // Whoever is told of the loss may say so before the wait.
+        // As a log function may do that hears of the loss, before the wait begins.
         bus.reconnect();
         let (come, comes) = sync_channel(1);
         std::thread::spawn(move || come.send(listener.accept().is_ok()));

@@ -120,7 +120,7 @@ impl Options {
         self
     }
 
-    /// The function that is told when a connection is lost and when it is restored. A thread of its own calls it.
+    /// A function that the client calls, on a separate thread, when it loses the connection and when it is connected again.
     pub fn log(mut self, log: impl Fn(&str) + Send + Sync + 'static) -> Options {
         self.log = Some(Arc::new(log));
         self
