@@ -268,6 +268,19 @@ struct TimeTravelTests {
         bus.stop()
     }
 
+    /// Of a type without a past only the present states are known: they did not come in between.
+    @Test func diffLeavesOutTypesWithoutAPast() throws {
+        let bus = try RememberingBus(definitions: ["type: beat\nlog: { keep: none }\ninitial: { n: 0 }"])
+        for store in ["counter/hall", "beat/a", "counter/attic"] {
+            try bus.ask(#"{"op":"create","store":"\#(store)"}"#)
+        }
+        let address = try bus.listen()
+        let run = try CommandRun(["diff", "1", "now"], bus: address)
+        #expect(run.lines == [#"{"new":{"count":0,"isEven":true},"path":"","store":"counter/attic"}"#])
+        #expect(run.messages.contains("Left out: beat;"), "\(run.messages)")
+        bus.stop()
+    }
+
     @Test func diffOfEqualStatesIsSilentAndSucceeds() throws {
         let bus = try bus()
         let address = try bus.listen()
