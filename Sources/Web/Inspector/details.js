@@ -130,9 +130,10 @@ export class Details {
 		const kind = h("dd");
 		replace(this.body,
 			h("dl.facts", h("dt", "Pointer"), h("dd", h("code", foreign(pointer))), h("dt", "Kind"), kind),
-			box, chart?.element,
-			isComputed && [h("h4", "Computed as"), computed === null ? note("In code.") : h("pre", longValue(computed))],
-			h("div.actions", ask), answer);
+			box,
+			// Above the chart, whose height comes with its samples: a button that moves is missed.
+			h("div.actions", ask), answer, chart?.element,
+			isComputed && [h("h4", "Computed as"), computed === null ? note("In code.") : h("pre", longValue(computed))]);
 		let shown;
 		this.#update = () => {
 			const state = this.explorer.source.state(address), value = state === undefined ? undefined : resolve(state, path);

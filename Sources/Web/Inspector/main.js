@@ -45,6 +45,8 @@ const app = {
 	},
 	/** The view shows something else by itself. With `isStep`, Back leads to what it showed before. */
 	note(rest, options, isStep = false) {
+		// Somebody has gone elsewhere just now, and the browser has not said so yet.
+		if (location.hash !== routed) return route();
 		const hash = addressOf(app.view, rest, options);
 		if (hash === location.hash) return;
 		history[isStep ? "pushState" : "replaceState"](null, "", hash);

@@ -173,6 +173,8 @@ def details_tell_who_set_a_value():
         world.wait_member("counter/kitchen", "count", "4")
         page.run("""[...document.querySelectorAll("#stores-tree .row")].filter(row => row.querySelector(".name").textContent === "count:")[1].click();""")
         page.wait_text("#panel-stores .details", "/count")
+        check(page.run("""const [button, chart] = document.querySelectorAll("#panel-stores .details .actions, #panel-stores .details .chart");
+            return button.matches(".actions") && chart.matches(".chart");"""), "The button stands below a chart that grows, and moves from under the pointer.")
         page.click_text("#panel-stores .details button", "Who set this?")
         text = page.wait_text("#panel-stores .blame", "Before")
         blame = world.command("blame", "counter/kitchen", "/count")[0]
