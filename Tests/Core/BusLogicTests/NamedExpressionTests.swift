@@ -151,6 +151,20 @@ struct NamedExpressionTests {
             error?.message.contains("nests more than 32 levels deep, with the names that it reads") == true)
     }
 
+    /// Names that each read the one before a hundred times load at once: they are looked through once each.
+    @Test(.timeLimit(.minutes(1))) func namesThatReadNamesOftenLoad() throws {
+        let names = (1...7).map { level in
+            let reads = [String](repeating: "{ var: a\(level - 1) }", count: 100).joined(separator: ", ")
+            return "  a\(level): { \"+\": [\(reads)] }\n"
+        }
+        let bench = try StoreBench(
+            "type: t\nstate: { n: { type: integer, default: 1 } }\nlet:\n  a0: { var: state.n }\n"
+                + names.joined()
+                + "computed: { first: { var: a1 } }\nactions: { act: { set: { n: { var: a1 } } } }\n")
+        try bench.dispatch("act")
+        #expect(bench.state["n"] == 100 && bench.state["first"] == 10_000)
+    }
+
     /// What a circle of names says, it says once.
     @Test func aCircleIsToldOnce() throws {
         let text = "type: t\ninitial: { n: 1 }\nlet: { a: b, b: a, c: 1 }\ncomputed: { x: a, y: c }\n"

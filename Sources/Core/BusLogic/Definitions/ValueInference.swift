@@ -19,7 +19,11 @@ struct ValueInference {
         switch node {
         case let read as PayloadReadNode: return self.schema(of: read)
         case let read as StateReadNode: return self.schema(of: read)
-        case let read as NamedReadNode where read.keys.isEmpty: return self.schema(of: read.value)
+        case let read as NamedReadNode where read.keys.isEmpty:
+            let schema = self.schema(of: read.value)
+            // Names read names: without this, each would be looked through as often as there are ways to it.
+            review.know(read.value, schema)
+            return schema
         case let object as ObjectNode: return self.schema(of: object)
         case let read as MetaReadNode: return Self.schema(of: read)
         case let sum as SumNode: return self.schema(ofNumber: sum.operands.nodes)
