@@ -284,6 +284,7 @@ export class Bus {
 	#options;
 	#connection = null;
 	#running = null;
+	#rest;
 	#endWait = ignore;
 	#end = null;
 	#closing = null;
@@ -489,8 +490,8 @@ export class Bus {
 			const isLate = !this.greeting.epoch && Date.now() + wait > patient;
 			if (isLate || isFinal(error) || this.#end) return this.#finish(error);
 			this.#say({phase: "lost", error, retryAt: Date.now() + wait});
-			let timer;
-			await new Promise(resolve => timer = setTimeout(this.#endWait = resolve, wait));
+			const timer = setTimeout(this.#endWait, wait);
+			await this.#rest;
 			clearTimeout(timer);
 		}
 	}
@@ -514,6 +515,8 @@ export class Bus {
 			this.#connection = null;
 			clearTimeout(late);
 			clearInterval(pulse);
+			// Whoever hears of the loss may ask for the next attempt at once.
+			this.#rest = new Promise(resolve => this.#endWait = resolve);
 			resolve(this.#cut(this.#endOf(connection, fault ?? why ?? "the connection was lost", isUntrusted)));
 		};
 		const failed = why => {

@@ -186,7 +186,8 @@ class Link:
             silent = 0 if self._heard else silent + 1
             if silent == 1:
                 self._session.request({"op": "ping"}, own=True)
-        self._disconnect(EOFError("the bus has said nothing for a long time"))
+        # Whoever reads gives the connection up, as where it was lost.
+        self._reader.set_exception(EOFError("the bus has said nothing for a long time"))
 
     async def close(self, timeout: float = 5) -> None:
         """Waits until every request is answered or the timeout has passed, then disconnects: requests still waiting fail with `closed`."""

@@ -65,5 +65,17 @@ assert.deepEqual(await Promise.all(late), ["conflict", "conflict", "conflict", "
 assert.deepEqual(heard.payload, {since: 4});
 await bus.close({timeout: 0});
 
+// Who hears that the connection is lost may ask for the next attempt at once: ten minutes are not waited for.
+const [hasty, before] = await Promise.all([connect(`unix:${place}`, {...options, backOff: [600_000, 600_000]}), accepted({epoch: "e"})]);
+const revert = hasty.request("revert", {store: "counter/a"}).catch(({code}) => {
+	hasty.reconnect();
+	return code;
+});
+await before.hear();
+before.socket.destroy();
+await accepted({epoch: "e"});
+assert.equal(await revert, "outcome_unknown");
+await hasty.close({timeout: 0});
+
 server.close();
 rmSync(folder, {recursive: true});

@@ -133,7 +133,7 @@ def check_reset():
 
 
 def serve(listener):
-    """A bus that answers every request, and ends the connection after one on `counter/last`."""
+    """A bus that answers every request but those on `counter/none`, and ends the connection after one on `counter/last`."""
     while True:
         try:
             connection, _ = listener.accept()
@@ -142,6 +142,11 @@ def serve(listener):
         with connection, connection.makefile() as lines:
             for line in lines:
                 if "counter/last" in line:
+                    break
+                if "counter/none" in line:
+                    # From here on it is silent.
+                    for line in lines:
+                        pass
                     break
                 reply = {"id": decode(line)["id"], "ok": True, "epoch": "e", "revision": 5}
                 connection.sendall(encode(reply).encode() + b"\n")
@@ -230,6 +235,26 @@ async def check_hurry(address):
         log.removeHandler(handler)
 
 
+async def check_silence(address):
+    """A connection that stays silent is given up as one that is lost, and whoever hears of it need not wait."""
+    class Heard(logging.Handler):
+        def emit(self, record):
+            said.append(record.getMessage())
+
+    said, handler, log = [], Heard(), logging.getLogger("fluxbus")
+    async with fluxbus.aio.connect(address, back_off=(600, 600), timeout=20, keep_alive=0.05) as bus:
+        log.addHandler(handler)
+        try:
+            await bus.request("revert", store="counter/none")
+            raise AssertionError("somebody has answered")
+        except BusError as error:
+            assert error.code == "outcome_unknown", error
+        bus.reconnect()
+        await bus.request("ping")
+        log.removeHandler(handler)
+    assert said and all("said nothing" in text for text in said), said
+
+
 def check_replies(address):
     """A reply is kept by nobody but the program."""
     with fluxbus.connect(address) as bus:
@@ -278,5 +303,5 @@ check_addresses()
 address = "tcp:127.0.0.1:%d" % listener.getsockname()[1]
 for check in [check_room, check_replies, check_log]:
     check(address)
-for check in [check_loops, check_hurry]:
+for check in [check_loops, check_hurry, check_silence]:
     asyncio.run(check(address))
