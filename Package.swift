@@ -467,10 +467,10 @@ let package = Package(
         .testTarget(
             name: "BusServerTests",
             dependencies: [
-                "BusEngine", "BusHistory", "BusJSON", "BusLog", "BusLogic", "BusMachine", "BusMap",
-                "BusServer", "BusSource", "BusSystem", "BusTLS", "CLinux", "CMap", "CSQLite", "EtcdLog",
-                "TestCertificates", "TestFiles", "TestServer", "TestStorage", "fluxbus", "fluxbus-bench",
-                "fluxbusd", logging,
+                "BusEngine", "BusHistory", "BusJSON", "BusLog", "BusMachine", "BusMap", "BusServer",
+                "BusSource", "BusSystem", "BusTLS", "CLinux", "CMap", "CSQLite", "EtcdLog",
+                "TestCertificates", "TestFiles", "TestServer", "TestStorage", "TestSupport", "fluxbus",
+                "fluxbus-bench", "fluxbusd", logging,
             ]),
     ],
     swiftLanguageModes: [.v6]

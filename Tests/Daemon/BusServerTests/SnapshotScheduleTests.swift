@@ -1,9 +1,9 @@
 import BusLog
-import BusLogic
 import BusServer
 import BusSource
 import Glibc
 import TestServer
+import TestSupport
 import Testing
 
 /// The past is cut at snapshots: where little is written there is one now and then, and never many.
@@ -11,39 +11,79 @@ struct SnapshotScheduleTests {
     private static let hour = 3_600_000
     private static let day = 24 * hour
 
-    private func schedule(_ rules: [String: LogReach] = [:], bytes: Int = 0, taken: Int = 0)
-        -> SnapshotSchedule
-    {
+    private func schedule(_ shortest: Int? = nil, bytes: Int = 0, taken: Int = 0) -> SnapshotSchedule {
         let settings = LogSettings(path: Located("bus.sqlite", at: Place(name: "test")))
         return SnapshotSchedule(
             settings, last: TakenSnapshot(revision: 0, bytes: bytes, time: taken), revision: 0, changes: 0,
-            rules, now: 0, time: 0)
+            shortest, now: 0, time: 0)
     }
 
     @Test(arguments: [
-        ([:], 0, 45 * hour), (["door": LogReach(age: 8 * day)], 0, 12 * hour),
-        (["door": LogReach(age: day), "beat": .nothing], 0, hour),
-        (["door": LogReach(commits: 9)], 0, 45 * hour),
-        (["beat": LogReach.nothing], 64 << 20, 5 * hour),
+        (nil, 0, 45 * hour), (8 * day, 0, 12 * hour), (0, 0, hour), (0, 64 << 20, 5 * hour),
+        (90 * day, 0, 45 * hour),
     ])
-    func thereIsOneAfterASixteenthOfTheAge(rules: [String: LogReach], bytes: Int, interval: Int) {
-        var schedule = schedule(rules, bytes: bytes)
+    func thereIsOneAfterASixteenthOfTheAge(shortest: Int?, bytes: Int, interval: Int) {
+        var schedule = schedule(shortest, bytes: bytes)
         var now = 0
         func isDue(at time: Int) -> Bool {
             now += 1
-            return schedule.look(now: now, time: time, by: rules)
+            return schedule.look(now: now, time: time, shortest)
         }
         #expect(schedule.nextLook == min(Self.day, interval))
         schedule.noteWriting(100, commits: 1)
         #expect(isDue(at: interval - 1) == false)
         #expect(schedule.nextLook == now + 1)
         #expect(isDue(at: interval))
-        schedule.noteTaking(changes: 1)
+        schedule.noteTaking(changes: 1, commits: 0)
         #expect(isDue(at: interval + 1) == false)
         _ = schedule.noteTaken(TakenSnapshot(revision: 1, bytes: bytes, time: interval))
         // Nothing was committed since.
         #expect(isDue(at: 2 * interval) == false)
         #expect(schedule.nextLook == now + min(Self.day, interval))
+    }
+
+    /// Of a type of which nothing is kept, nothing has to go, so it makes none necessary.
+    @Test(arguments: [("keep: none", nil), ("keep: latest", 0), ("for: 2h", 2 * hour), ("commits: 9", nil)])
+    func theShortestPastIsThatOfATypeThatIsKept(log: String, shortest: Int?) throws {
+        var setup = MemoryBus.Setup()
+        setup.definitions = [
+            "type: beat\nlog: { \(log) }\ninitial: { n: 0 }\nactions: { reset: { set: { n: 0 } } }\n"
+        ]
+        setup.log = MemoryLog()
+        #expect(try MemoryBus(setup).engine.shortestPast == shortest)
+    }
+
+    /// What the last one should have had counts, though nothing is committed any more: where it failed, and what was being written.
+    @Test(arguments: [true, false])
+    func whatIsInNoneIsNotForgotten(hasFailed: Bool) {
+        var schedule = schedule()
+        let interval = 45 * Self.hour
+        schedule.noteWriting(100, commits: 2)
+        var isDue = schedule.look(now: 0, time: interval, nil)
+        #expect(isDue)
+        schedule.noteTaking(changes: 1, commits: hasFailed ? 0 : 1)
+        if hasFailed {
+            schedule.noteFailed()
+            #expect(schedule.last.revision == 0)
+        } else {
+            _ = schedule.noteTaken(TakenSnapshot(revision: 1, bytes: 0, time: interval))
+        }
+        isDue = schedule.look(now: schedule.nextLook, time: 2 * interval, nil)
+        #expect(isDue)
+    }
+
+    /// The past goes by the times of snapshots, so one with a right time follows.
+    @Test func aClockThatWasAheadIsNotWaitedFor() {
+        var schedule = schedule(taken: 1000 * Self.day)
+        #expect(schedule.nextLook == Self.day)
+        schedule.noteWriting(100, commits: 1)
+        func isDue(after hours: Int) -> Bool { schedule.look(now: 0, time: hours * Self.hour, nil) }
+        #expect(!isDue(after: 44))
+        #expect(isDue(after: 46))
+        _ = schedule.noteTaken(TakenSnapshot(revision: 1, bytes: 0, time: 2000 * Self.day))
+        schedule.noteWriting(100, commits: 1)
+        #expect(!isDue(after: 47))
+        #expect(isDue(after: 92))
     }
 
     /// A daemon that is started often looks at how old the last one is.

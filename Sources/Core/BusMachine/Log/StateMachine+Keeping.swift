@@ -81,6 +81,13 @@ extension StateMachine {
         }
     }
 
+    /// How long it keeps the past of the type with the shortest, in milliseconds; nil: of all types as long as the bus's. Of a type of
+    /// which it keeps nothing, nothing has to go.
+    package var shortestPast: Int? {
+        let rules = pastRules
+        return liveTypes.compactMap { $0.kept == .none ? nil : rules[$0.name]?.age }.min()
+    }
+
     /// What the log keeps of a type; of a view the least of what it keeps of those it reads.
     package func policy(of entry: TypeEntry) -> LogPolicy {
         (entry.view?.sources ?? []).compactMap { typesByName[$0] }.reduce(entry.kept) {

@@ -69,7 +69,7 @@ final class LogCoordinator {
         self.hasCode = hasCode
         schedule = SnapshotSchedule(
             settings, last: lastSnapshot, revision: engine.revision, changes: engine.keptChanges,
-            engine.pastRules, now: MonotonicClock.milliseconds, time: WallClock.now)
+            engine.shortestPast, now: MonotonicClock.milliseconds, time: WallClock.now)
         snapshots = Snapshots(writer, mailbox, settings.retain, recipe.ending)
         indexer = Indexer(writer, recipe.ending)
         past = PastReader(writer, recipe, mailbox, limits: limits)
@@ -191,7 +191,7 @@ final class LogCoordinator {
             if schedule.noteTaken(snapshot) { considerSnapshot() }
             logger.debug("snapshot of revision \(revision) taken, \(bytes) bytes")
         case .snapshotFailed(let message):
-            schedule.noteFailed(at: engine.writtenRevision)
+            schedule.noteFailed()
             logger.error("no snapshot: \(message)", metadata: LogKind.logTrouble.metadata)
         case .unsynced(let failure):
             end(failure.message)
@@ -217,7 +217,7 @@ final class LogCoordinator {
     }
 
     private func takeSnapshot() {
-        schedule.noteTaking(changes: engine.keptChanges)
+        schedule.noteTaking(changes: engine.keptChanges, commits: inFlight?.commits ?? 0)
         snapshots.take(at: engine.writtenRevision, recipe, engine.pastRules)
     }
 
@@ -226,11 +226,11 @@ final class LogCoordinator {
 
     /// Little may have been written for long; the past goes away all the same.
     func look(now: Int) {
-        let rules = engine.pastRules
-        if schedule.look(now: now, time: WallClock.now, by: rules), engine.unavailableReason == nil {
+        if schedule.look(now: now, time: WallClock.now, engine.shortestPast), engine.unavailableReason == nil
+        {
             takeSnapshot()
         } else {
-            snapshots.trim(rules)
+            snapshots.trim(engine.pastRules)
         }
     }
 

@@ -1,5 +1,4 @@
 import BusLog
-import BusLogic
 
 /// A snapshot of the log that was taken.
 package struct TakenSnapshot {
@@ -25,6 +24,8 @@ extension TakenSnapshot {
 package struct SnapshotSchedule {
     package private(set) var last: TakenSnapshot
     package private(set) var isTaking = false
+    /// What the last one would have had is in none yet.
+    private var hasFailed = false
     /// When there may be something to do although nothing is written, in monotonic milliseconds.
     package private(set) var nextLook = 0
     private let settings: LogSettings
@@ -53,17 +54,18 @@ package struct SnapshotSchedule {
     /// - Parameters:
     ///   - revision: That of the bus. As if all commits since the last snapshot had entries: a start does not know how many do.
     ///   - changes: How many changes that are kept the engine has counted.
-    ///   - rules: How far back the past of types is kept.
+    ///   - shortest: How long the past of the type with the shortest is kept, in milliseconds; nil: of all as long as the bus's.
     ///   - now: In monotonic milliseconds.
     ///   - time: In milliseconds since 1970.
     package init(
         _ settings: LogSettings, last: TakenSnapshot, revision: Int, changes: Int,
-        _ rules: [String: LogReach], now: Int, time: Int
+        _ shortest: Int?, now: Int, time: Int
     ) {
         self.settings = settings
         self.last = last
+        self.last.time = min(last.time, time)
         since = (0, max(0, revision - last.revision), changes)
-        nextLook = now + max(0, timeLeft(at: time, by: rules))
+        nextLook = now + max(0, timeLeft(at: time, shortest))
     }
 
     // MARK: - What happens
@@ -74,20 +76,20 @@ package struct SnapshotSchedule {
         since.commits += commits
     }
 
-    package mutating func noteTaking(changes: Int) { (isTaking, since) = (true, (0, 0, changes)) }
+    /// - Parameter commits: How many are being written, and will not be in it.
+    package mutating func noteTaking(changes: Int, commits: Int) {
+        (isTaking, since) = (true, (0, commits, changes))
+    }
 
     /// Returns whether the next one may be due already. Much may have been committed meanwhile; a large one is left for the
     /// next batch to ask for.
     package mutating func noteTaken(_ snapshot: TakenSnapshot) -> Bool {
-        (isTaking, last) = (false, snapshot)
+        (isTaking, hasFailed, last) = (false, false, snapshot)
         return commitsBetween < Self.commitsBetween.upperBound
     }
 
-    /// The next one is tried when as much has been committed again.
-    package mutating func noteFailed(at revision: Int) {
-        isTaking = false
-        (last.revision, since.commits) = (revision, 0)
-    }
+    /// The next one is tried when as much has been committed again, or as much time has passed.
+    package mutating func noteFailed() { (isTaking, hasFailed) = (false, true) }
 
     /// The bus was rewound.
     package mutating func noteRewound(changes: Int) { since.changesBefore = changes }
@@ -115,23 +117,25 @@ package struct SnapshotSchedule {
     }
 
     /// Whether a snapshot is due because the last one is old, and something was committed since.
-    package mutating func look(now: Int, time: Int, by rules: [String: LogReach]) -> Bool {
-        let left = timeLeft(at: time, by: rules)
-        nextLook = now + (left > 0 ? left : min(Self.longestLook, interval(by: rules)))
-        return left <= 0 && since.commits > 0 && !isTaking
+    package mutating func look(now: Int, time: Int, _ shortest: Int?) -> Bool {
+        // One that was taken by a clock that was ahead is not waited for.
+        last.time = min(last.time, time)
+        let left = timeLeft(at: time, shortest)
+        nextLook = now + (left > 0 ? left : min(Self.longestLook, interval(shortest)))
+        return left <= 0 && (since.commits > 0 || hasFailed) && !isTaking
     }
 
     // MARK: - Measures
 
     /// How long it is to the next look, in milliseconds; not above 0 where the last snapshot is old.
-    private func timeLeft(at time: Int, by rules: [String: LogReach]) -> Int {
-        min(Self.longestLook, last.time + interval(by: rules) - time)
+    private func timeLeft(at time: Int, _ shortest: Int?) -> Int {
+        min(Self.longestLook, last.time + interval(shortest) - time)
     }
 
     /// The time between two snapshots where little is written.
-    private func interval(by rules: [String: LogReach]) -> Int {
-        let shortest = rules.values.compactMap(\.age).reduce(settings.retain.age, min)
-        return max(shortest / Self.snapshotsPerAge, settings.look * (1 + last.bytes / Self.bytesPerLook))
+    private func interval(_ shortest: Int?) -> Int {
+        let age = min(settings.retain.age, shortest ?? .max)
+        return max(age / Self.snapshotsPerAge, settings.look * (1 + last.bytes / Self.bytesPerLook))
     }
 
     /// History is cut at snapshots, so there are some within what is kept.
