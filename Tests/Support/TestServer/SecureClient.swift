@@ -108,7 +108,8 @@ package final class SecureClient {
     /// False at the end of the connection.
     private func receive() throws -> Bool {
         var space = [UInt8](repeating: 0, count: 65_536)
-        let count = recv(descriptor, &space, space.count, 0)
+        var count = recv(descriptor, &space, space.count, 0)
+        while count < 0, errno == EINTR { count = recv(descriptor, &space, space.count, 0) }
         if count < 0, errno == ECONNRESET { return false }
         guard count >= 0 else { throw Sockets.Failure("recv: \(String(cString: strerror(errno)))") }
         space.withUnsafeBytes { session.receive(UnsafeRawBufferPointer(rebasing: $0[..<count])) }

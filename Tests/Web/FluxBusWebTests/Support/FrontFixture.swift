@@ -82,6 +82,7 @@ final class FrontFixture {
             var space = [UInt8](repeating: 0, count: 4096)
             while !String(decoding: bytes, as: UTF8.self).hasSuffix(end) {
                 let count = recv(descriptor, &space, space.count, 0)
+                if count < 0, errno == EINTR { continue }
                 guard count > 0 else { break }
                 bytes += space[..<count]
             }
