@@ -90,11 +90,11 @@ def pins_stay_before_the_eyes():
         client = world.client()
         world.wait_member("counter/kitchen", "count", "0")
         pins = lambda: page.run("return [...document.querySelectorAll('.pins li')].map(one => [one.querySelector('a').textContent, one.querySelector('.value').textContent]);")
-        page.run("""[...document.querySelectorAll("#stores-tree .row")].find(row => row.querySelector(".name").textContent === "count:").click();""")
+        page.click_row("#stores-tree", "count:")
         page.click_text("#panel-stores .details button", "Pin")
         first = until(pins, "the value is pinned")
         address = first[0][0].split(" ")[0]
-        page.run("""[...document.querySelectorAll("#stores-tree .row.store")].find(row => row.querySelector(".name").textContent === "front").click();""")
+        page.click_row("#stores-tree", "front")
         page.wait_text("#panel-stores .details", "door/front")
         page.click_text("#panel-stores .details button", "Pin")
         equal([pin[0] for pin in pins()], [f"{address} count", "door/front"], "what is pinned")

@@ -42,7 +42,7 @@ def a_value_has_a_history():
         sensor, panel, night = _measured(world)
         page = world.open()
         world.wait_member("thermostat/living", "target", "16.5")
-        page.run("""[...document.querySelectorAll("#stores-tree .row")].filter(row => row.querySelector(".name").textContent === "target:")[1].click();""")
+        page.click_row("#stores-tree", "target:", 1)
         within = "#panel-stores .details"
         _chart(page, within)
         samples = sensor.ask(op="samples", store="thermostat/living", path="/target", cause=True)["samples"]
@@ -74,9 +74,9 @@ def a_value_has_a_history():
         # A text has a lane for each value, a boolean two.
         _click_member(page, "mode")
         lanes = lambda: page.run("return [...document.querySelectorAll(arguments[0] + ' .chart-plot text')].map(one => one.textContent);", within)
-        page.run("""[...document.querySelectorAll("#stores-tree .row")].filter(row => row.querySelector(".name").textContent === "mode:")[1].click();""")
+        page.click_row("#stores-tree", "mode:", 1)
         until(lambda: {'"auto"', '"manual"'} <= {one.replace("…", '"') if one.endswith("…") else one for one in lanes()}, f"the lanes of a text: {lanes()}")
-        page.run("""[...document.querySelectorAll("#stores-tree .row")].filter(row => row.querySelector(".name").textContent === "heating:")[1].click();""")
+        page.click_row("#stores-tree", "heating:", 1)
         until(lambda: {"true", "false"} <= set(lanes()), f"the lanes of a boolean: {lanes()}")
         nothing_wrong(world)
 

@@ -133,11 +133,10 @@ def stores_are_in_the_address():
         page.type("#stores-filter", "counter/*")
         page.type("#stores-where", "count > 2")
         page.wait_text("#stores-counts", "2 of 8 stores")
-        click = """[...document.querySelectorAll("#stores-tree .row")].filter(row => row.querySelector(".name").textContent === arguments[0])[arguments[1]].click();"""
-        page.run(click, "kitchen", 0)
+        page.click_row("#stores-tree", "kitchen")
         page.wait_text("#panel-stores .details", "counter/kitchen")
         store = page.url
-        page.run(click, "count:", 0)
+        page.click_row("#stores-tree", "count:")
         page.wait_text("#panel-stores .details", "/count")
         for part in ("#stores/counter/hall?", "path=/count", "filter=counter/", "where=count"):
             check(part in page.url, f"The address lacks {part}: {page.url}")
@@ -171,7 +170,7 @@ def details_tell_who_set_a_value():
         client.dispatch("counter/hall", "increment", by=2)
         page = world.open()
         world.wait_member("counter/kitchen", "count", "4")
-        page.run("""[...document.querySelectorAll("#stores-tree .row")].filter(row => row.querySelector(".name").textContent === "count:")[1].click();""")
+        page.click_row("#stores-tree", "count:", 1)
         page.wait_text("#panel-stores .details", "/count")
         check(page.run("""const [button, chart] = document.querySelectorAll("#panel-stores .details .actions, #panel-stores .details .chart");
             return button.matches(".actions") && chart.matches(".chart");"""), "The button stands below a chart that grows, and moves from under the pointer.")

@@ -110,7 +110,7 @@ def revert_shows_first_what_it_changes():
         page = world.open("time/10")
         page.wait_text("#time-moment", "Revision 10 ")
         world.wait_member("counter/kitchen", "count", "3", prefix="time")
-        page.run("""[...document.querySelectorAll("#time-tree .row.store")].find(row => row.querySelector(".name").textContent === "kitchen").click();""")
+        page.click_row("#time-tree", "kitchen")
         page.click_text("#panel-time .details button", "Revert to revision 10")
         text = page.wait_text("dialog", "This would change")
         for part in ("count", "− 6", "+ 3", "Only if still at revision"):

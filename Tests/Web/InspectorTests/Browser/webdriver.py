@@ -189,6 +189,13 @@ class Browser:
         element = until(lambda: self.run(script, selector, text), f"{selector} says {text!r}")
         self._ask("POST", f"/element/{self._id(element)}/click", {})
 
+    def click_row(self, tree, name, place=0):
+        """Clicks the row of a tree that has this name, once it is there; of several the one at a place."""
+        script = """const rows = [...document.querySelectorAll(arguments[0] + " .row")].filter(row => row.querySelector(".name").textContent === arguments[1]);
+            rows[arguments[2]]?.click();
+            return rows.length > arguments[2];"""
+        self.wait(script, f"a row {name} is in {tree}", tree, name, place)
+
     def type(self, selector, text, clear=True):
         element = self._id(self.find(selector))
         if clear:
