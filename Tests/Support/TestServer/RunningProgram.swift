@@ -18,6 +18,11 @@ package final class RunningProgram {
     private let output = PipeText()
     private let errors = PipeText()
 
+    /// A daemon that names no configuration has none, also where FluxBus is installed.
+    package static let common = [
+        "FLUXBUS_CONFIG": Repository.root.appendingPathComponent("Tests/Support/fluxbusd.yaml").path
+    ]
+
     /// - Parameters:
     ///   - words: The program's path and its arguments.
     ///   - directory: Its working directory.
@@ -37,7 +42,8 @@ package final class RunningProgram {
         ]
         process = try Spawning.start(
             (directory.map { ["/usr/bin/env", "-C", $0] } ?? []) + words,
-            variables: environment.map { "\($0)=\($1)" }, streams: usual.merging(streams) { $1 },
+            variables: Self.common.merging(environment) { $1 }.map { "\($0)=\($1)" },
+            streams: usual.merging(streams) { $1 },
             closesOthers: true, leadsGroup: true, hasDefaultSignals: true)
         for end in [read, written, said] { try end?.close() }
     }

@@ -174,7 +174,7 @@ private final class Runs: Sendable {
         let messages = Spawning.Stream.file(messages, flags: O_WRONLY | O_CREAT | O_APPEND)
         let streams = [nothing, nothing, messages] + kept.map { .descriptor($0.descriptor) }
         let process = try Spawning.start(
-            words, variables: variables,
+            words, variables: RunningProgram.common.map { "\($0)=\($1)" } + variables,
             streams: Dictionary(uniqueKeysWithValues: zip(0..., streams)), closesOthers: true)
         Self.running.withLock { _ = $0.insert(process) }
         return process
