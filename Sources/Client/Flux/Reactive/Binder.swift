@@ -62,19 +62,23 @@ public struct Binding<Value: Sendable>: SignalSource {
 extension SignalSource {
     /// Passes each value to `binder`, until disposed of, or until the target or the source is released. If the target is gone
     /// already, the binding is disposed of at once; if it goes later, the source's next value ends the binding, also where
-    /// the part of it that is bound does not change.
+    /// the part of it that is bound does not change. What came before the source was released is still passed on.
     ///
     /// Values are passed on the binder's executor, by default at once on the thread that delivers them. Use
     /// ``FluxExecutor/mainThread`` for a target that belongs to a user interface.
     @discardableResult
     public func bind(to binder: Binder<Value>) -> Disposable {
         let end = DisposableScope()
-        if !binder.isAlive() { end.dispose() }
         let isWanted: @Sendable () -> Bool = {
             if !binder.isAlive() { end.dispose() }
             return !end.isDisposed
         }
-        let binding = signal.on(binder.executor).observe(while: isWanted, binder.put)
+        _ = isWanted()
+        // What receives the values holds `end`, too: an end that only the source held would close the binding with it, and
+        // what is queued would be lost.
+        let binding = signal.on(binder.executor).observe(while: isWanted) { value in
+            if isWanted() { binder.put(value) }
+        }
         end.add(binding)
         return binding
     }

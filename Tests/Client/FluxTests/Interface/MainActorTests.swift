@@ -104,4 +104,15 @@ import Testing
         await dispatchElsewhere(.increment())
         #expect(store.subscriberCount == 0)
     }
+
+    @Test func constantThatIsBoundElsewhereIsShown() async {
+        let label = Label()
+        onThreads(1) { _ in
+            Constant("always").bind(to: label, on: .mainThread) { label, text in
+                MainActor.assumeIsolated { label.show(text) }
+            }
+        }
+        await settleMainThread()
+        #expect(label.shown == ["always"])
+    }
 }

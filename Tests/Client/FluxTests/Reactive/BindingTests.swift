@@ -63,6 +63,36 @@ import Testing
         #expect(label.text == "a")
     }
 
+    @Test func whatIsQueuedIsPutAfterTheSourceHasEnded() {
+        let manual = ManualExecutor()
+        let label = Label()
+        var variable: Variable<String>? = Variable("begun")
+        let binding = variable?.bind(to: label, on: manual.executor, \.text)
+        variable?.value = "done"
+        variable = nil
+        #expect(binding?.isDisposed == false)
+        manual.runAll()
+        #expect(label.history.entries == ["begun", "done"])
+        #expect(binding?.isDisposed == true)
+    }
+
+    @Test func constantIsPutThoughItHasEndedBefore() {
+        let manual = ManualExecutor()
+        let label = Label()
+        Constant("always").bind(to: label, on: manual.executor, \.text)
+        manual.runAll()
+        #expect(label.history.entries == ["always"])
+    }
+
+    @Test func disposedBindingPutsNothingThatIsQueued() {
+        let manual = ManualExecutor()
+        let label = Label()
+        let binding = Constant("always").bind(to: label, on: manual.executor, \.text)
+        binding.dispose()
+        manual.runAll()
+        #expect(label.history.entries == [])
+    }
+
     @Test func twoWayBindingReadsAndDispatches() {
         let store = Store<Counter>(state: Counter())
         let note = store.binding(\.note) { .write($0) }
