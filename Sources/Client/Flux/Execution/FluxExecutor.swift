@@ -13,6 +13,11 @@ public struct FluxExecutor: Sendable {
     private let carryOut: @Sendable (@escaping @Sendable () -> Void) -> Void
     /// Whether the calling thread does the work at once; a dispatch then needs no closure.
     @usableFromInline let isImmediate: Bool
+    private let isMainThread: Bool
+
+    /// Whether the calling thread may hold what the work is for, if only for a moment: whoever lets go of it last releases it.
+    /// What belongs to the main thread must not be released on another.
+    @usableFromInline var mayHoldTargets: Bool { !isMainThread || MainThread.isCurrent }
 
     /// A custom executor: the closure receives each piece of work and has to call it once, now or later, on any thread.
     /// Work that it drops is not lost: the next piece for the same store or observer does it, too.
@@ -28,9 +33,11 @@ public struct FluxExecutor: Sendable {
     }
 
     private init(
-        isImmediate: Bool, _ carryOut: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void
+        isImmediate: Bool, isMainThread: Bool = false,
+        _ carryOut: @escaping @Sendable (@escaping @Sendable () -> Void) -> Void
     ) {
         self.isImmediate = isImmediate
+        self.isMainThread = isMainThread
         self.carryOut = carryOut
     }
 
@@ -43,7 +50,9 @@ public struct FluxExecutor: Sendable {
     /// On the main thread: at once if that is the calling thread and nothing is waiting, else through the main queue.
     ///
     /// Something has to serve the main queue: an asynchronous `main`, a run loop, or `dispatchMain()`.
-    public static let mainThread = FluxExecutor { MainThread.line.run($0) }
+    public static let mainThread = FluxExecutor(isImmediate: false, isMainThread: true) {
+        MainThread.line.run($0)
+    }
 
     /// On `queue`, one piece of work after another, even if the queue is concurrent.
     public static func queue(_ queue: DispatchQueue) -> FluxExecutor {

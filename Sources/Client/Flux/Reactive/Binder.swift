@@ -65,12 +65,13 @@ extension SignalSource {
     /// the part of it that is bound does not change. What came before the source was released is still passed on.
     ///
     /// Values are passed on the binder's executor, by default at once on the thread that delivers them. Use
-    /// ``FluxExecutor/mainThread`` for a target that belongs to a user interface.
+    /// ``FluxExecutor/mainThread`` for a target that belongs to a user interface. Such a target is held and released on the
+    /// main thread only, so the next value that comes or arrives there ends its binding.
     @discardableResult
     public func bind(to binder: Binder<Value>) -> Disposable {
         let end = DisposableScope()
         let isWanted: @Sendable () -> Bool = {
-            if !binder.isAlive() { end.dispose() }
+            if binder.executor.mayHoldTargets, !binder.isAlive() { end.dispose() }
             return !end.isDisposed
         }
         _ = isWanted()

@@ -27,7 +27,8 @@ extension StateStore {
     }
 
     /// Passes what `selection` makes of the states to `tell`, on `executor` if there is one. The first state after the
-    /// subscriber's release ends that, before anything is made of it.
+    /// subscriber's release ends that, before anything is made of it; with ``FluxExecutor/mainThread``, the first one that comes
+    /// or arrives there.
     @inlinable
     func subscribe<Subscriber: AnyObject & Sendable, Selection: Sendable>(
         _ subscriber: Subscriber, skipsRepeats: Bool, on executor: FluxExecutor? = nil,
@@ -40,13 +41,14 @@ extension StateStore {
         let told = skipsRepeats ? selected.skippingEqualValues() : selected
         let delivered = executor.map { told.on($0) } ?? told
         let isWanted: @Sendable () -> Bool = { [weak subscriber, weak table = subscriptions.table] in
+            if let executor, !executor.mayHoldTargets { return true }
             if subscriber != nil { return true }
             table?.end(name, scope)
             return false
         }
         let observation = delivered.observe(while: isWanted) { [weak subscriber] state in
             // The first call comes before the observation is in the scope, and may end it.
-            if !scope.isDisposed, let subscriber { tell(subscriber, state) }
+            if !scope.isDisposed, isWanted(), let subscriber { tell(subscriber, state) }
         }
         scope.add(observation)
     }

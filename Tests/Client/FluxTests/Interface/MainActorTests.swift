@@ -105,6 +105,20 @@ import Testing
         #expect(store.subscriberCount == 0)
     }
 
+    /// Who asked elsewhere whether a target exists would hold it meanwhile, and might be the one that releases it.
+    @Test func targetsOfTheMainActorAreHeldThereOnly() async {
+        var (label, controller): (Label?, WholeController?) = (Label(), WholeController())
+        let binding = label.map { store.signal(\.count).bind(to: $0, on: MainActor.shared, \.last) }
+        if let controller { store.subscribe(controller) }
+        (label, controller) = (nil, nil)
+        onThreads(1) { [store] _ in store.dispatch(.increment()) }
+        #expect(binding?.isDisposed == false)
+        #expect(store.subscriberCount == 1)
+        await settleMainThread()
+        #expect(binding?.isDisposed == true)
+        #expect(store.subscriberCount == 0)
+    }
+
     @Test func constantThatIsBoundElsewhereIsShown() async {
         let label = Label()
         onThreads(1) { _ in
