@@ -32,16 +32,25 @@ public final class Recorder<State: Flux.State>: Sendable {
         let contents = Mutex(Contents())
 
         func record(_ before: State, _ actions: [State.Action], at time: Duration) {
-            contents.withLock { contents in
+            // What is discarded is released outside the lock: its deinit may do anything.
+            _ = contents.withLock { contents in
+                let discarded = contents.steps.suffix(from: contents.position)
                 if contents.start == nil { contents.start = before }
-                contents.steps.removeLast(contents.steps.count - contents.position)
+                contents.steps.removeLast(discarded.count)
                 contents.steps.append(.init(actions: actions, time: time))
                 contents.position = contents.steps.count
+                return discarded
             }
         }
 
         /// Forgets all: it has not led to the state that the store shows.
-        func beginAnew() { contents.withLock { $0 = Contents() } }
+        func beginAnew() { replace(by: Contents()) }
+
+        func replace(by new: Contents) {
+            // What was there is released outside the lock: its deinit may do anything.
+            var contents = new
+            self.contents.withLock { swap(&$0, &contents) }
+        }
     }
 
     private let tape = Tape()
@@ -105,11 +114,10 @@ public final class Recorder<State: Flux.State>: Sendable {
             }
             let start = chosen.start ?? now
             return Replay(start: start, actions: chosen.steps.prefix(count).flatMap(\.actions)) {
-                tape.contents.withLock { contents in
-                    contents.start = chosen.steps.isEmpty ? chosen.start : start
-                    contents.steps = chosen.steps
-                    contents.position = count
-                }
+                tape.replace(
+                    by: Contents(
+                        start: chosen.steps.isEmpty ? chosen.start : start, steps: chosen.steps,
+                        position: count))
             }
         }
         return try await core.outcome(of: work).get()

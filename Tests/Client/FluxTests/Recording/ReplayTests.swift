@@ -102,6 +102,53 @@ import Testing
         #expect(try await Recorder(elsewhere).replay(read).count == 9)
     }
 
+    /// Something that a state holds, and that does something when it is released.
+    private final class Keepsake: Sendable {
+        let whenReleased: @Sendable () -> Void
+
+        init(whenReleased: @escaping @Sendable () -> Void) { self.whenReleased = whenReleased }
+
+        deinit { whenReleased() }
+    }
+
+    private struct Shelf: State {
+        var keepsake: Keepsake?
+
+        enum Action: Sendable { case put(Keepsake?) }
+
+        struct Mutations: Flux.Mutations {
+            func commit(_ action: Action, to state: inout Shelf) {
+                switch action {
+                case .put(let keepsake): state.keepsake = keepsake
+                }
+            }
+        }
+    }
+
+    /// Where a recorder lets go of steps: a commit after a replay, a replay of another recorder, and one of another recording.
+    @Test func whatIsNoLongerRecordedMayReadTheRecording() async throws {
+        let store = Store<Shelf>(state: Shelf())
+        let recorder = Recorder(store)
+        let left = Journal<Int>()
+        func keep() {
+            let keepsake = Keepsake { [weak recorder] in
+                if let recorder { left.write(recorder.recording.steps.count) }
+            }
+            store.dispatch([.put(keepsake), .put(nil)])
+        }
+        keep()
+        try await recorder.replay(upTo: 0)
+        store.dispatch(.put(nil))
+        #expect(left.entries == [1])
+        keep()
+        try await Recorder(store).replay()
+        #expect(left.entries == [1, 0])
+        keep()
+        recorder.stop()
+        try await recorder.replay(Recording())
+        #expect(left.entries == [1, 0, 0])
+    }
+
     @Test func recordingsOfEarlierReleasesAreReadAndOfLaterOnesRefused() throws {
         let old = Data(#"{"steps": [{"actions": [{"increment": {"by": 3}}]}]}"#.utf8)
         let read = try JSONDecoder().decode(Recording<Counter>.self, from: old)
