@@ -91,7 +91,7 @@ struct SecureConfigurationTests {
             (element(weak.certificate, weak.key, more: clients), "key too small"),
             (element(server.key, server.key, more: clients), "there is no certificate in it"),
             (element(server.certificate, noKey, more: clients), "no private key in it"),
-            (element(server.certificate, open, more: clients), "may be read by everybody"),
+            (element(server.certificate, open, more: clients), "by everybody; run chmod o= on it."),
             (element(server.certificate, server.key), "TLS needs to know its clients"),
             (element(server.certificate, server.key, more: ", require: true"), "require asks every client"),
             (element(server.certificate, server.key, address: "hall.home:7412", more: clients), "in numbers"),

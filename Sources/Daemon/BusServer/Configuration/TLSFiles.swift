@@ -70,7 +70,7 @@ package struct TLSFiles: Sendable, Equatable {
 
     /// Groups such as `ssl-cert` share keys between services.
     static func refusalOfKey(_ status: stat) -> String? {
-        status.st_mode & 0o007 == 0 ? nil : "may be read by everybody; run chmod 600 on it."
+        status.st_mode & 0o007 == 0 ? nil : "may be read by everybody; run chmod o= on it."
     }
 
     private func checkDates(
