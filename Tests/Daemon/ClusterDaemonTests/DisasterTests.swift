@@ -39,9 +39,8 @@ struct DisasterTests {
             let names = words.suffix(2).map { "\(directory)/\($0)" }
             try FileManager.default.copyItem(atPath: names[0], toPath: names[1])
         case "rm":
-            // What is kept beside the log stays.
-            for end in ["", "-wal", "-shm", "-tail", "-lock"] {
-                try? FileManager.default.removeItem(atPath: "\(directory)/bus.sqlite\(end)")
+            for name in words where name != "-f" {
+                try? FileManager.default.removeItem(atPath: "\(directory)/\(name)")
             }
         case "fluxbus":
             words = words.map { $0.hasSuffix(".sqlite") ? "\(directory)/\($0)" : $0 }
@@ -50,6 +49,14 @@ struct DisasterTests {
             words = words.map { $0.hasSuffix(".sqlite") ? "\(directory)/\($0)" : $0 }
             try finish(program, ["--config", "\(directory)/fluxbusd.yaml"] + words)
         }
+    }
+
+    /// What is kept beside the log stays.
+    private func removeLog(on member: TestMember) throws {
+        try run("rm -f bus.sqlite bus.sqlite-wal bus.sqlite-shm bus.sqlite-tail bus.sqlite-lock", on: member)
+        try run(
+            "rm -f bus.sqlite.next bus.sqlite.next-wal bus.sqlite.next-shm bus.sqlite.next-lock", on: member)
+        #expect(try files(member).keys.allSatisfy { $0.hasPrefix("bus.sqlite.aside-") })
     }
 
     /// Runs `fluxbus cluster rescue` on a member's machine; the page has the command with these words.
@@ -210,7 +217,7 @@ struct DisasterTests {
         let before = try cluster.settle()
         for name in ["a", "c"] {
             cluster[name].daemon.kill()
-            try run("rm -f bus.sqlite bus.sqlite-{wal,shm,tail,lock}", on: cluster[name])
+            try removeLog(on: cluster[name])
         }
         // What the log still has would do as well.
         try cluster.etcd.control("compact \(try cluster.etcd.revision)")
@@ -237,7 +244,7 @@ struct DisasterTests {
         #expect(try Repository.text(Self.page).contains("another name in each file (`bus: house`)"))
         for member in cluster.members {
             member.daemon.kill()
-            try run("rm -f bus.sqlite bus.sqlite-{wal,shm,tail,lock}", on: member)
+            try removeLog(on: member)
             let file = "\(member.directory.path)/fluxbusd.yaml"
             let text = String(
                 decoding: try #require(FileManager.default.contents(atPath: file)), as: UTF8.self)
@@ -262,7 +269,7 @@ struct DisasterTests {
         member.daemon.kill()
         try commit(cluster["a"], 300)
         if isTrimmed { try cluster.etcd.control("compact \(try cluster.etcd.revision)") }
-        try run("rm -f bus.sqlite bus.sqlite-{wal,shm,tail,lock}", on: member)
+        try removeLog(on: member)
         try run("install -o fluxbus -g fluxbus -m 600 copy.sqlite bus.sqlite", on: member)
         try member.start()
         let after = try cluster.settle()
