@@ -8,11 +8,6 @@ extension LogFile {
 
     private static func aside(of path: String, _ number: Int) -> String { "\(path).aside-\(number)" }
 
-    /// Where the last file lies that was moved aside; nil: none was.
-    package static func aside(of path: String) -> String? {
-        allAside(of: path).first
-    }
-
     /// Where the files lie that were moved aside, the last one first.
     package static func allAside(of path: String) -> [String] {
         var files: [String] = []

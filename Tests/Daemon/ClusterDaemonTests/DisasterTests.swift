@@ -236,10 +236,14 @@ struct DisasterTests {
         #expect(try count(cluster["c"]) == 44)
     }
 
-    /// Under another name the same servers keep another bus.
+    /// Under another name the same servers keep another bus. What a member has kept of the former one is in nobody's way.
     @Test func aBusIsBegunWithoutHistory() throws {
         let cluster = try TestCluster(["a", "b"], servers: 1)
         try commit(cluster["a"], 10)
+        cluster["b"].daemon.kill()
+        try waitForTheEnd(of: cluster["b"], beside: cluster["a"])
+        #expect(try rescue("replace --yes", on: cluster["b"]).contains("bus.sqlite.aside-1"))
+        try cluster["b"].start()
         let before = try cluster.settle()
         #expect(try Repository.text(Self.page).contains("another name in each file (`bus: house`)"))
         for member in cluster.members {

@@ -140,7 +140,7 @@ struct ClusterStart {
     ///
     /// - Parameter isOldest: As early as the newest of these has it.
     private func own(through most: Int, isOldest: Bool = false) throws(LogFailure) -> Replica? {
-        for path in [log.path.value] + LogFile.allAside(of: log.path.value) {
+        for path in [log.path.value] + asides {
             do throws(LogFailure) {
                 let replica = try LocalCopy.replica(
                     in: path, through: most, isOldest: isOldest, knowing: configuration.knownTypes,
@@ -152,6 +152,17 @@ struct ClusterStart {
             }
         }
         return nil
+    }
+
+    /// The copies of this bus that were moved aside, the last one first. One that can't be read may be one.
+    private var asides: [String] {
+        LogFile.allAside(of: log.path.value).filter { path in
+            do throws(LogFailure) {
+                return try LogReader(standing: path).copyOf() == settings.bus.value
+            } catch {
+                return true
+            }
+        }
     }
 
     /// The file is no copy yet: it is new, or has the history of this machine alone.
@@ -223,7 +234,7 @@ struct ClusterStart {
     private func begin(_ coordinator: ClusterCoordinator, _ copy: Copy) throws(StartFailure) {
         let wait = ClusterWait(coordinator, service, bell, isEnding)
         let beginning = ClusterBeginning(coordinator, configuration, types)
-        let had = copy.givesWay == nil ? LogFile.aside(of: log.path.value) : log.path.value
+        let had = copy.givesWay == nil ? asides.first : log.path.value
         var search = ReplicaSearch(
             source: ReplicaSource(settings: settings, types: configuration.knownTypes, hashSeed: seed),
             bell: bell, logger: logger)
