@@ -39,7 +39,8 @@ import Testing
         let samples = try FileManager.default.contentsOfDirectory(atPath: Repository.sampleTypes).sorted()
         #expect(samples.count >= 6)
         for (folder, installed) in [
-            ("etc/fluxbus/types", Self.activeTypes), ("opt/flux/share/doc/fluxbus/examples/types", samples),
+            ("etc/fluxbus/types", Self.activeTypes), ("opt/flux/share/fluxbus/examples/types", samples),
+            ("opt/flux/share/doc/fluxbus/examples/types", samples),
         ] {
             #expect(try names(in: folder) == installed)
             for name in installed {
@@ -124,7 +125,7 @@ import Testing
                 "/bin/bash", "-euo", "pipefail", "-c",
                 """
                 cd '\(Repository.root.path)' && . deploy/parts && cd '\(root)'
-                find . -type f -printf '%P\n' | while read -r file; do echo "$(part_of "$file") $file"; done
+                find . \\( -type f -o -type l \\) -printf '%P\n' | while read -r file; do echo "$(part_of "$file") $file"; done
                 ! part_of usr/bin/stranger
                 """,
             ], environment: ["PATH": "/usr/bin:/bin"]
@@ -142,6 +143,7 @@ import Testing
         }
         #expect(parts["fluxbus-web"]?.contains("usr/lib/systemd/system/fluxbus-web.service") == true)
         #expect(parts["fluxbusd"]?.contains("etc/fluxbus/types/counter.yaml") == true)
+        #expect(parts["fluxbusd"]?.contains("usr/share/doc/fluxbus/examples") == true)
     }
 
     private func completionsAreThoseOfThePrograms() throws {

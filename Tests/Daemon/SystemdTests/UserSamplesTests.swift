@@ -1,0 +1,52 @@
+import Foundation
+import TestFiles
+import TestServer
+import Testing
+
+/// What the bus of a user begins with (`deploy/user/fluxbusd.service`).
+@Suite(.timeLimit(.minutes(10))) struct UserSamplesTests {
+    private let directory = TemporaryDirectory()
+
+    /// Runs what the users' own unit does before the daemon, with samples in a folder and a configuration in another.
+    private func begin(samples: String) throws {
+        let unit = try Repository.text("deploy/user/fluxbusd.service")
+        #expect(!unit.contains("/usr/share/doc"), "a system may leave out its documentation")
+        let line = try #require(
+            unit.split(separator: "\n").first { $0.hasPrefix("ExecStartPre=-/bin/sh -c '") })
+        let script = String(try #require(line.split(separator: "'").dropFirst().first))
+        _ = try RunningProgram(
+            [
+                "/bin/sh", "-c",
+                script.replacing("$$1", with: "$1").replacing("/usr/share/fluxbus/examples", with: samples),
+                "sh", "\(directory.path)/config",
+            ], environment: ["PATH": "/usr/bin:/bin"]
+        ).wait()
+    }
+
+    private func names(_ folder: String) throws -> [String] {
+        try FileManager.default.contentsOfDirectory(atPath: "\(directory.path)/\(folder)").sorted()
+    }
+
+    @Test func usersOwnBusBeginsWithSamplesWhereThereIsNothing() throws {
+        let samples = Repository.root.appendingPathComponent("config").path
+        let types = try FileManager.default.contentsOfDirectory(atPath: "\(samples)/types").sorted()
+        let path = "\(directory.path)/config"
+        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+        try begin(samples: "/nonexistent")
+        #expect(try names("config") == [])
+        try begin(samples: samples)
+        #expect(try names("config") == ["fluxbusd.yaml", "types"])
+        #expect(try names("config/types") == types)
+        // Once there is a configuration, it is left alone.
+        try FileManager.default.removeItem(atPath: "\(path)/types")
+        try begin(samples: samples)
+        #expect(try names("config") == ["fluxbusd.yaml"])
+    }
+
+    @Test func usersOwnTypesAreNotMixedWithSamples() throws {
+        try directory.write("config/types/mine.yaml", "type: mine\n")
+        try begin(samples: Repository.root.appendingPathComponent("config").path)
+        #expect(try names("config") == ["fluxbusd.yaml", "types"])
+        #expect(try names("config/types") == ["mine.yaml"])
+    }
+}
