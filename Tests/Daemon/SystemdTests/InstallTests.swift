@@ -168,19 +168,6 @@ import Testing
         }
     }
 
-    /// A directory that somebody names by mistake keeps what is in it.
-    @Test func onlyDirectoriesOfTheScriptsAreEmptied() throws {
-        try directory.write("full/letter", "Dear Ada\n")
-        for script in ["stage", "empty"] {
-            let path = Repository.root.appendingPathComponent("deploy/\(script)").path
-            let outcome = try RunningProgram(
-                [path, "\(directory.path)/full"], environment: ["PATH": "/usr/bin:/bin"]
-            ).wait()
-            #expect(outcome.status == 64 && outcome.errors.contains("is not empty"), "\(outcome.errors)")
-            #expect(FileManager.default.fileExists(atPath: "\(directory.path)/full/letter"))
-        }
-    }
-
     /// An update leaves what somebody has written alone, and has the new samples beside it.
     @Test func configurationThatIsThereIsLeftAlone() throws {
         try directory.write("root/etc/fluxbus/fluxbusd.yaml", "listen: [{ unix: /run/mine }]\n")
