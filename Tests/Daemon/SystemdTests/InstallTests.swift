@@ -40,7 +40,6 @@ import Testing
         #expect(samples.count >= 6)
         for (folder, installed) in [
             ("etc/fluxbus/types", Self.activeTypes), ("opt/flux/share/fluxbus/examples/types", samples),
-            ("opt/flux/share/doc/fluxbus/examples/types", samples),
         ] {
             #expect(try names(in: folder) == installed)
             for name in installed {
@@ -48,10 +47,10 @@ import Testing
             }
         }
         #expect(
-            try text("opt/flux/share/doc/fluxbus/examples/fluxbusd.yaml")
+            try text("opt/flux/share/fluxbus/examples/fluxbusd.yaml")
                 == sample("fluxbusd.yaml"))
         #expect(
-            try text("opt/flux/share/doc/fluxbus/examples/hooks/github.yaml") == sample("hooks/github.yaml"))
+            try text("opt/flux/share/fluxbus/examples/hooks/github.yaml") == sample("hooks/github.yaml"))
         #expect(try names(in: "etc/fluxbus/hooks") == [] && names(in: "etc/fluxbus/effects") == [])
         let schemas = "opt/flux/share/fluxbus/schemas"
         #expect(
@@ -143,7 +142,7 @@ import Testing
         }
         #expect(parts["fluxbus-web"]?.contains("usr/lib/systemd/system/fluxbus-web.service") == true)
         #expect(parts["fluxbusd"]?.contains("etc/fluxbus/types/counter.yaml") == true)
-        #expect(parts["fluxbusd"]?.contains("usr/share/doc/fluxbus/examples") == true)
+        #expect(parts["fluxbusd"]?.contains("usr/share/fluxbus/examples/types/thermostat.yaml") == true)
     }
 
     private func completionsAreThoseOfThePrograms() throws {
@@ -175,6 +174,6 @@ import Testing
         try #require(outcome.status == 0, "\(outcome.errors)")
         #expect(try text("etc/fluxbus/fluxbusd.yaml") == "listen: [{ unix: /run/mine }]\n")
         #expect(!FileManager.default.fileExists(atPath: "\(root)/etc/fluxbus/types"))
-        #expect(try names(in: "opt/flux/share/doc/fluxbus/examples/types").contains("counter.yaml"))
+        #expect(try names(in: "opt/flux/share/fluxbus/examples/types").contains("counter.yaml"))
     }
 }

@@ -44,7 +44,7 @@ struct PackageTests {
         for kind in ["type", "test", "config", "access", "effect", "hook"] {
             try harness.check("test", "-e", "/usr/share/fluxbus/schemas/\(kind).schema.json")
         }
-        let examples = try harness.check("ls", "/usr/share/doc/fluxbus/examples/types")
+        let examples = try harness.check("ls", "/usr/share/fluxbus/examples/types")
         #expect(examples.split(separator: "\n").contains("thermostat.yaml"))
         // At most 0.5 of 10; the option counts in tenths.
         try harness.check("systemd-analyze", "security", "--threshold=5", "fluxbusd.service")

@@ -27,7 +27,7 @@ final class BusHost: Sendable {
         // The examples that tests use.
         for type in ["door", "thermostat"] {
             try harness.check(
-                "cp", "/usr/share/doc/fluxbus/examples/types/\(type).yaml", "/etc/fluxbus/types/")
+                "cp", "/usr/share/fluxbus/examples/types/\(type).yaml", "/etc/fluxbus/types/")
         }
         // Whose stores members of the group dispatch to.
         try harness.check("sed", "-i", "s|counter/[*], |door/*, &|", "/etc/fluxbus/access.yaml")
