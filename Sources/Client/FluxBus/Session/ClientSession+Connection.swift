@@ -46,6 +46,7 @@ extension ClientSession {
         _ = requests.own.removeAll()
         needsMarker = false
         restorationsLeft = 0
+        ephemeralStores.removeAll { $0.triesLeft < 0 }
         for index in ephemeralStores.indices { ephemeralStores[index].due = nil }
         takeBackUnanswered(sent: sent, reason)
         rest()

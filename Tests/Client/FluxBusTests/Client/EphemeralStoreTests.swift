@@ -151,6 +151,20 @@ import Testing
         #expect(again.map { $0["op"] } == ["create", "drop"] && again[0]["store"] == "lamp/a")
     }
 
+    @Test func storeThatWasGivenUpIsNotAskedForAgain() {
+        let desk = SessionDesk()
+        for store in ["door/a", "door/b"] { desk.session.submit(ephemeral(store)) }
+        answer(desk.written(), on: desk)
+        desk.cut()
+        desk.connect(revision: 6)
+        #expect(desk.written().count == 2)
+        desk.refuse("forbidden", id: desk.lastID - 1)
+        #expect(desk.lostStores == ["door/a"])
+        desk.cut()
+        desk.connect(revision: 6)
+        #expect(desk.written().map { $0["store"] } == ["door/b"] && desk.lostStores == ["door/a"])
+    }
+
     /// The bus keeps what the cut connection has restored, and lacks the rest.
     @Test func restorationThatIsCutShortIsRepeatedInTheSameSession() {
         let desk = SessionDesk()

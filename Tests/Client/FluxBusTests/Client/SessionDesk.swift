@@ -8,6 +8,8 @@ final class SessionDesk {
     private(set) var now = 0
     /// What became of the requests, in that order.
     private(set) var outcomes: [ReplyOutcome] = []
+    /// Which ephemeral stores the program was told to be lost.
+    private(set) var lostStores: [String] = []
     var lastID = 0
 
     init(_ change: (inout BusOptions) -> Void = { _ in }) {
@@ -62,12 +64,22 @@ final class SessionDesk {
                 outcomes.append(outcome)
             case .event(let request, let event, _):
                 if request.receive(event, 0) == .rest { session.pause(request.number) }
+            case .notice(.ephemeralStoreLost(let address, _)): lostStores.append(address)
             case .greeted, .status, .notice: break
             }
         }
     }
 
     func reply(_ members: String) { receive(#"{"id":\#(lastID),"ok":true,\#(members)}"#) }
+
+    func refuse(_ code: String, _ members: String = "", id: Int? = nil) {
+        receive(#"{"id":\#(id ?? lastID),"ok":false,"error":{"code":"\#(code)","message":"No."\#(members)}}"#)
+    }
+
+    /// The code of the last outcome; nil where that is a success.
+    var lastCode: BusError.Code? {
+        if case .failure(let error)? = outcomes.last { error.code } else { nil }
+    }
 
     /// Subscribes to the actions of doors, at revision 4.
     func followActions(
