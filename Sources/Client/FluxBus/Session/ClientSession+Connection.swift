@@ -84,9 +84,9 @@ extension ClientSession {
         for var sent in requests.unanswered.removeAll() where !sent.submission.role.isOwn {
             sent.isRepeated = sent.isRepeated || sent.end <= bytes
             if case .drop(let addresses, let types) = sent.submission.role, sent.isRepeated {
-                // The store may be gone already; if the drop is answered as a duplicate, the restored store would stay.
-                ephemeralStores.removeAll { addresses.contains($0.address) }
-                doubtStores(of: types)
+                // The stores may be gone already; if the drop is answered as a duplicate, the restored ones would stay. The bus
+                // may also refuse it.
+                doubtStores(at: addresses, of: types)
             }
             if sent.submission.isSettled {
                 if case .subscribe(let request) = sent.submission.role { subscriptions[request.number] = nil }
@@ -174,9 +174,10 @@ extension ClientSession {
         openIfRestored(at: now)
     }
 
-    /// The bus has dropped stores of these types, or may have: nobody knows which, because an expression chose them.
-    mutating func doubtStores(of types: [String]) {
-        for (index, store) in ephemeralStores.enumerated() where types.contains(store.type) {
+    /// The bus may have dropped these stores, and stores of these types: nobody knows which, because an expression chose them.
+    mutating func doubtStores(at addresses: [String] = [], of types: [String]) {
+        for (index, store) in ephemeralStores.enumerated()
+        where addresses.contains(store.address) || types.contains(store.type) {
             ephemeralStores[index].isInDoubt = true
         }
     }

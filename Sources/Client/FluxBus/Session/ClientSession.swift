@@ -34,7 +34,7 @@ package struct ClientSession {
         var triesLeft = Self.mostTries
         /// When to retry.
         var due: Int?
-        /// A drop of stores of its type may have taken it; whether it did is not known yet.
+        /// A drop of it, or of stores of its type, may have taken it; whether it did is not known yet.
         var isInDoubt = false
         /// Whether the bus's session has it.
         var standing = Standing.kept

@@ -151,6 +151,27 @@ import Testing
         #expect(again.map { $0["op"] } == ["create", "drop"] && again[0]["store"] == "lamp/a")
     }
 
+    /// A store is there as long as the bus has not dropped it, whatever the program has asked for.
+    @Test func storeWhoseDropIsRefusedStays() {
+        let desk = SessionDesk()
+        desk.session.submit(ephemeral("door/mine"))
+        answer(desk.written(), on: desk)
+        desk.session.submit(
+            Submission(
+                .request(BusRequest("drop", ["store": "door/mine", "if": "isOpen"])),
+                role: .drop(["door/mine"]), repetition: .keyed))
+        _ = desk.written()
+        desk.cut()
+        desk.connect(revision: 6, isResumed: true)
+        let again = desk.written()
+        #expect(again.map { $0["op"] } == ["stores", "drop"])
+        if let look = again.first { found("door/mine", to: look, on: desk) }
+        desk.refuse("conflict", #","revision":5"#)
+        desk.cut()
+        desk.connect(revision: 7)
+        #expect(desk.written().map { $0["op"] } == ["create"])
+    }
+
     @Test func storeThatWasGivenUpIsNotAskedForAgain() {
         let desk = SessionDesk()
         for store in ["door/a", "door/b"] { desk.session.submit(ephemeral(store)) }
