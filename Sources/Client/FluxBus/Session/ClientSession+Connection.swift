@@ -153,6 +153,7 @@ extension ClientSession {
             will?.isKept = false
             forgetDoubtful()
             takeOutCreations()
+            for place in 0..<requests.resending.count { requests.resending.update(at: place) { $0.tear() } }
         }
         if let will, !will.isKept { restoreOne(Self.willRequest(will.actions), .restoreWill) }
         for index in ephemeralStores.indices {

@@ -71,21 +71,14 @@ extension ClientSession {
         violated(BusError(.unexpectedReply, "A reply came that belongs to no request."))
     }
 
-    private mutating func answered(_ sent: SentRequest, _ outcome: ReplyOutcome, at now: Int) {
+    private mutating func answered(_ sent: SentRequest, _ told: ReplyOutcome, at now: Int) {
         let submission = sent.submission
-        switch outcome {
+        switch told {
         case .dispatch(let reply): saw(reply.revision, submission.role)
         case .object(let reply): if let revision = reply["revision"]?.int { saw(revision, submission.role) }
-        case .failure(let error):
-            noticeFailure(of: submission, error)
-            // A conflict over `ifRevision` names the store's revision; the other kind means that the bus can't say
-            // whether the request was committed before.
-            if sent.isRepeated, submission.repetition == .keyed, error.code == .conflict,
-                error.details["revision"] == nil
-            {
-                return effects.append(.complete(submission, .failure(Self.outcomeUnknown(error))))
-            }
+        case .failure(let error): noticeFailure(of: submission, error)
         }
+        let outcome = sent.doubt(about: told).map { ReplyOutcome.failure(Self.outcomeUnknown($0)) } ?? told
         switch submission.role {
         case .plain: effects.append(.complete(submission, outcome))
         case .drop, .createEphemeral, .will:

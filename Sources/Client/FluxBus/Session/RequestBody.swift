@@ -85,6 +85,13 @@ package enum RequestBody: Sendable {
         }
     }
 
+    /// Whether it makes stores that go with the session.
+    var makesEphemeral: Bool {
+        guard case .request(let request) = self else { return false }
+        return request["ephemeral"] == true
+            || (request["actions"]?.array ?? []).contains { $0["ephemeral"] == true }
+    }
+
     /// How many levels the line nests.
     var depth: Int {
         switch self {

@@ -131,4 +131,29 @@ struct SentRequest {
     var epoch = ""
     /// Whether a connection before this one may have brought it to the bus.
     var isRepeated = false
+    /// Whether it makes stores that go with the session, and that session may have ended since.
+    private var isTorn = false
+
+    init(submission: Submission) { self.submission = submission }
+
+    /// The session has ended over which it may have been committed.
+    mutating func tear() { isTorn = isTorn || isRepeated && submission.body.makesEphemeral }
+
+    /// Why an answer leaves open what the request has done; nil where it does not.
+    func doubt(about outcome: ReplyOutcome) -> BusError? {
+        switch outcome {
+        // A conflict over `ifRevision` names the store's revision; the other kind means that the bus can't say
+        // whether the request was committed before.
+        case .failure(let error):
+            let isOpen = error.code == .conflict && error.details["revision"] == nil
+            return isOpen && isRepeated && submission.repetition == .keyed ? error : nil
+        case .dispatch(let reply): return reply.isDuplicate ? ifTorn : nil
+        case .object(let reply): return reply["duplicate"] == true ? ifTorn : nil
+        }
+    }
+
+    private var ifTorn: BusError? {
+        isTorn
+            ? BusError(.closed, "The store may have gone with the connection over which it was made.") : nil
+    }
 }

@@ -84,6 +84,11 @@ import Testing
             role: .createEphemeral(store, state: nil), repetition: .keyed)
     }
 
+    private func drop(_ store: String) -> Submission {
+        Submission(
+            .request(BusRequest("drop", ["store": .string(store)])), role: .drop([store]), repetition: .keyed)
+    }
+
     private var dropLamps: Submission {
         Submission(
             .request(BusRequest("drop", ["type": "lamp", "where": "isOff"])),
@@ -149,6 +154,27 @@ import Testing
         answer(anew, on: desk)
         let again = desk.written()
         #expect(again.map { $0["op"] } == ["create", "drop"] && again[0]["store"] == "lamp/a")
+    }
+
+    /// The stores of a batch, and one that a drop follows, are not made anew: the bus answers that they were made, and they have gone.
+    @Test(arguments: [true, false], [true, false])
+    func duplicateInAnotherSessionHasAnUnknownOutcome(isBatch: Bool, isResumed: Bool) {
+        let desk = SessionDesk()
+        let step: JSON = ["op": "create", "store": "door/mine", "ephemeral": true]
+        let batch = Submission(
+            .request(BusRequest("dispatch", ["actions": .array([step])])), repetition: .keyed)
+        desk.session.submit(isBatch ? batch : ephemeral("door/mine"))
+        if !isBatch { desk.session.submit(drop("door/mine")) }
+        _ = desk.written()
+        desk.cut()
+        desk.connect(revision: 6, isResumed: isResumed)
+        guard let again = desk.written().first?["id"]?.int else {
+            Issue.record("It was not sent again.")
+            return
+        }
+        desk.receive(
+            #"{"id":\#(again),"ok":true,"revision":6,"matched":1,"changed":1,"duplicate":true}"#)
+        #expect(desk.outcomes.count == 1 && desk.lastCode == (isResumed ? nil : .outcomeUnknown))
     }
 
     /// A store is there as long as the bus has not dropped it, whatever the program has asked for.
