@@ -205,25 +205,32 @@ extension ClientSession {
     }
 
     /// Takes unanswered creations of ephemeral stores out of the requests to send again. If the bus made such a store, it went with
-    /// the old session, so the client creates it anew first. A creation that a drop may have followed is sent again with that drop,
-    /// in the same order: both have keys, so each takes effect once.
+    /// the old session, so the client creates it anew: first of all, or, where a drop that may have been for it comes before, behind
+    /// that. One that such a drop follows is sent again as it was: made anew, the store would outlive a drop that was committed.
     private mutating func takeOutCreations() {
         let repeated = requests.resending.removeAll()
-        // Where the last drop of a type stands. One of the store itself counts wherever it stands.
+        // Where the last drop of a store, or of stores of a type, stands.
         var drops: [String: Int] = [:]
         for (place, sent) in repeated.enumerated() where sent.isRepeated {
             guard case .drop(let addresses, let types) = sent.submission.role else { continue }
-            for address in addresses { drops[address] = .max }
-            for type in types { drops[type] = place }
+            for name in addresses + types { drops[name] = place }
         }
         for (place, sent) in repeated.enumerated() {
-            if case .createEphemeral(let address, let state, let timeToLive) = sent.submission.role,
-                sent.isRepeated, !sent.submission.isSettled, drops[address, default: 0] <= place,
-                drops[String(address.prefix { $0 != "/" }), default: 0] <= place
-            {
+            let submission = sent.submission
+            guard case .createEphemeral(let address, let state, let timeToLive) = submission.role,
+                sent.isRepeated, !submission.isSettled
+            else {
+                requests.resending.append(sent)
+                continue
+            }
+            let type = String(address.prefix { $0 != "/" })
+            let drop = max(drops[address] ?? -1, drops[type] ?? -1)
+            if drop < 0 {
                 ephemeralStores.append(
                     EphemeralStore(
-                        address: address, state: state, timeToLive: timeToLive, pending: sent.submission))
+                        address: address, state: state, timeToLive: timeToLive, pending: submission))
+            } else if drop < place, submission.repetition == .keyed, !submission.body.bringsOwnKey {
+                requests.resending.append(SentRequest(submission: submission))
             } else {
                 requests.resending.append(sent)
             }

@@ -80,13 +80,8 @@ extension ClientSession {
 
     /// The key by which the bus recognises the request, and, when it is sent again, what the client had seen at first.
     private mutating func writeKey(_ sent: inout SentRequest, to writer: ByteWriter) {
-        let bringsOwnKey: Bool
-        if case .request(let request) = sent.submission.body, request["key"] != nil {
-            bringsOwnKey = true
-            if request["after"] != nil { return }
-        } else {
-            bringsOwnKey = false
-        }
+        let bringsOwnKey = sent.submission.body.bringsOwnKey
+        if bringsOwnKey, case .request(let request) = sent.submission.body, request["after"] != nil { return }
         if !sent.isRepeated {
             if !bringsOwnKey, sent.key == 0 {
                 sent.key = requests.takeKey()

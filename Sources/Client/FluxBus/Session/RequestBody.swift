@@ -85,6 +85,12 @@ package enum RequestBody: Sendable {
         }
     }
 
+    /// Whether the program has given it a key.
+    var bringsOwnKey: Bool {
+        guard case .request(let request) = self else { return false }
+        return request["key"] != nil
+    }
+
     /// Whether it makes stores that go with the session.
     var makesEphemeral: Bool {
         guard case .request(let request) = self else { return false }

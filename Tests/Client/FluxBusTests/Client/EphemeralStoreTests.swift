@@ -140,20 +140,39 @@ import Testing
         #expect(desk.written().map { $0["store"] } == ["lamp/a"])
     }
 
-    /// In order, for their keys say what was committed. One that came after the drop was made is made anew first.
+    /// In order, for their keys say what was committed. One that came after the drop is made anew behind it: before, the drop would
+    /// take it.
     @Test func creationThatADropByExpressionMayHaveFollowedIsSentAgain() {
         let desk = SessionDesk()
         for submission in [ephemeral("lamp/a"), dropLamps, ephemeral("lamp/b")] {
             desk.session.submit(submission)
         }
-        _ = desk.written()
+        let sent = desk.written()
         desk.cut()
         desk.connect(revision: 6)
-        let anew = desk.written()
-        #expect(anew.map { $0["store"] } == ["lamp/b"])
-        answer(anew, on: desk)
         let again = desk.written()
-        #expect(again.map { $0["op"] } == ["create", "drop"] && again[0]["store"] == "lamp/a")
+        #expect(again.map { $0["op"] } == ["create", "drop", "create"])
+        #expect(again.map { $0["store"] } == ["lamp/a", nil, "lamp/b"])
+        #expect(again.prefix(2).map { $0["key"] } == sent.prefix(2).map { $0["key"] })
+        #expect(again.last?["key"] != sent[2]["key"] && again.last?["after"] == nil)
+    }
+
+    /// The store of before has gone with its session. Its key would bring a success, and no store.
+    @Test func creationBehindADropOfTheSameStoreIsMadeAnew() {
+        let desk = SessionDesk()
+        desk.session.submit(drop("door/mine"))
+        desk.session.submit(ephemeral("door/mine"))
+        let sent = desk.written()
+        desk.cut()
+        desk.connect(revision: 6)
+        let again = desk.written()
+        #expect(again.map { $0["op"] } == ["drop", "create"])
+        #expect(again[0]["key"] == sent[0]["key"] && again[1]["key"] != sent[1]["key"])
+        answer(again, on: desk)
+        #expect(desk.outcomes.count == 2)
+        desk.cut()
+        desk.connect(revision: 7)
+        #expect(desk.written().map { $0["store"] } == ["door/mine"])
     }
 
     /// The stores of a batch, and one that a drop follows, are not made anew: the bus answers that they were made, and they have gone.
