@@ -157,13 +157,8 @@ extension ClientSession {
         }
         if let will, !will.isKept { restoreOne(Self.willRequest(will.actions), .restoreWill) }
         for index in ephemeralStores.indices {
-            if !isResumed {
-                ephemeralStores[index].standing = .lost
-            } else if ephemeralStores[index].standing == .lost, !ephemeralStores[index].isRefused {
-                ephemeralStores[index].standing = .unknown
-            }
-            let store = ephemeralStores[index]
-            if store.standing != .kept || store.pending != nil { restoreStore(index) }
+            if !isResumed { (ephemeralStores[index].isKept, ephemeralStores[index].attempt) = (false, nil) }
+            if !ephemeralStores[index].isKept { restoreStore(index) }
         }
         var resumed = 0
         for number in subscriptions.keys.sorted() {
@@ -242,16 +237,27 @@ extension ClientSession {
         restorationsLeft += 1
     }
 
+    /// Has the bus create a store again. Where the connection before may have asked for that in the same session, the key says
+    /// whether the store is this one or another client's.
     mutating func restoreStore(_ index: Int) {
         ephemeralStores[index].due = nil
         let store = ephemeralStores[index]
-        restoreOne(
-            BusRequest(
-                "create",
-                [
-                    "store": .string(store.address), "state": store.state, "ephemeral": true,
-                    "ttl": store.timeToLive,
-                ]), .restoreStore(index))
+        var request = BusRequest(
+            "create",
+            [
+                "store": .string(store.address), "state": store.state, "ephemeral": true,
+                "ttl": store.timeToLive,
+            ])
+        if linger != nil {
+            let attempt = store.attempt ?? (key: requests.takeKey(), after: seenRevision)
+            request.set("key", .string(keyPrefix + String(attempt.key)))
+            if store.attempt != nil {
+                request.set("after", .int(attempt.after))
+                request.set("epoch", .string(epoch))
+            }
+            ephemeralStores[index].attempt = attempt
+        }
+        restoreOne(request, .restoreStore(index))
     }
 
     static func willRequest(_ actions: [JSON]) -> BusRequest {
@@ -266,10 +272,7 @@ extension ClientSession {
 
     mutating func storeRestored(_ index: Int, _ outcome: ReplyOutcome, at now: Int) {
         var store = ephemeralStores[index]
-        if case .failure(let error) = outcome,
-            // The connection before may have created it.
-            error.code != .exists || store.standing != .unknown || store.pending != nil
-        {
+        if case .failure(var error) = outcome {
             if error.code == .exists, store.triesLeft > 0 {
                 // The bus has not seen the end of the old connection, with which the old store is dropped.
                 store.triesLeft -= 1
@@ -277,8 +280,10 @@ extension ClientSession {
                 ephemeralStores[index] = store
                 return
             }
+            // The key is forgotten: the connection before may have created it.
+            if error.code == .conflict { error = Self.outcomeUnknown(error) }
             if let pending = store.pending {
-                giveBack(pending, outcome)
+                giveBack(pending, error)
             } else {
                 effects.append(.notice(.ephemeralStoreLost(address: store.address, error)))
             }
@@ -286,7 +291,7 @@ extension ClientSession {
         } else {
             if let pending = store.pending { effects.append(.complete(pending, outcome)) }
             store.triesLeft = EphemeralStore.mostTries
-            store.standing = .kept
+            store.isKept = true
         }
         store.pending = nil
         ephemeralStores[index] = store
@@ -294,13 +299,11 @@ extension ClientSession {
     }
 
     /// A store that another client has created meanwhile satisfies a request with `ifMissing`.
-    private mutating func giveBack(_ pending: Submission, _ outcome: ReplyOutcome) {
-        if case .failure(let error) = outcome, error.code == .exists,
-            case .request(let request) = pending.body, request["ifMissing"] == true
-        {
+    private mutating func giveBack(_ pending: Submission, _ error: BusError) {
+        if error.code == .exists, case .request(let request) = pending.body, request["ifMissing"] == true {
             requests.resending.append(SentRequest(submission: pending))
         } else {
-            effects.append(.complete(pending, outcome))
+            effects.append(.complete(pending, .failure(error)))
         }
     }
 

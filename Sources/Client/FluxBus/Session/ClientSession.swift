@@ -37,11 +37,9 @@ package struct ClientSession {
         /// A drop of it, or of stores of its type, may have taken it; whether it did is not known yet.
         var isInDoubt = false
         /// Whether the bus's session has it.
-        var standing = Standing.kept
-        enum Standing { case kept, lost, unknown }
-
-        /// The bus has answered that the old connection or another client has it.
-        var isRefused: Bool { triesLeft < Self.mostTries }
+        var isKept = true
+        /// The key by which the present session of the bus is asked to create it again, and what the client had seen at first.
+        var attempt: (key: Int, after: Int)?
         var type: String { String(address.prefix { $0 != "/" }) }
     }
 

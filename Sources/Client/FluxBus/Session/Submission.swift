@@ -142,11 +142,17 @@ struct SentRequest {
     /// Why an answer leaves open what the request has done; nil where it does not.
     func doubt(about outcome: ReplyOutcome) -> BusError? {
         switch outcome {
-        // A conflict over `ifRevision` names the store's revision; the other kind means that the bus can't say
-        // whether the request was committed before.
         case .failure(let error):
-            let isOpen = error.code == .conflict && error.details["revision"] == nil
-            return isOpen && isRepeated && submission.repetition == .keyed ? error : nil
+            let isOpen =
+                switch submission.repetition {
+                // One over `ifRevision` names the store's revision; the other kind means that the bus can't say whether the
+                // request was committed before.
+                case .keyed: error.code == .conflict && error.details["revision"] == nil
+                // Without a key nobody knows whose store it is that exists.
+                case .free: error.code == .exists
+                case .never: false
+                }
+            return isRepeated && isOpen ? error : nil
         case .dispatch(let reply): return reply.isDuplicate ? ifTorn : nil
         case .object(let reply): return reply["duplicate"] == true ? ifTorn : nil
         }

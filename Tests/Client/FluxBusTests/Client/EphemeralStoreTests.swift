@@ -61,13 +61,17 @@ import Testing
 
     /// What the bus has not kept is made anew. Where that is cut short, too, nobody knows whether the bus has it.
     @Test(arguments: [true, false]) func creationIsMadeAnewBeforeWhatFollowedIt(isResumed: Bool) {
-        let (desk, _) = cutDesk(dispatch)
+        let (desk, sent) = cutDesk(dispatch)
+        var keys = [sent[0]["key"]]
         for isResumed in [false, isResumed] {
             desk.cut()
             desk.connect(revision: 6, isResumed: isResumed)
             let anew = desk.written()
-            #expect(anew.map { $0["op"] } == ["create"] && anew[0]["key"] == nil)
+            #expect(anew.map { $0["op"] } == ["create"])
+            keys.append(anew.first?["key"])
         }
+        #expect(keys[1] != nil && keys[1] != keys[0], "the key of before is that of a store that has gone")
+        #expect((keys[1] == keys[2]) == isResumed)
         desk.reply(#""revision":6,"created":true"#)
         let again = desk.written()
         #expect(again.map { $0["op"] } == ["dispatch"])
@@ -175,6 +179,50 @@ import Testing
         #expect(desk.written().map { $0["store"] } == ["door/mine"])
     }
 
+    /// Cut twice: in the session that kept what the second connection made, its key says whose store it is.
+    @Test func storeThatALostConnectionMadeAgainIsKnownByItsKey() {
+        let (desk, _) = cutDesk(dispatch)
+        desk.connect(revision: 6)
+        let first = desk.written()
+        // The old session has not ended yet; then the store is made, and the answer is lost.
+        desk.refuse("exists")
+        desk.pass(1_000_000_000)
+        #expect(desk.written().map { $0["key"] } == first.map { $0["key"] })
+        desk.cut()
+        desk.connect(revision: 7, isResumed: true)
+        let again = desk.written()
+        #expect(again.map { $0["key"] } == first.map { $0["key"] })
+        #expect(again.first?["after"] == 6 && again.first?["epoch"] == "e")
+        desk.reply(#""revision":7,"created":true,"duplicate":true"#)
+        #expect(desk.outcomes.count == 1 && desk.lastCode == nil && desk.lostStores.isEmpty)
+    }
+
+    @Test func restorationWhoseKeyIsForgottenHasAnUnknownOutcome() {
+        let (desk, _) = cutDesk(dispatch)
+        desk.connect(revision: 6)
+        _ = desk.written()
+        desk.cut()
+        desk.connect(revision: 7, isResumed: true)
+        _ = desk.written()
+        desk.refuse("conflict")
+        #expect(desk.lastCode == .outcomeUnknown)
+    }
+
+    /// Its session may have kept the store. Without a key nobody can tell.
+    @Test func creationWithoutAKeyThatFindsAStoreHasAnUnknownOutcome() {
+        let desk = SessionDesk()
+        desk.session.submit(
+            Submission(
+                .request(BusRequest("create", ["store": "door/mine", "ephemeral": true])),
+                role: .createEphemeral("door/mine", state: nil)))
+        _ = desk.written()
+        desk.cut()
+        desk.connect(revision: 6, isResumed: true)
+        #expect(desk.written().map { $0["op"] } == ["create"])
+        desk.refuse("exists")
+        #expect(desk.lastCode == .outcomeUnknown)
+    }
+
     /// The stores of a batch, and one that a drop follows, are not made anew: the bus answers that they were made, and they have gone.
     @Test(arguments: [true, false], [true, false])
     func duplicateInAnotherSessionHasAnUnknownOutcome(isBatch: Bool, isResumed: Bool) {
@@ -248,8 +296,7 @@ import Testing
         }
         let first = desk.lastID - 2
         answer([["id": .int(first)]], on: desk)
-        desk.receive(
-            #"{"id":\#(first + 1),"ok":false,"error":{"code":"exists","message":"It is there."}}"#)
+        desk.receive(#"{"id":\#(first + 1),"ok":true,"revision":6,"created":true,"duplicate":true}"#)
         answer([["id": .int(first + 2)]], on: desk)
         desk.cut()
         desk.connect(revision: 7, isResumed: true)
