@@ -120,6 +120,13 @@ package struct Reconciler<State: SharedState>: Sendable {
         changed(to: state, from: 0, revision: revision)
     }
 
+    /// Records the revision of the store's last change, of which an answer tells that has just come: unless it is that of a state
+    /// that waits or has not come yet.
+    package mutating func told(ownRevision: Int) {
+        guard held.isEmpty, ownRevision <= revision, self.ownRevision == nil else { return }
+        self.ownRevision = ownRevision
+    }
+
     /// Records the revision of the store's last change, which the bus was asked for. It has sent all states up to that revision
     /// by now. If one of them was adopted since the question, or waits, the revision may be that state's, and nothing is recorded.
     ///

@@ -63,7 +63,7 @@ public final class RemoteStore<State: SharedState>: StateStore {
 
     /// Asks the bus for the state, and for the store's own revision, which ``dispatch(_:ifRevision:if:timeout:)`` takes as
     /// `ifRevision`: that of the last commit that changed the store. The state has every commit that any client was told of
-    /// before the call.
+    /// before the call. Throws `unavailable` if the store changes so often that its revision can't be known.
     public func confirmed() async throws(BusError) -> (state: State, revision: Int) {
         var barrier = try await bus.sync()
         // What came before the answer may still wait for those of own actions.
@@ -78,32 +78,47 @@ public final class RemoteStore<State: SharedState>: StateStore {
         while true {
             if case .unfit(let error) = core.status.value { throw error }
             let known = core.confirmed
-            // Where changes keep coming, several commits in each, every answer is too old. Then the revision up to which the state
-            // is right does as well: once the store has changed again, it is a conflict.
-            let latest = questions < Self.mostQuestions ? nil : known.latest
-            if let state = known.state, let revision = known.revision ?? latest {
+            if let state = known.state, let revision = known.revision {
                 return (state, revision, known.epoch)
             }
+            guard questions < Self.mostQuestions else {
+                throw BusError(
+                    .unavailable, "\(address) changes so often that its revision can't be known; try again.")
+            }
             questions += 1
-            let request = BusRequest("stores", ["match": .string(address)])
-            guard let revision = try await bus.request(request)["stores"]?[0]?["revision"]?.int else {
+            let question = bus.submission(
+                BusRequest("stores", ["match": .string(address)]), timeout: .standard
+            ) { [core] outcome in
+                if let revision = Self.ownRevision(in: outcome) { core.learn(ownRevision: revision) }
+            }
+            // What the answer names may be newer than the state known here, and would let a change of what is not known pass: once
+            // this is answered, all that led to it has come.
+            let barrier = bus.submission(BusRequest("sync"), timeout: .standard) {
+                [core, adoptions = known.adoptions] outcome in
+                guard case .success = outcome.object,
+                    let revision = question.outcome.flatMap(Self.ownRevision(in:))
+                else { return }
+                core.learn(ownRevision: revision, after: adoptions)
+            }
+            await bus.core.submit(question)
+            await bus.core.submit(barrier)
+            let answer = await PendingReply(submission: question, core: bus.core).outcome()
+            _ = try answer.object.get()
+            guard Self.ownRevision(in: answer) != nil else {
                 if try await core.createAgain() { continue }
                 throw BusError(.unknownStore, "There is no store \(address) any more; create it.")
             }
-            // It may be newer than the state known here, and would let a change of what is not known pass: once this is
-            // answered, all that led to it has come.
-            let barrier = bus.submission(BusRequest("sync"), timeout: .standard) {
-                [core, adoptions = known.adoptions] outcome in
-                guard case .success = outcome.object else { return }
-                core.learn(ownRevision: revision, after: adoptions)
-            }
-            await bus.core.submit(barrier)
             _ = try await PendingReply(submission: barrier, core: bus.core).value
         }
     }
 
-    /// How often the bus is asked for a store's own revision while every answer is too old.
-    private static var mostQuestions: Int { 10 }
+    private static func ownRevision(in outcome: ReplyOutcome) -> Int? {
+        guard case .success(let reply) = outcome.object else { return nil }
+        return reply["stores"]?[0]?["revision"]?.int
+    }
+
+    /// How often the bus is asked for a store's own revision while every answer is about a state that has not come, or waits.
+    private static var mostQuestions: Int { 100 }
 
     /// How many actions dispatched here are shown and not yet confirmed; 0 unless it is optimistic.
     public var pendingCount: Int { core.position.pending }

@@ -91,13 +91,12 @@ final class RemoteStoreCore<State: SharedState>: Sendable {
         (knownRevision.load(ordering: .acquiring), knownPending.load(ordering: .acquiring))
     }
 
-    /// The state on the bus, the last commit that changed it, if that is known, and the revision up to which it is right, if no
-    /// other state waits; in which epoch; and how many states came before.
-    var confirmed: (state: State?, revision: Int?, latest: Int?, epoch: String, adoptions: Int) {
+    /// The state on the bus, and the last commit that changed it, if that is known; in which epoch; and how many states came
+    /// before.
+    var confirmed: (state: State?, revision: Int?, epoch: String, adoptions: Int) {
         turn.withLock { turn in
             let known = turn.reconciler
-            let latest = known.hasTaken(through: .max) ? known.revision : nil
-            return (known.confirmed, known.ownRevision, latest, turn.epoch, known.adoptions)
+            return (known.confirmed, known.ownRevision, turn.epoch, known.adoptions)
         }
     }
 
@@ -117,6 +116,12 @@ final class RemoteStoreCore<State: SharedState>: Sendable {
         }
         _ = try outcome.get()
         return true
+    }
+
+    /// Records the store's own revision, of which an answer tells; on the bus's thread.
+    func learn(ownRevision: Int) {
+        let epoch = currentEpoch()
+        change { if $0.epoch == epoch { $0.reconciler.told(ownRevision: ownRevision) } }
     }
 
     /// Records the store's own revision, which the bus was asked for after `adoptions` states had been taken; on the bus's
@@ -220,8 +225,9 @@ final class RemoteStoreCore<State: SharedState>: Sendable {
     }
 
     /// Handles the outcome of an action, on the bus's thread at its place between the events. A conflict refutes the own revision
-    /// that it was for.
+    /// that it was for, and names the one that the store has.
     func end(_ id: Int, _ outcome: Result<DispatchReply, BusError>, ifRevision: Int? = nil) {
+        let epoch = ifRevision.map { _ in currentEpoch() }
         change { turn in
             switch outcome {
             case .success(let reply): turn.reconciler.committed(id, revision: reply.revision)
@@ -229,6 +235,9 @@ final class RemoteStoreCore<State: SharedState>: Sendable {
                 turn.reconciler.failed(id)
                 if error.code == .conflict, let ifRevision {
                     turn.reconciler.refuted(ownRevision: ifRevision)
+                    if turn.epoch == epoch, let actual = error.details["revision"]?.int {
+                        turn.reconciler.told(ownRevision: actual)
+                    }
                 }
             }
         }

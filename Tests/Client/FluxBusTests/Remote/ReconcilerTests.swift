@@ -65,6 +65,22 @@ import Testing
         #expect(store.ownRevision == nil && !store.hasTaken(through: 12))
     }
 
+    /// An answer may tell of a change that has not come yet, or of one that waits: with its revision, a state from before would pass
+    /// for the newest.
+    @Test func ownRevisionIsThatOfTheConfirmedStateOrUnknown() {
+        var store = Reconciler<Ledger>(isOptimistic: true)
+        store.reset(to: Ledger([1]), revision: 9)
+        store.told(ownRevision: 10)
+        #expect(store.ownRevision == nil)
+        store.dispatched(.add(entry: 3), id: 0)
+        store.changed(to: Ledger([1, 2]), from: 9, revision: 12)
+        store.told(ownRevision: 9)
+        #expect(store.ownRevision == nil, "a newer state waits")
+        store.failed(0)
+        store.told(ownRevision: 11)
+        #expect(store.confirmed?.entries == [1, 2] && store.ownRevision == 11)
+    }
+
     /// 8,000 actions that are under way: each is applied when it is dispatched and when it is confirmed, and not once for each other.
     @Test func confirmationsCostTheSameHoweverManyArePending() {
         let many = 8000
