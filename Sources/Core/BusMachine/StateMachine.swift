@@ -17,7 +17,7 @@ public final class StateMachine {
     @exclusivity(unchecked) package var rules = BusLimits.rules {
         didSet {
             context.takesUnnamedMembers = rules < 2
-            context.hasPrices = rules >= BusLimits.rulesOfPrices
+            context.budget.hasPrices = rules >= BusLimits.rulesOfPrices
         }
     }
     /// The UUID of this history.

@@ -10,6 +10,7 @@ final class ReplicaBus {
     private var place = 1
     private var (member, incarnation, number) = ("m", 1, 0)
     var clock = ClusterSimulation.begin
+    private var last: OrderedEntry?
 
     /// Whom most requests are by.
     static let anna = #"{"token":"anna","address":"a"}"#
@@ -31,8 +32,15 @@ final class ReplicaBus {
         place += 1
         number += 1
         let name = ProposalName(member: member, incarnation: incarnation, number: number)
-        return try #require(
-            try replica.apply(OrderedEntry(place: place, .proposal(name, content))))
+        let entry = OrderedEntry(place: place, .proposal(name, content))
+        last = entry
+        return try #require(try replica.apply(entry))
+    }
+
+    /// What another replica makes of the last proposal.
+    func repeated(by other: Replica) throws -> AppliedEntry {
+        let entry = try #require(last)
+        return try #require(try other.apply(entry))
     }
 
     /// Its member ends, and another one takes its place.
@@ -69,4 +77,12 @@ final class ReplicaBus {
     }
 
     func count(_ store: String) -> JSON? { replica.machine.state(at: store)?["count"] }
+}
+
+extension JSON {
+    static func object(_ members: [(String, JSON)]) -> JSON {
+        var object = JSONObject()
+        for (name, value) in members { object[name] = value }
+        return .object(object)
+    }
 }

@@ -131,7 +131,7 @@ extension TextFunction {
         _ evaluation: inout Evaluation, _ given: Arguments
     ) throws(EvaluationFailure) -> JSON {
         try evaluation.spend((given.first.object?.count ?? 0) + (given.second.object?.count ?? 0))
-        if evaluation.context?.hasPrices ?? true { try readChanges(given.second, &evaluation) }
+        if evaluation.hasPrices { try readChanges(given.second, &evaluation) }
         let merged = MergePatch.apply(given.second, to: given.first)
         try evaluation.produce(element: merged)
         return merged

@@ -13,7 +13,7 @@ extension Budget {
     static func smaller(_ one: Budget, _ other: Budget) -> Budget {
         Budget(
             operations: min(one.operations, other.operations), bytes: min(one.bytes, other.bytes),
-            reading: min(one.reading, other.reading))
+            reading: min(one.reading, other.reading), hasPrices: one.hasPrices && other.hasPrices)
     }
 
     /// Lets something spend as much of it as one store may.
@@ -38,6 +38,6 @@ extension Evaluation {
         Budget(
             operations: available.operations - allowance.operations + max(operations, 0),
             bytes: available.bytes - allowance.bytes + max(bytes, 0),
-            reading: available.reading - allowance.reading + max(reading, 0))
+            reading: available.reading - allowance.reading + max(reading, 0), hasPrices: available.hasPrices)
     }
 }

@@ -27,6 +27,7 @@ struct Evaluation {
     var operations: Int
     var bytes: Int
     var reading: Int
+    var hasPrices: Bool
     /// Where `meta`, `store` and `stores` come from; nil for computed values and free-standing expressions.
     /// The caller holds it during the evaluation.
     unowned(unsafe) var context: CommitContext?
@@ -35,6 +36,7 @@ struct Evaluation {
         operations = budget.operations
         bytes = budget.bytes
         reading = budget.reading
+        hasPrices = budget.hasPrices
     }
 
     /// Starts the next evaluation, with a fresh budget and only the state as data. The previous one has left its scopes, even
@@ -44,6 +46,7 @@ struct Evaluation {
         operations = budget.operations
         bytes = budget.bytes
         reading = budget.reading
+        hasPrices = budget.hasPrices
         self.state = state
         payload = nil
         context = nil

@@ -92,9 +92,7 @@ package struct Expression: Sendable {
         var evaluation = Evaluation(budget: budget)
         evaluation.element = data
         let value = try? node.value(&evaluation)
-        budget = Budget(
-            operations: max(0, evaluation.operations), bytes: max(0, evaluation.bytes),
-            reading: max(0, evaluation.reading))
+        budget.leave(evaluation)
         return value?.isTruthy ?? false
     }
 
@@ -106,16 +104,21 @@ package struct Expression: Sendable {
         var evaluation = Evaluation(budget: budget)
         evaluation.element = .object(state)
         evaluation.locals = [.string(store), meta]
-        defer {
-            budget = Budget(
-                operations: max(0, evaluation.operations), bytes: max(0, evaluation.bytes),
-                reading: max(0, evaluation.reading))
-        }
+        defer { budget.leave(evaluation) }
         return try node.value(&evaluation).isTruthy
     }
 
     /// Whether the expression's value for some data counts as true.
     package func holds(on data: JSON, budget: Budget = .ofStore) throws(EvaluationFailure) -> Bool {
         try evaluate(on: data, budget: budget).isTruthy
+    }
+}
+
+extension Budget {
+    /// Leaves what an evaluation that was given all of it has not spent.
+    fileprivate mutating func leave(_ evaluation: borrowing Evaluation) {
+        operations = max(0, evaluation.operations)
+        bytes = max(0, evaluation.bytes)
+        reading = max(0, evaluation.reading)
     }
 }

@@ -55,7 +55,7 @@ package final class CommitContext {
     package var takesUnnamedMembers = false
     /// Whether the rules are late enough that an action pays for the members that it moves, with each write, and for the changes
     /// that `merge` goes through.
-    @exclusivity(unchecked) package var hasPrices = true
+    var hasPrices: Bool { facts.pointee.budget.hasPrices }
     /// What is committed was accepted before, and comes from the log.
     package var isReplaying = false
     /// What one store may spend in one action.
@@ -117,11 +117,14 @@ package struct Budget: Sendable {
     /// looked for in a text, keys are compared. It is the commit's alone: where it is used up the commit is refused, and
     /// no computed value becomes null. So the entries of a log, which were committed, are applied without it.
     package var reading: Int
+    /// Whether `merge` pays for the changes that it goes through. Entries of a shared log that were made by earlier rules do not.
+    package var hasPrices: Bool
 
-    package init(operations: Int, bytes: Int, reading: Int = .max) {
+    package init(operations: Int, bytes: Int, reading: Int = .max, hasPrices: Bool = true) {
         self.operations = operations
         self.bytes = bytes
         self.reading = reading
+        self.hasPrices = hasPrices
     }
 }
 

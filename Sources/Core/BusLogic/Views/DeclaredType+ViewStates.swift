@@ -16,7 +16,9 @@ extension DeclaredType {
         guard computed.areRead(by: written) else { return }
         var written = written
         // Nothing can be refused any more, and each computed value has its own budget.
+        let budget = context.budget
         context.budget = Budget.unlimited
+        defer { context.budget = budget }
         do throws(ComputedValues.CommitBudgetFailure) {
             try computed.refresh(&draft, written: &written, in: context)
         } catch {

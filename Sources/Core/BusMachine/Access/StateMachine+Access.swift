@@ -99,8 +99,9 @@ extension StateMachine {
         _ conditions: [Expression], forCreating store: String, _ state: JSONObject, by principal: Principal
     ) -> Bool {
         applying = .passUnretained(principal)
+        let bounds = commitBudget
         var budget = Budget.ofStore
-        budget.reading = commitBudget.reading
+        (budget.reading, budget.hasPrices) = (bounds.reading, bounds.hasPrices)
         return holds(conditions, on: dataOfRule(state: state, payload: [:], store: store), &budget)
     }
 

@@ -50,7 +50,9 @@ extension StateMachine {
 
     /// What one commit may spend.
     var commitBudget: Budget {
-        Budget(operations: limits.commit, bytes: BusLimits.commitBytes, reading: mostRead)
+        Budget(
+            operations: limits.commit, bytes: BusLimits.commitBytes, reading: mostRead,
+            hasPrices: rules >= BusLimits.rulesOfPrices)
     }
 
     /// The bytes of long texts and keys that one commit may read; any number where the rules by which an entry was made did
