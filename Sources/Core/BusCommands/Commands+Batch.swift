@@ -55,7 +55,6 @@ extension Commands {
                 throw isElement ? error.at(index) : error
             }
         }
-        machine.operationsOfCreation = made.operations
         return true
     }
 

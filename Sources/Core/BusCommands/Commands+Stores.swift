@@ -35,9 +35,8 @@ extension Commands {
         if isEarlier { wanted = (try request.object(.state), try request.integer(.version, least: 1)) }
         let state = try machine.newState(of: entry, replacing: wanted?.state, of: wanted?.version, in: owner)
         try requireConditions(forCreating: address, of: entry, parts, state, by: caller)
-        machine.operationsOfCreation += try machine.payForViews(
-            of: state, of: entry, spent: machine.operationsOfCreation)
         guard try host.admit(.state(bytes: state.encodedSize)) else { return nil }
+        try machine.payForViews(of: state, of: entry, spent: machine.operationsOfCreation)
         if isEphemeral { owner = host.session() }
         let details = CommitDetails()
         let store = machine.create(
@@ -133,7 +132,7 @@ extension Commands {
         try machine.require(wanted, of: index, seenBy: caller.grants)
         let details = CommitDetails()
         let state = try machine.state(past, of: revision, for: index)
-        _ = try machine.payForViews(
+        try machine.payForViews(
             of: state, in: index, of: machine.types[Int(machine.stores.pointer(index).pointee.type)])
         try machine.turnTimers(of: index, to: state, by: caller.principal)
         details.replaced = [(index, state)]

@@ -13,6 +13,8 @@ extension StateMachine {
         @usableFromInline var changed = 0
         @usableFromInline var stateBytes = 0
         @usableFromInline var operationsSpent = 0
+        @usableFromInline var operationsBeside = 0
+        @usableFromInline var operationsOfViews = 0
         @usableFromInline var largeWriteSets = 0
         @usableFromInline var timersSet = 0
         @usableFromInline var hasReturned = false
@@ -70,6 +72,20 @@ extension StateMachine {
     public internal(set) var operationsSpent: Int {
         @inlinable get { place.pointee.operationsSpent }
         set { place.pointee.operationsSpent = newValue }
+    }
+
+    /// The operations so far that no attempt to apply something has counted, whether or not anything came of them: those of the states
+    /// of new and reverted stores and their timers, of what these pay for views, of conditions that are asked before, and of
+    /// views that follow a commit.
+    public internal(set) var operationsBeside: Int {
+        @inlinable get { place.pointee.operationsBeside }
+        set { place.pointee.operationsBeside = newValue }
+    }
+
+    /// Those of them that views took to follow the last commit for which `isRead` held.
+    public internal(set) var operationsOfViews: Int {
+        @inlinable get { place.pointee.operationsOfViews }
+        set { place.pointee.operationsOfViews = newValue }
     }
 
     /// How often something was applied to so many stores that the storage it needed should be released some time.

@@ -70,8 +70,9 @@ public final class StateMachine {
     /// What a commit did to one store: member by member where that is enough, else as delta entries.
     package let memberChanges = MemberChanges()
     package let entries = Stack<DeltaEntry>()
-    /// The operations of the computed values of the state that was made last for a new store.
-    @exclusivity(unchecked) package var operationsOfCreation = 0
+    /// What the state that was made last for a new store took of what one commit may spend: its computed values, and the views
+    /// that read it.
+    @exclusivity(unchecked) package internal(set) var operationsOfCreation = 0
     /// Made right after the machine, which it refers to.
     @exclusivity(unchecked) private(set) var context: CommitContext!
 

@@ -145,6 +145,35 @@ import Testing
         #expect(work(bus) { bus.send(request, from: client) } >= 60 * 2000 * 15)
     }
 
+    /// A creation that is refused behind what views evaluate for it was no shorter: the next one waits at the gate.
+    @Test(
+        .aloneOnly(
+            because:
+                "On a shared bus what a request takes is known when its log has brought it."))
+    func creationsThatViewsRefuseWait() throws {
+        let values = (0..<40).map { "v\($0): 'count(list.exists(x, list.exists(y, y == x + 1000)))'" }
+        let views = ["one", "other"].map {
+            "view: \($0)\nof: item\nvalues: { \(values.joined(separator: ", ")) }"
+        }
+        let bus = try SlowBus(definitions: views)
+        let (greedy, other) = (bus.connect(), bus.connect())
+        bus.send(#"{"op":"create","store":"item/a"}"#, from: other)
+        let list = (0..<150).map(String.init).joined(separator: ",")
+        let request = #"{"op":"create","store":"item/b","state":{"list":[\#(list)]}}"#
+        #expect(work(bus) { bus.send(request, from: greedy) } >= 2_000_000 * 15)
+        #expect(try bus.lines(of: greedy).last?["error"]?["code"] == "rejected")
+        bus.send(request, from: greedy)
+        for _ in 0..<5 {
+            bus.turn(after: 100)
+            bus.send(#"{"op":"ping"}"#, from: other)
+            bus.engine.serveAll()
+        }
+        #expect(try bus.lines(of: greedy).isEmpty)
+        bus.turn(after: 60_000)
+        bus.engine.serveAll()
+        #expect(try bus.lines(of: greedy).last?["error"]?["code"] == "rejected")
+    }
+
     /// What was committed before the bytes were counted comes back from the log as it was.
     @Test(.aloneOnly(because: "It writes into the log of one machine what an earlier bus would have."))
     func entriesFromBeforeReplayWhateverTheyRead() throws {

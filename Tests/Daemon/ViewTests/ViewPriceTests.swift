@@ -85,21 +85,32 @@ struct ViewPriceTests {
         case .create(let address, let members):
             let type = try machine.requireType("part")
             let state = try machine.newState(of: type, replacing: members, in: nil)
-            spent = try machine.payForViews(of: state, of: type)
+            spent = try beside(machine) { () throws(RequestError) in
+                try machine.payForViews(of: state, of: type)
+            }
             details = CommitDetails()
             details!.created = [try machine.create(address, members, by: .daemon)]
         case .replace(let address, let members):
             let type = try machine.requireType("part")
             let store = try machine.requireStore(address).1
             let state = try machine.newState(of: type, replacing: members, in: nil)
-            spent = try machine.payForViews(of: state, in: store, of: type)
+            spent = try beside(machine) { () throws(RequestError) in
+                try machine.payForViews(of: state, in: store, of: type)
+            }
             machine.plan.clear()
             details = CommitDetails()
             details!.replaced = [(store, state)]
         }
-        let before = machine.operationsOfViews
-        machine.commit(details)
-        return (spent, machine.operationsOfViews - before)
+        return (spent, beside(machine) { machine.commit(details) })
+    }
+
+    /// The operations that something takes besides applying.
+    private static func beside<Failure: Error>(
+        _ machine: StateMachine, _ body: () throws(Failure) -> Void
+    ) throws(Failure) -> Int {
+        let before = machine.operationsBeside
+        try body()
+        return machine.operationsBeside - before
     }
 
     private static func request(_ generator: inout SeededGenerator, among machine: StateMachine) -> Request {

@@ -70,8 +70,8 @@ extension StateMachine {
         if !plan.needsCare { return }
         applying = .passUnretained(principal)
         var budget = commitBudget
-        let before = budget.operations
-        defer { plan.operationsOfConditions += before - budget.operations }
+        let before = budget
+        defer { count(spentOf: before, budget) }
         if !plan.conditions.isEmpty {
             for place in plan.steps.indices where !plan.conditions[place].isEmpty {
                 let step = plan.steps[place]
@@ -102,6 +102,8 @@ extension StateMachine {
         let bounds = commitBudget
         var budget = Budget.ofStore
         (budget.reading, budget.hasPrices) = (bounds.reading, bounds.hasPrices)
+        let before = budget
+        defer { count(spentOf: before, budget) }
         return holds(conditions, on: dataOfRule(state: state, payload: [:], store: store), &budget)
     }
 

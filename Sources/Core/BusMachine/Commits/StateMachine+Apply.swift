@@ -64,6 +64,13 @@ extension StateMachine {
         rules < BusLimits.rulesOfReading ? Budget.unlimited : commitBudget
     }
 
+    /// Counts what was taken from a budget beside that of applying.
+    func count(spentOf before: Budget, _ left: Budget) {
+        operationsBeside &+=
+            before.operations &- left.operations
+            &+ (before.reading &- left.reading) / BusLimits.bytesPerOperation
+    }
+
     /// The error for states that would grow beyond their memory limit.
     var memoryUsedUp: RequestError {
         RequestError(

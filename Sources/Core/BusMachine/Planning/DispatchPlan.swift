@@ -123,13 +123,6 @@ public final class DispatchPlan {
     var storeStepsDone = 0
 
     package let conditionCache = ConditionCache()
-    /// The operations of conditions that were evaluated outside of a commit's budget, since this was last asked.
-    var operationsOfConditions = 0
-
-    package func takeOperationsOfConditions() -> Int {
-        defer { operationsOfConditions = 0 }
-        return operationsOfConditions
-    }
 
     /// What a step returns of one store.
     package struct Returned {

@@ -130,8 +130,8 @@ extension StateMachine {
         try require(wanted.revision, of: store, seenBy: grants)
         guard let condition = wanted.condition else { return }
         var budget = commitBudget
-        let before = budget.operations
-        defer { plan.operationsOfConditions += before - budget.operations }
+        let before = budget
+        defer { count(spentOf: before, budget) }
         try compileBudget(condition.encodedSize, &budget)
         try require(condition, of: store, seenBy: grants, &budget)
     }

@@ -116,6 +116,7 @@ extension StateMachine {
     /// What views do about a new store costs what it costs for one that is written.
     private func spend(forViewsOf entry: TypeEntry, _ spent: Int) throws(RequestError) {
         operationsOfCreation = entry.viewOperations
+        operationsBeside &+= entry.viewOperations
         guard spent + operationsOfCreation <= creationBudget.operations else {
             throw RequestError(
                 .rejected,
@@ -133,7 +134,10 @@ extension StateMachine {
             var before = creationBudget
             before.operations = max(0, before.operations - spent)
             var budget = before
-            defer { operationsOfCreation += before.operations - budget.operations }
+            defer {
+                operationsOfCreation += before.operations - budget.operations
+                count(spentOf: before, budget)
+            }
             var (members, version) = (members, version ?? entry.type.version)
             if rules < BusLimits.rulesOfPrices, version < entry.type.version {
                 members = try entry.type.migrate(members, from: version)
@@ -152,6 +156,8 @@ extension StateMachine {
     ) throws(RequestError) -> JSONObject {
         let entry = types[Int(stores.pointer(index).pointee.type)]
         var budget = rules < BusLimits.rulesOfPrices ? Budget.unlimited : commitBudget
+        let before = budget
+        defer { count(spentOf: before, budget) }
         do throws(PayloadFailure) {
             return try entry.type.adopt(
                 old.state, of: old.version,

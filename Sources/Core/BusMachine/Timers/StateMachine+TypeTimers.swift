@@ -94,6 +94,7 @@ extension StateMachine {
         _ type: any StateType, from before: UInt64, on state: JSONObject
     ) throws(TimerRefusal) -> [(name: String, setting: TimerChange.Setting)] {
         var budget = Budget.unlimited
+        defer { count(spentOf: .unlimited, budget) }
         let now = try type.holding(on: state, spending: &budget) & ~before
         var settings: [(name: String, setting: TimerChange.Setting)] = []
         for (index, name) in type.ownTimers.enumerated() where now & 1 << UInt64(index) != 0 {
@@ -128,6 +129,7 @@ extension StateMachine {
         let type = types[Int(record.pointee.type)].type
         if type.ownTimers.isEmpty { return }
         var budget = Budget.unlimited
+        defer { count(spentOf: .unlimited, budget) }
         do throws(TimerRefusal) {
             let before = try type.holding(on: record.pointee.state, spending: &budget)
             try turn(type, of: store, from: before, on: state, by: principal, &budget)

@@ -5,7 +5,8 @@ import BusProtocol
 /// A commit pays for what it makes views evaluate before it is made: once views are brought up to date, nothing can be refused
 /// any more.
 ///
-/// The price is found by evaluating the same expressions in advance, so the few that most commits need are free. Three things
+/// The price is found by evaluating the same expressions in advance, so the few that most commits need are free. What they take
+/// is counted all the same, as work of whoever asked for it: see `operationsBeside`. Three things
 /// are not paid for: what views of views evaluate, which is not known yet; what starts and new definitions evaluate, which
 /// are the operator's; and the first commit of a bus, which puts its views together.
 extension StateMachine {
@@ -22,21 +23,21 @@ extension StateMachine {
         try payForChanges(table, &budget)
     }
 
-    /// Returns the operations that views will take for a new state of a store, or for the state of a new store. Throws if that is
-    /// more than a commit may spend that has already spent some.
+    /// Takes what views will evaluate of a new state of a store, or of the state of a new store. Throws if that is more than a
+    /// commit may spend that has already spent some.
     package func payForViews(
         of state: JSONObject, in store: Int32? = nil, of type: TypeEntry, spent operations: Int = 0
-    ) throws(RequestError) -> Int {
-        if rules < BusLimits.rulesOfPrices || type.viewReaders == nil { return 0 }
+    ) throws(RequestError) {
+        if rules < BusLimits.rulesOfPrices || type.viewReaders == nil { return }
         var budget = commitBudget
         budget.operations -= operations
         let before = budget
+        // It was done, though in vain where it throws.
+        defer { count(spentOf: before, budget) }
         // No view has a row for a store of this number.
         viewTable.changes.append(
             SourceChange(store: store ?? .max, type: type.index, kind: .replaced(state)))
         try payForChanges(viewTable, &budget)
-        return before.operations - budget.operations
-            + (before.reading - budget.reading) / BusLimits.bytesPerOperation
     }
 
     private func payForChanges(_ table: ViewTable, _ budget: inout Budget) throws(RequestError) {
@@ -76,7 +77,4 @@ extension StateMachine {
             if mask != 0 { body(table.readers[place], mask) }
         }
     }
-
-    /// The operations that the expressions of views have taken since the views were put together.
-    package var operationsOfViews: Int { viewTable.readers.reduce(0) { $0 + $1.operations } }
 }

@@ -22,11 +22,15 @@ extension StateMachine {
     private func deriveViews(_ details: CommitDetails?, _ table: ViewTable) -> Bool {
         let made = table.isStale ? assembleViews(table) : []
         gatherChanges(details, table)
+        operationsOfViews = 0
         if made.isEmpty, table.changes.isEmpty, table.dropped.isEmpty { return false }
         for (place, reader) in table.readers.enumerated() {
             if made.contains(where: { $0 === reader }) { fill(reader) }
+            let before = reader.operations
             refresh(reader, at: place, table)
+            operationsOfViews &+= reader.operations &- before
         }
+        operationsBeside &+= operationsOfViews
         table.changes.clear()
         table.masks.clear()
         return !table.created.isEmpty || !table.dropped.isEmpty

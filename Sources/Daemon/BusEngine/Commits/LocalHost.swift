@@ -33,6 +33,8 @@ final class LocalHost: CommandHost {
     private(set) var leavesSession = false
     /// How many stores the last dispatch reached.
     private var matched = 0
+    /// `operationsBeside` of the machine when the present command began.
+    private var operationsBefore = 0
 
     init(
         _ commands: Commands, _ commits: LiveCommits, _ admission: Admission, _ shares: FairShares,
@@ -60,6 +62,7 @@ final class LocalHost: CommandHost {
     ) -> LocalHost {
         (self.connection, self.line, self.isProposing) = (connection, line, isProposing)
         (isCreating, willBytes, leavesSession) = (false, nil, false)
+        operationsBefore = machine.operationsBeside
         return self
     }
 
@@ -185,17 +188,12 @@ final class LocalHost: CommandHost {
 
     /// Planning and computing cost work even where the request comes to nothing.
     func finish() {
-        if commands.request.present.contains(.actions) {
+        if connection != nil, commands.request.present.contains(.actions) {
             clock.work += Work.batchAction * (machine.plan.actions.count + machine.plan.storeSteps.count)
         }
-        clock.work +=
-            Work.operation * machine.plan.takeOperationsOfConditions()
-            + Work.conditionByte * machine.plan.conditionCache.takeCompiledBytes()
-        if isCreating, let connection {
-            let work = Work.operation * machine.operationsOfCreation
-            connection.turn.note(creation: work)
-            clock.work += work
-        }
+        let work = Work.operation &* (machine.operationsBeside &- operationsBefore)
+        clock.work &+= work &+ Work.conditionByte &* machine.plan.conditionCache.takeCompiledBytes()
+        if isCreating { connection?.turn.note(creation: work) }
         machine.plan.clear()
     }
 }

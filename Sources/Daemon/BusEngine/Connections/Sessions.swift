@@ -238,7 +238,9 @@ package final class Sessions {
         log.noteEnd(of: session)
         clock.work += Work.request
         clock.work += Work.batchAction * session.will.count
-        commands.end(session, grants: access.grants(of: session.principal), host.here(for: nil))
+        let host = host.here(for: nil)
+        commands.end(session, grants: access.grants(of: session.principal), host)
+        host.finish()
     }
 
     // MARK: The log

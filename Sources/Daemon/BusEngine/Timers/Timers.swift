@@ -74,9 +74,9 @@ final class Timers {
     /// Fires a timer, or ends a lease; false if it will take long, and has to wait at the gate.
     private func fire(_ timer: BusTimer) -> Bool {
         let before = clock.work
-        guard commands.fire(timer, grants: { access.grants(of: $0) }, host.here(for: nil)) else {
-            return false
-        }
+        let host = host.here(for: nil)
+        guard commands.fire(timer, grants: { access.grants(of: $0) }, host) else { return false }
+        host.finish()
         long.noteTime(clock.work - before)
         return true
     }
