@@ -93,7 +93,8 @@ package struct BusLimits: Sendable, Equatable {
     /// operations, too; and what a client leaves is left with the roles that it had last.
     package static let rulesOfSlices = 5
     /// From these rules on, a commit pays for what many changed stores make views evaluate, for the migration of states that it
-    /// creates, and for members that are moved. The digest of a `create` has its `version`.
+    /// creates, and for members that are moved; and a proposal also for what its entries have evaluated besides applying. The
+    /// digest of a `create` has its `version`.
     package static let rulesOfPrices = 6
 
     // MARK: - One commit
