@@ -59,6 +59,7 @@ import Testing
         try directory.write("root/usr/local/bin/own", "not of the archive\n")
         try directory.write(
             "root/usr/local/share/doc/fluxbus/examples/fluxbusd.yaml", "of a former version\n")
+        try succeed(shell("chmod -R go+rX \"$1\"", root))
         try succeed(install())
         let closed = try shell("find \"$1\" ! -type l ! -perm -444", "\(root)/usr/local/share")
         #expect(closed.output == "")

@@ -7,8 +7,16 @@ import Testing
 @Suite(.timeLimit(.minutes(10))) struct UserSamplesTests {
     private let directory = TemporaryDirectory()
 
-    /// Runs what the users' own unit does before the daemon, with samples in a folder and a configuration in another.
-    private func begin(samples: String) throws {
+    /// Runs what the users' own unit does before the daemon, with the samples of the source, or where there are none.
+    private func begin(hasSamples: Bool = true) throws {
+        // The unit's path has no spaces, and that of the source may have some.
+        let samples = "\(directory.path)/samples"
+        try? FileManager.default.removeItem(atPath: samples)
+        if hasSamples {
+            try FileManager.default.createSymbolicLink(
+                atPath: samples,
+                withDestinationPath: Repository.root.appendingPathComponent("config").path)
+        }
         let unit = try Repository.text("deploy/user/fluxbusd.service")
         #expect(!unit.contains("/usr/share/doc"), "a system may leave out its documentation")
         let line = try #require(
@@ -28,24 +36,23 @@ import Testing
     }
 
     @Test func usersOwnBusBeginsWithSamplesWhereThereIsNothing() throws {
-        let samples = Repository.root.appendingPathComponent("config").path
-        let types = try FileManager.default.contentsOfDirectory(atPath: "\(samples)/types").sorted()
+        let types = try FileManager.default.contentsOfDirectory(atPath: Repository.sampleTypes).sorted()
         let path = "\(directory.path)/config"
         try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
-        try begin(samples: "/nonexistent")
+        try begin(hasSamples: false)
         #expect(try names("config") == [])
-        try begin(samples: samples)
+        try begin()
         #expect(try names("config") == ["fluxbusd.yaml", "types"])
         #expect(try names("config/types") == types)
         // Once there is a configuration, it is left alone.
         try FileManager.default.removeItem(atPath: "\(path)/types")
-        try begin(samples: samples)
+        try begin()
         #expect(try names("config") == ["fluxbusd.yaml"])
     }
 
     @Test func usersOwnTypesAreNotMixedWithSamples() throws {
         try directory.write("config/types/mine.yaml", "type: mine\n")
-        try begin(samples: Repository.root.appendingPathComponent("config").path)
+        try begin()
         #expect(try names("config") == ["fluxbusd.yaml", "types"])
         #expect(try names("config/types") == ["mine.yaml"])
     }
