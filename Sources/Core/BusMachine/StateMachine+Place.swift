@@ -74,15 +74,15 @@ extension StateMachine {
         set { place.pointee.operationsSpent = newValue }
     }
 
-    /// The operations so far that no attempt to apply something has counted, whether or not anything came of them: those of the states
-    /// of new and reverted stores and their timers, of what these pay for views, of conditions that are asked before, and of
+    /// The operations so far that `operationsSpent` does not count, also of what was refused; it only grows. They are those of new
+    /// and reverted states and their timers, of what these pay for views, of conditions that are asked before applying, and of
     /// views that follow a commit.
     public internal(set) var operationsBeside: Int {
         @inlinable get { place.pointee.operationsBeside }
         set { place.pointee.operationsBeside = newValue }
     }
 
-    /// Those of them that views took to follow the last commit for which `isRead` held.
+    /// Those that views took in the last commit for which `isRead` held.
     public internal(set) var operationsOfViews: Int {
         @inlinable get { place.pointee.operationsOfViews }
         set { place.pointee.operationsOfViews = newValue }

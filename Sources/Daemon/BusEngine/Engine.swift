@@ -209,7 +209,7 @@ package final class Engine {
     package var writtenRevision: Int { log.writtenRevision }
     /// How far back the log keeps the past of types, where that is less far than its retention.
     package var pastRules: [String: LogReach] { machine.pastRules }
-    /// How long it keeps the past of the type with the shortest, in milliseconds; nil: of all types as long as the bus's.
+    /// The shortest time for which it keeps the past of a type, in milliseconds; nil: none is shorter than the bus's.
     package var shortestPast: Int? { machine.shortestPast }
     /// Why nothing can be committed now; nil while everything can.
     package var unavailableReason: String? { log.unavailableReason }

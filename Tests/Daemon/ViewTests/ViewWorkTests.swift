@@ -66,6 +66,23 @@ import Testing
         #expect(try work(bus, client, bump + #","if":"n > 0","dryRun":true}"#).0 < least)
     }
 
+    /// Text that is read takes time by its length.
+    @Test func textThatViewsReadTakesTimeToo() throws {
+        let note = """
+            type: note
+            initial: { t: "", n: 0 }
+            actions:
+              bump: { increment: { n: 1 } }
+            """
+        let values = (0..<40).map { "v\($0): 'count(n > 0 && double(t) > 0.0)'" }
+        let view = "view: heavy\nof: note\nvalues: { \(values.joined(separator: ", ")) }"
+        let (bus, client) = try bus([note, view])
+        let text = String(repeating: "a", count: 100_000)
+        try reply(client, #"{"op":"create","store":"note/a","state":{"t":"\#(text)"}}"#)
+        let (work, code) = try work(bus, client, #"{"op":"dispatch","store":"note/a","action":"bump"}"#)
+        #expect(work >= 40 * text.utf8.count / 16 * Self.operation && code == nil, "\(work)")
+    }
+
     @Test(.aloneOnly(because: "On a shared bus nobody waits for a timer: what it takes is all members'."))
     func timersTakeWhatViewsEvaluateOfTheirActions() throws {
         let (bus, client) = try bus([Self.item] + Self.views(1))

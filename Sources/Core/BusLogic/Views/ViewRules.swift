@@ -146,6 +146,8 @@ package final class ViewReader {
     @exclusivity(unchecked) private var budget: Budget?
     /// The operations that its expressions have taken so far.
     @exclusivity(unchecked) package private(set) var operations = 0
+    /// The bytes that these have read so far.
+    @exclusivity(unchecked) package private(set) var reading = 0
 
     package init(_ rules: ViewRules) { self.rules = rules }
 
@@ -205,6 +207,7 @@ package final class ViewReader {
 
     private func note(_ allowance: Budget) {
         operations &+= allowance.operations &- max(evaluation.operations, 0)
+        reading &+= allowance.reading &- max(evaluation.reading, 0)
         guard let available = budget else { return }
         budget = evaluation.rest(of: available, after: allowance)
         // Asked after every expression, because one may catch its own failure.

@@ -81,8 +81,8 @@ extension StateMachine {
         }
     }
 
-    /// How long it keeps the past of the type with the shortest, in milliseconds; nil: of all types as long as the bus's. Of a type of
-    /// which it keeps nothing, nothing has to go.
+    /// The shortest time for which it keeps the past of a type, in milliseconds; nil: none is shorter than the bus's. Types of which
+    /// it keeps nothing do not count: nothing of them has to go.
     package var shortestPast: Int? {
         let rules = pastRules
         return liveTypes.compactMap { $0.kept == .none ? nil : rules[$0.name]?.age }.min()

@@ -9,7 +9,8 @@ class SourceReader {
     init(_ sources: Set<Int32>) { self.sources = sources }
 
     var bytes: Int { 0 }
-    /// How many expressions it evaluates of a source at most, and the operations that these have taken so far.
+    /// How many expressions it evaluates of a source at most, and the operations that these have taken so far, for what they read
+    /// included.
     var expressions: Int { 0 }
     var operations: Int { 0 }
 

@@ -6,9 +6,9 @@ import BusProtocol
 /// any more.
 ///
 /// The price is found by evaluating the same expressions in advance, so the few that most commits need are free. What they take
-/// is counted all the same, as work of whoever asked for it: see `operationsBeside`. Three things
-/// are not paid for: what views of views evaluate, which is not known yet; what starts and new definitions evaluate, which
-/// are the operator's; and the first commit of a bus, which puts its views together.
+/// is counted all the same, as work of whoever asked for it: see `operationsBeside`. Four things are not paid for: what views of
+/// views evaluate, which is not known yet; what starts and new definitions evaluate, which are the operator's; the first
+/// commit of a bus, which puts its views together; and the computed values of views, which are not counted either.
 extension StateMachine {
     /// Takes from the budget of a dispatch what views will evaluate of the stores that it writes and creates.
     @inline(never)

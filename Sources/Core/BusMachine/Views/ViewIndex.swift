@@ -92,7 +92,9 @@ final class ViewIndex: SourceReader {
     // MARK: Sources
 
     override var expressions: Int { rules.expressions }
-    override var operations: Int { reader.operations }
+    override var operations: Int {
+        reader.operations &+ reader.reading / BusLimits.bytesPerOperation
+    }
     override func bits(of member: String) -> UInt64 { rules.bits(of: member) & rules.allReads }
 
     override func update(_ store: Int32, _ state: UnsafePointer<JSONObject>, changed: UInt64) {
