@@ -87,6 +87,12 @@ extension ClientSession {
                 // The stores may be gone already; if the drop is answered as a duplicate, the restored ones would stay. The bus
                 // may also refuse it.
                 doubtStores(at: addresses, of: types)
+                if !sent.submission.body.isConditional {
+                    for (index, store) in ephemeralStores.enumerated() where addresses.contains(store.address)
+                    {
+                        ephemeralStores[index].isDropped = true
+                    }
+                }
             }
             if sent.submission.isSettled {
                 if case .subscribe(let request) = sent.submission.role { subscriptions[request.number] = nil }
@@ -187,9 +193,9 @@ extension ClientSession {
     }
 
     /// Stores in doubt are not created again: they ended with the old session, so it can't be known any more which of them this
-    /// client had dropped before.
+    /// client had dropped before. One that it has dropped without conditions nobody misses.
     private mutating func forgetDoubtful() {
-        for store in ephemeralStores where store.isInDoubt {
+        for store in ephemeralStores where store.isInDoubt && !store.isDropped {
             let error = BusError(
                 .outcomeUnknown,
                 "The connection was lost before it was known whether this was dropped; create it again if it is needed."
@@ -200,8 +206,8 @@ extension ClientSession {
     }
 
     /// Takes unanswered creations of ephemeral stores out of the requests to send again. If the bus made such a store, it went with
-    /// the old session, so the client creates it anew: first of all, or, where a drop that may have been for it comes before, behind
-    /// that. One that such a drop follows is sent again as it was: made anew, the store would outlive a drop that was committed.
+    /// the old session, so the client creates it anew: before everything else, or behind a drop of it that was sent earlier. A
+    /// creation that such a drop follows is sent again unchanged: made anew, the store would outlive a drop that was committed.
     private mutating func takeOutCreations() {
         let repeated = requests.resending.removeAll()
         // Where the last drop of a store, or of stores of a type, stands.

@@ -103,7 +103,7 @@ extension ClientSession {
             guard case .success(let reply) = outcome.object,
                 let index = ephemeralStores.firstIndex(where: { $0.address == address })
             else { break }
-            ephemeralStores[index].isInDoubt = false
+            (ephemeralStores[index].isInDoubt, ephemeralStores[index].isDropped) = (false, false)
             if reply["stores"]?.array?.isEmpty == true { ephemeralStores.remove(at: index) }
         case .leave: leaving = .answered
         case .probe, .own: break

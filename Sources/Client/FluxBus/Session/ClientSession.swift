@@ -36,6 +36,8 @@ package struct ClientSession {
         var due: Int?
         /// A drop of it, or of stores of its type, may have taken it; whether it did is not known yet.
         var isInDoubt = false
+        /// A drop of it without conditions was sent.
+        var isDropped = false
         /// Whether the bus's session has it.
         var isKept = true
         /// The key by which the present session of the bus is asked to create it again, and what the client had seen at first.

@@ -91,6 +91,12 @@ package enum RequestBody: Sendable {
         return request["key"] != nil
     }
 
+    /// Whether the bus may refuse it for what it finds.
+    var isConditional: Bool {
+        guard case .request(let request) = self else { return true }
+        return ["if", "ifRevision", "actions"].contains { request[$0] != nil }
+    }
+
     /// Whether it makes stores that go with the session.
     var makesEphemeral: Bool {
         guard case .request(let request) = self else { return false }

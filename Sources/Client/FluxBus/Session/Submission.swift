@@ -139,16 +139,16 @@ struct SentRequest {
     /// The session has ended over which it may have been committed.
     mutating func tear() { isTorn = isTorn || isRepeated && submission.body.makesEphemeral }
 
-    /// Why an answer leaves open what the request has done; nil where it does not.
+    /// Why the outcome stays unknown despite an answer; nil where it is known.
     func doubt(about outcome: ReplyOutcome) -> BusError? {
         switch outcome {
         case .failure(let error):
             let isOpen =
                 switch submission.repetition {
-                // One over `ifRevision` names the store's revision; the other kind means that the bus can't say whether the
-                // request was committed before.
+                // A conflict over `ifRevision` names the store's revision. Without one, the bus can't say whether the request
+                // was committed.
                 case .keyed: error.code == .conflict && error.details["revision"] == nil
-                // Without a key nobody knows whose store it is that exists.
+                // Without a key nobody knows whose store exists.
                 case .free: error.code == .exists
                 case .never: false
                 }

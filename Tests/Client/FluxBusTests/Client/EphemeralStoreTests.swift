@@ -265,6 +265,23 @@ import Testing
         #expect(desk.written().map { $0["op"] } == ["create"])
     }
 
+    /// The session took the store with it: it is lost if the bus may have refused the drop, and not missed otherwise.
+    @Test(arguments: [[:], ["if": "isOpen"], ["ifRevision": 5]] as [[String: JSON]])
+    func storeThatWasDroppedIsNotMissed(conditions: [String: JSON]) {
+        let desk = SessionDesk()
+        desk.session.submit(ephemeral("door/mine"))
+        answer(desk.written(), on: desk)
+        var drop = BusRequest("drop", ["store": "door/mine"])
+        for (name, condition) in conditions { drop.set(name, condition) }
+        desk.session.submit(
+            Submission(.request(drop), role: .drop(["door/mine"]), repetition: .keyed))
+        _ = desk.written()
+        desk.cut()
+        desk.connect(revision: 6)
+        #expect(desk.written().map { $0["op"] } == ["drop"])
+        #expect(desk.lostStores == (conditions.isEmpty ? [] : ["door/mine"]))
+    }
+
     @Test func storeThatWasGivenUpIsNotAskedForAgain() {
         let desk = SessionDesk()
         for store in ["door/a", "door/b"] { desk.session.submit(ephemeral(store)) }
