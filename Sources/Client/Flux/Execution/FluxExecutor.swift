@@ -15,8 +15,8 @@ public struct FluxExecutor: Sendable {
     @usableFromInline let isImmediate: Bool
     private let isMainThread: Bool
 
-    /// Whether the calling thread may hold what the work is for, if only for a moment: whoever lets go of it last releases it.
-    /// What belongs to the main thread must not be released on another.
+    /// Whether the calling thread may hold a target, even for a moment: the last holder releases it, and a target of the main
+    /// thread must not be released on another.
     @usableFromInline var mayHoldTargets: Bool { !isMainThread || MainThread.isCurrent }
 
     /// A custom executor: the closure receives each piece of work and has to call it once, now or later, on any thread.

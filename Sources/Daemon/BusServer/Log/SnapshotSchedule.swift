@@ -24,7 +24,7 @@ extension TakenSnapshot {
 package struct SnapshotSchedule {
     package private(set) var last: TakenSnapshot
     package private(set) var isTaking = false
-    /// What the last one would have had is in none yet.
+    /// The last attempt failed: no snapshot has what it would have had.
     private var hasFailed = false
     /// When there may be something to do although nothing is written, in monotonic milliseconds.
     package private(set) var nextLook = 0
@@ -54,7 +54,7 @@ package struct SnapshotSchedule {
     /// - Parameters:
     ///   - revision: That of the bus. As if all commits since the last snapshot had entries: a start does not know how many do.
     ///   - changes: How many changes that are kept the engine has counted.
-    ///   - shortest: How long the past of the type with the shortest is kept, in milliseconds; nil: of all as long as the bus's.
+    ///   - shortest: The shortest time for which the past of a type is kept, in milliseconds; nil: the bus's.
     ///   - now: In monotonic milliseconds.
     ///   - time: In milliseconds since 1970.
     package init(
@@ -104,7 +104,7 @@ package struct SnapshotSchedule {
 
     /// Whether the next start would have much to replay.
     package func isSnapshotDueAtEnd(changes: Int, hasCode: Bool) -> Bool {
-        since.commits > (hasCode ? 0 : 1000) || since.bytes > 1 << 20
+        hasFailed || since.commits > (hasCode ? 0 : 1000) || since.bytes > 1 << 20
             || changes - since.changesBefore > 100_000
     }
 
@@ -118,7 +118,7 @@ package struct SnapshotSchedule {
 
     /// Whether a snapshot is due because the last one is old, and something was committed since.
     package mutating func look(now: Int, time: Int, _ shortest: Int?) -> Bool {
-        // One that was taken by a clock that was ahead is not waited for.
+        // A snapshot whose clock was ahead is not waited for.
         last.time = min(last.time, time)
         let left = timeLeft(at: time, shortest)
         nextLook = now + (left > 0 ? left : min(Self.longestLook, interval(shortest)))
