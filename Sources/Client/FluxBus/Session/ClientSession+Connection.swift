@@ -86,13 +86,7 @@ extension ClientSession {
             if case .drop(let addresses, let types) = sent.submission.role, sent.isRepeated {
                 // The stores may be gone already; if the drop is answered as a duplicate, the restored ones would stay. The bus
                 // may also refuse it.
-                doubtStores(at: addresses, of: types)
-                if !sent.submission.body.isConditional {
-                    for (index, store) in ephemeralStores.enumerated() where addresses.contains(store.address)
-                    {
-                        ephemeralStores[index].isDropped = true
-                    }
-                }
+                doubtStores(at: addresses, of: types, isConditional: sent.submission.body.isConditional)
             }
             if sent.submission.isSettled {
                 if case .subscribe(let request) = sent.submission.role { subscriptions[request.number] = nil }
@@ -177,10 +171,11 @@ extension ClientSession {
     }
 
     /// The bus may have dropped these stores, and stores of these types: nobody knows which, because an expression chose them.
-    mutating func doubtStores(at addresses: [String] = [], of types: [String]) {
+    mutating func doubtStores(at addresses: [String] = [], of types: [String], isConditional: Bool = true) {
         for (index, store) in ephemeralStores.enumerated()
         where addresses.contains(store.address) || types.contains(store.type) {
             ephemeralStores[index].isInDoubt = true
+            if !isConditional, addresses.contains(store.address) { ephemeralStores[index].isDropped = true }
         }
     }
 
@@ -205,9 +200,9 @@ extension ClientSession {
         ephemeralStores.removeAll { $0.isInDoubt }
     }
 
-    /// Takes unanswered creations of ephemeral stores out of the requests to send again. If the bus made such a store, it went with
-    /// the old session, so the client creates it anew: before everything else, or behind a drop of it that was sent earlier. A
-    /// creation that such a drop follows is sent again unchanged: made anew, the store would outlive a drop that was committed.
+    /// Takes unanswered creations of ephemeral stores out of the requests to send again. A store that the bus made has gone with the
+    /// old session, so the client creates it anew: after a drop of it that was sent earlier, or else before all other requests. If
+    /// a drop was sent later, the creation is repeated unchanged: a new store would survive a drop that was already committed.
     private mutating func takeOutCreations() {
         let repeated = requests.resending.removeAll()
         // Where the last drop of a store, or of stores of a type, stands.
