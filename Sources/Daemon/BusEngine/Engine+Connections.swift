@@ -128,7 +128,7 @@ extension Engine {
         log.makeWait(connection)
     }
 
-    /// Whether the connection may have lines that wait to be carried out. Every wait ends, with a refusal if need be.
+    /// Whether lines of the connection may still wait to be processed. Each is answered in the end, if only with a refusal.
     package func hasUnfinishedInput(_ id: ConnectionID) -> Bool {
         let connection = connections[id]
         return mustWait(connection) || connection.turn.isQueued

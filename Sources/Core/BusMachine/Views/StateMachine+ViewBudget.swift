@@ -5,10 +5,10 @@ import BusProtocol
 /// A commit pays for what it makes views evaluate before it is made: once views are brought up to date, nothing can be refused
 /// any more.
 ///
-/// The price is found by evaluating the same expressions in advance, so the few that most commits need are free. What they take
-/// is counted all the same, as work of whoever asked for it: see `operationsBeside`. Four things are not paid for: what views of
-/// views evaluate, which is not known yet; what starts and new definitions evaluate, which are the operator's; the first
-/// commit of a bus, which puts its views together; and the computed values of views, which are not counted either.
+/// The price is found by evaluating the same expressions in advance, so the few that most commits need are free. They still count as
+/// work of the client that caused them: see `operationsBeside`. Not paid for are views of views, whose changes are not known yet;
+/// starts and new definitions, which are the operator's; the first commit of a bus, which puts its views together; and the
+/// computed values of views, which do not count as work either.
 extension StateMachine {
     /// Takes from the budget of a dispatch what views will evaluate of the stores that it writes and creates.
     @inline(never)
