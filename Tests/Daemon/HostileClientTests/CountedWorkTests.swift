@@ -173,6 +173,19 @@ import Testing
         #expect(answer["error"]?["code"] == "rejected")
     }
 
+    /// Text that an expression reads takes time by its length.
+    @Test(arguments: [#"{"op":"get","type":"note""#, #"{"op":"subscribe","type":"note""#])
+    func textThatFiltersReadIsCounted(_ request: String) throws {
+        let bus = try SlowBus(definitions: ["type: note\ninitial: { t: \"\" }\nactions: {}"])
+        let client = bus.connect()
+        let text = "0." + String(repeating: "0", count: 900_000)
+        bus.send(#"{"op":"create","store":"note/a","state":{"t":"\#(text)"}}"#, from: client)
+        let filter = Array(repeating: "double(t) > 1.0", count: 16).joined(separator: " || ")
+        let work = work(bus) { bus.send(request + #","where":"\#(filter)"}"#, from: client) }
+        #expect(work >= 16 * 900_000 / 16 * 15, "\(work)")
+        #expect(try bus.lines(of: client).filter { $0["ok"] == true }.count == 2)
+    }
+
     /// What was committed before the bytes were counted comes back from the log as it was.
     @Test(.aloneOnly(because: "It writes into the log of one machine what an earlier bus would have."))
     func entriesFromBeforeReplayWhateverTheyRead() throws {

@@ -40,15 +40,16 @@ extension StateMachine {
             source: source, expression: try plan.conditionCache.expression(source, as: .where))
     }
 
-    /// Whether a store is meant by a filter, as far as it is seen; `operations` grows by what that took. One that takes more
-    /// than a store may is not.
+    /// Whether a store is meant by a filter, as far as it is seen; `operations` grows by what that took, reading
+    /// included. One that takes more than a store may is not.
     package func matches(
         _ store: Int32, _ filter: StoreFilter, seenAs visibility: Grants.Visibility, _ meta: JSON,
         _ operations: inout Int
     ) -> Bool {
         var budget = Budget.ofStore
         budget.reading = BusLimits.commitReading
-        defer { operations += Budget.ofStore.operations - budget.operations }
+        let whole = budget
+        defer { operations += whole.operations(spentLeaving: budget) }
         let state = state(of: store, seenAs: visibility)
         return (try? holds(filter.expression, on: store, state, meta, &budget)) ?? false
     }
