@@ -72,6 +72,16 @@ struct SnapshotScheduleTests {
         #expect(isDue)
     }
 
+    /// An end abandons the one that is being taken.
+    @Test func whatIsAbandonedIsTakenAtTheEnd() {
+        var schedule = schedule()
+        schedule.noteWriting(100, commits: 20_000)
+        schedule.noteTaking(changes: 1, commits: 0)
+        #expect(schedule.isSnapshotDueAtEnd(changes: 1, hasCode: false))
+        _ = schedule.noteTaken(TakenSnapshot(revision: 20_000, bytes: 0, time: 0))
+        #expect(!schedule.isSnapshotDueAtEnd(changes: 1, hasCode: true))
+    }
+
     /// The past goes by the times of snapshots, so one with a right time follows.
     @Test func aClockThatWasAheadIsNotWaitedFor() {
         var schedule = schedule(taken: 1000 * Self.day)

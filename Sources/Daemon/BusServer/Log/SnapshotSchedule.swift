@@ -102,9 +102,9 @@ package struct SnapshotSchedule {
                 || changes - since.changesBefore >= max(Self.changesBetween, last.bytes / Self.bytesPerChange))
     }
 
-    /// Whether the next start would have much to replay.
+    /// Whether the next start would have much to replay. One that is being taken is abandoned then.
     package func isSnapshotDueAtEnd(changes: Int, hasCode: Bool) -> Bool {
-        hasFailed || since.commits > (hasCode ? 0 : 1000) || since.bytes > 1 << 20
+        isTaking || hasFailed || since.commits > (hasCode ? 0 : 1000) || since.bytes > 1 << 20
             || changes - since.changesBefore > 100_000
     }
 
