@@ -113,6 +113,31 @@ import Testing
         #expect(done >= 2 * 80 * Self.work(ofValueFor: 50) && none == nil, "\(done)")
     }
 
+    /// The states of the past are found at once, and then each revert has its turn.
+    @Test(.aloneOnly(because: "On a shared bus a revert is an entry of the log, as every other request."))
+    func revertsAreTheirUsersWorkAndLeaveRoomForOthers() throws {
+        let (bus, client) = try bus([Self.item])
+        try create(client, "item/a")
+        let greedy = (0..<10).map { _ in bus.connect(uid: 1000) }
+        let created = try #require(try reply(greedy[0], Self.creation("long", 150))["revision"]?.int)
+        try reply(greedy[0], #"{"op":"dispatch","store":"item/long","action":"empty"}"#)
+        bus.definitions = [Self.item] + Self.views()
+        #expect(try reply(client, #"{"op":"reload"}"#)["ok"] == true)
+        func work() throws -> Int {
+            let users = try client.all().last { $0["stats"] != nil }?["stats"]?["users"]?.array
+            return try #require(users?.first { $0["uid"] == 1000 }?["work"]?.int)
+        }
+        bus.answersPast = false
+        for client in greedy { client.send(#"{"op":"revert","store":"item/long","revision":\#(created)}"#) }
+        client.queue(#"{"op":"stats"}"#)
+        bus.answersPast = true
+        let early = try work()
+        for client in greedy { #expect(try client.next()?["error"]?["code"] == "rejected") }
+        client.send(#"{"op":"stats"}"#)
+        let whole = try work()
+        #expect(early <= 2 * Self.refused && whole >= 10 * Self.refused, "\(early), \(whole)")
+    }
+
     @Test func revertsTakeWhatComputedValuesTakeOfThem() throws {
         let sums = """
             type: sums

@@ -63,13 +63,19 @@ final class LogQueries {
         connections.find(id)?.query?.number == number
     }
 
-    /// The pending query of a connection, if this is the one answered; it waits no longer.
-    func take(_ number: Int, of id: ConnectionID) -> (Connection, PendingQuery)? {
+    /// The pending query of a connection, if this is the one answered.
+    func find(_ number: Int, of id: ConnectionID) -> (Connection, PendingQuery)? {
         guard let connection = connections.find(id), let pending = connection.query,
             pending.number == number
         else { return nil }
-        connection.endQuery()
         return (connection, pending)
+    }
+
+    /// The same, and the connection waits no longer.
+    func take(_ number: Int, of id: ConnectionID) -> (Connection, PendingQuery)? {
+        let found = find(number, of: id)
+        found?.0.endQuery()
+        return found
     }
 }
 
@@ -79,6 +85,8 @@ final class PendingQuery {
     /// The request's `id`, byte for byte.
     let id: [UInt8]
     let purpose: Purpose
+    /// What was found for a revert, which waits for its turn.
+    var answer: LogAnswer?
 
     init(number: Int, id: [UInt8], purpose: Purpose) {
         self.number = number

@@ -240,21 +240,39 @@ extension Engine {
 
     /// The log has answered; the connection continues.
     package func answer(_ query: LogQuery, with answer: LogAnswer) {
-        guard let (connection, pending) = queries.take(query.number, of: query.connection) else { return }
+        guard let (connection, pending) = queries.find(query.number, of: query.connection) else { return }
+        if case .revert = pending.purpose {
+            pending.answer = answer
+            return proceed(connection)
+        }
+        connection.endQuery()
         switch pending.purpose {
         case .reply: reply(answer, pending.id, connection)
-        case .revert(let store, let revision, let wanted):
-            respond(pending.id, connection) { _ throws(RequestError) in
-                guard case .state(let state) = answer else { throw Self.refusal(answer) }
-                return try make(
-                    .revert(store, to: revision, where: wanted, state),
-                    by: connection.access.principal!, for: connection, id: pending.id)
-            }
         case .actions(let after): hub.takePast(answer, after: after, for: connection)
-        case .reload: break
+        case .revert, .reload: break
         }
         connections.markReady(connection)
         proceed(connection)
+    }
+
+    /// Reverts a store in the turn of the connection that asked, since that may take long. False while the log has
+    /// not answered.
+    func makeRevert(for connection: Connection) -> Bool {
+        guard let pending = connection.query, let answer = pending.answer,
+            case .revert(let store, let revision, let wanted) = pending.purpose
+        else { return false }
+        connection.endQuery()
+        let start = clock.work
+        respond(pending.id, connection) { _ throws(RequestError) in
+            guard case .state(let state) = answer else { throw Self.refusal(answer) }
+            return try make(
+                .revert(store, to: revision, where: wanted, state),
+                by: connection.access.principal!, for: connection, id: pending.id)
+        }
+        if clock.isSliceUsedUp { connection.pause() }
+        // The cost is not known in advance.
+        long.noteTime(clock.work &- start)
+        return true
     }
 
     /// Whether a connection still waits for the answer to a query.
