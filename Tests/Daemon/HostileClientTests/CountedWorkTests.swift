@@ -173,6 +173,51 @@ import Testing
         #expect(answer["error"]?["code"] == "rejected")
     }
 
+    /// A view that evaluates for an action to one store, `item/b`, as much as a long request takes.
+    private static let heavy = {
+        let values = (0..<40).map { "v\($0): 'count(list.exists(x, list.exists(y, y == x + 1000 + count)))'" }
+        return "view: heavy\nof: item\nvalues: { \(values.joined(separator: ", ")) }"
+    }()
+
+    private func busWithHeavyStore() throws -> (SlowBus, greedy: ConnectionID, other: ConnectionID) {
+        let bus = try SlowBus(definitions: [Self.heavy])
+        let (greedy, other) = (bus.connect(), bus.connect())
+        let list = (0..<60).map(String.init).joined(separator: ",")
+        bus.send(#"{"op":"create","store":"item/a"}"#, from: other)
+        bus.send(#"{"op":"create","store":"item/b","state":{"list":[\#(list)]}}"#, from: other)
+        return (bus, greedy, other)
+    }
+
+    /// What views evaluate for an action is a part of what it takes: the next one waits at the gate.
+    @Test(
+        .aloneOnly(
+            because:
+                "On a shared bus what a request takes is known when its log has brought it."),
+        arguments: ["", #","if":"count >= 0""#])
+    func actionsThatViewsTakeLongForWait(_ more: String) throws {
+        let (bus, greedy, other) = try busWithHeavyStore()
+        let add = #"{"op":"dispatch","store":"item/b","action":"add"\#(more)}"#
+        #expect(work(bus) { bus.send(add, from: greedy) } >= DaemonLimits.longRequest)
+        #expect(try bus.lines(of: greedy).last?["ok"] == true)
+        #expect(try answer(to: add, from: greedy, beside: other, on: bus)["ok"] == true)
+    }
+
+    /// What they evaluate for actions says nothing of the stores that are made beside these.
+    @Test(
+        .aloneOnly(
+            because:
+                "On a shared bus what a request takes is known when its log has brought it."))
+    func creationsAreNotTakenForTheActionsBesideThem() throws {
+        let (bus, greedy, _) = try busWithHeavyStore()
+        let batch =
+            #"{"op":"dispatch","actions":[{"op":"create","store":"item/x"},{"store":"item/b","action":"add"}]}"#
+        #expect(work(bus) { bus.send(batch, from: greedy) } >= DaemonLimits.longRequest)
+        bus.send(#"{"op":"create","store":"item/y"}"#, from: greedy)
+        bus.engine.serveAll()
+        let replies = try bus.lines(of: greedy)
+        #expect(replies.filter { $0["ok"] == true }.count == 2, "\(replies)")
+    }
+
     /// Text that an expression reads takes time by its length.
     @Test(arguments: [#"{"op":"get","type":"note""#, #"{"op":"subscribe","type":"note""#])
     func textThatFiltersReadIsCounted(_ request: String) throws {

@@ -59,6 +59,12 @@ final class LiveCommits {
         if machine.commit(by: principal, actions: actions, key: key, details, to: self) { hub.scheduleTrim() }
     }
 
+    /// What views have evaluated for the actions just committed is work of these.
+    @inline(__always)
+    func noteViews() {
+        if machine.isRead { long.noteOperations(machine.operationsOfViews, after: machine.operationsSpent) }
+    }
+
     /// Commits other definitions.
     func commit(redefinition details: CommitDetails, by principal: Principal, key: KeyedRequest? = nil) {
         // Pending reads and groups that want whole types refer to types by number.

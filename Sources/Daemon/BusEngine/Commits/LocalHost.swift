@@ -33,7 +33,7 @@ final class LocalHost: CommandHost {
     private(set) var leavesSession = false
     /// How many stores the last dispatch reached.
     private var matched = 0
-    /// `operationsBeside` of the machine when the present command began.
+    /// `operationsBeside` of the machine when the present command began, and those that were counted since.
     private var operationsBefore = 0
 
     init(
@@ -176,7 +176,11 @@ final class LocalHost: CommandHost {
 
     func commit(by principal: Principal, actions: Bool, key: KeyedRequest?, _ details: CommitDetails?) {
         commits.commit(by: principal, actions: actions, key: key, details)
-        if actions, let connection { outputs.reportCommit(by: connection, matched: matched, of: machine) }
+        guard actions else { return }
+        commits.noteViews()
+        // They are no part of what the stores take that a batch creates.
+        if machine.isRead { operationsBefore &+= machine.operationsOfViews }
+        if let connection { outputs.reportCommit(by: connection, matched: matched, of: machine) }
     }
 
     func note(_ session: Session) {

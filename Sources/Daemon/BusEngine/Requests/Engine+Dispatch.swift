@@ -51,7 +51,7 @@ extension Engine {
             Result { () throws(RequestError) in
                 let matched = try commits.apply(by: principal, for: connection)
                 commits.commit(by: principal, actions: true, key: key)
-                if machine.isRead { clock.work &+= Work.operation &* machine.operationsOfViews }
+                commits.noteViews()
                 return matched
             }
         }

@@ -48,11 +48,12 @@ final class LongRequests {
             &+ Work.commitStore &* machine.plan.choosable
     }
 
-    /// A commit was made, or tried, with this many operations: records what its actions cost.
+    /// A commit was made, or tried, with this many operations, after others that have been counted: records what
+    /// its actions cost.
     @inline(__always)
-    func noteOperations(_ operations: Int) {
-        let cost = Work.operation &* operations
-        clock.work &+= cost
+    func noteOperations(_ operations: Int, after others: Int = 0) {
+        clock.work &+= Work.operation &* operations
+        let cost = Work.operation &* (operations &+ others)
         if cost >= DaemonLimits.notableCommit || knowsExpensive { noteCommit(costing: cost) }
     }
 
