@@ -82,6 +82,16 @@ struct SnapshotScheduleTests {
         #expect(!schedule.isSnapshotDueAtEnd(changes: 1, hasCode: true))
     }
 
+    /// Nothing is left of what can't be written, also where a snapshot was taken meanwhile.
+    @Test(arguments: [false, true]) func whatIsRolledBackDoesNotCount(isTaken: Bool) {
+        var schedule = schedule()
+        schedule.noteWriting(100, commits: 2)
+        if isTaken { schedule.noteTaking(changes: 0, commits: 2) }
+        schedule.noteNotWritten(commits: 2)
+        if isTaken { _ = schedule.noteTaken(TakenSnapshot(revision: 1, bytes: 0, time: 0)) }
+        #expect(!schedule.isSnapshotDueAtEnd(changes: 0, hasCode: true))
+    }
+
     /// The past goes by the times of snapshots, so one with a right time follows.
     @Test func aClockThatWasAheadIsNotWaitedFor() {
         var schedule = schedule(taken: 1000 * Self.day)

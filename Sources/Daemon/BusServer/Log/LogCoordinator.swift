@@ -178,6 +178,8 @@ final class LogCoordinator {
                 return suspend(failure)
             }
             isWriting = false
+            schedule.noteNotWritten(commits: inFlight?.commits ?? 0)
+            inFlight = nil
             beginRewinding(failure)
         case .made(let past): finishRewinding(past)
         case .roomAgain where noteStored != nil: writeAgain()

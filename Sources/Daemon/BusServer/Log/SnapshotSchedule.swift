@@ -76,6 +76,9 @@ package struct SnapshotSchedule {
         since.commits += commits
     }
 
+    /// What was being written is rolled back.
+    package mutating func noteNotWritten(commits: Int) { since.commits -= commits }
+
     /// - Parameter commits: How many are being written, and will not be in it.
     package mutating func noteTaking(changes: Int, commits: Int) {
         (isTaking, since) = (true, (0, commits, changes))
