@@ -116,6 +116,18 @@ struct DisasterTests {
         for member in cluster.members { #expect(member.daemon.exits == [], "\(member.messages)") }
     }
 
+    /// What can't be read may be of another bus.
+    @Test func nothingIsSaidOfACopyThatCannotBeRead() throws {
+        let cluster = try TestCluster(["a"], servers: 1, starts: { _ in false })
+        let member = cluster["a"]
+        try member.directory.write("bus.sqlite.aside-1", "no log")
+        try member.start()
+        try TestCluster.wait(until: "end of a") { member.daemon.exits.last == 78 }
+        #expect(member.messages.contains("is empty, and a copy that can't be read lies at"))
+        #expect(member.messages.contains("aside-1; move it away if it is of another bus."))
+        #expect(!member.messages.contains("has had the bus"))
+    }
+
     /// No member begins an empty bus; it begins with a copy, by hand.
     @Test func allOfEtcdIsLost() throws {
         let cluster = try TestCluster(["a", "b", "c"], servers: 1)

@@ -156,13 +156,12 @@ struct ClusterStart {
 
     /// The copies of this bus that were moved aside, the last one first. One that can't be read may be one.
     private var asides: [String] {
-        LogFile.allAside(of: log.path.value).filter { path in
-            do throws(LogFailure) {
-                return try LogReader(standing: path).copyOf() == settings.bus.value
-            } catch {
-                return true
-            }
-        }
+        LogFile.allAside(of: log.path.value).filter { isCopy($0) != false }
+    }
+
+    /// Whether a file is a copy of this bus; nil where it can't be read.
+    private func isCopy(_ path: String) -> Bool? {
+        try? LogReader(standing: path).copyOf() == settings.bus.value
     }
 
     /// The file is no copy yet: it is new, or has the history of this machine alone.
@@ -281,10 +280,14 @@ struct ClusterStart {
 
     /// Nobody wants an empty bus in the place of one that this member has had.
     private func emptyLog(_ had: String) -> StartFailure {
-        StartFailure(
+        let found =
+            isCopy(had) == nil
+            ? "a copy that can't be read lies at \(had); move it away if it is of another bus"
+            : "this member has had the bus: it is in \(had)"
+        return StartFailure(
             .configuration,
             SourceError(
-                "The shared log of the bus \(settings.bus.value) is empty, and this member has had the bus: it is in \(had). Restore etcd from a backup, or name the right one; or begin the bus there with this copy, by fluxbus cluster rescue begin; or move it away, to begin an empty bus.",
+                "The shared log of the bus \(settings.bus.value) is empty, and \(found). Restore etcd from a backup, or name the right one; or begin the bus there with this copy, by fluxbus cluster rescue begin; or move it away, to begin an empty bus.",
                 at: settings.place
             ).description)
     }
