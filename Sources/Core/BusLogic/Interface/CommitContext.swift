@@ -117,7 +117,8 @@ package struct Budget: Sendable {
     /// looked for in a text, keys are compared. It is the commit's alone: where it is used up the commit is refused, and
     /// no computed value becomes null. So the entries of a log, which were committed, are applied without it.
     package var reading: Int
-    /// Whether `merge` pays for the changes that it goes through. Entries of a shared log that were made by earlier rules do not.
+    /// Whether members that are moved are paid for with each write, and the changes that `merge` goes through.
+    /// Entries of a shared log that were made by earlier rules do not pay for them.
     package var hasPrices: Bool
 
     package init(operations: Int, bytes: Int, reading: Int = .max, hasPrices: Bool = true) {

@@ -19,7 +19,8 @@ struct Turn {
     private(set) var isPresent = false
     /// It has not been served yet.
     private(set) var isFirst = true
-    /// What the expressions of the store that it created last took: the next one may take as long.
+    /// What the expressions of the stores took that it created last, with those of views where no actions came with
+    /// them: the next ones may take as long.
     private(set) var workOfCreation = 0
 
     /// True if it did not wait before.
