@@ -69,21 +69,20 @@ extension StateMachine {
     package func requireCare(by principal: Principal) throws(RequestError) {
         if !plan.needsCare { return }
         applying = .passUnretained(principal)
-        var budget = commitBudget
-        let before = budget
-        defer { count(spentOf: before, budget) }
-        if !plan.conditions.isEmpty {
-            for place in plan.steps.indices where !plan.conditions[place].isEmpty {
-                let step = plan.steps[place]
-                for store in step.store >= 0 ? [step.store] : step.type.members where store >= 0 {
-                    try requireOne(of: plan.conditions[place], step, store, &budget)
+        try counting(commitBudget) { (budget) throws(RequestError) in
+            if !plan.conditions.isEmpty {
+                for place in plan.steps.indices where !plan.conditions[place].isEmpty {
+                    let step = plan.steps[place]
+                    for store in step.store >= 0 ? [step.store] : step.type.members where store >= 0 {
+                        try requireOne(of: plan.conditions[place], step, store, &budget)
+                    }
                 }
             }
-        }
-        try compileBudget(plan.guardBytes, &budget)
-        for wanted in plan.guards {
-            try require(
-                wanted.condition, of: plan.steps[wanted.step].store, seenBy: plan.guardian, &budget)
+            try compileBudget(plan.guardBytes, &budget)
+            for wanted in plan.guards {
+                try require(
+                    wanted.condition, of: plan.steps[wanted.step].store, seenBy: plan.guardian, &budget)
+            }
         }
     }
 
@@ -102,9 +101,9 @@ extension StateMachine {
         let bounds = commitBudget
         var budget = Budget.ofStore
         (budget.reading, budget.hasPrices) = (bounds.reading, bounds.hasPrices)
-        let before = budget
-        defer { count(spentOf: before, budget) }
-        return holds(conditions, on: dataOfRule(state: state, payload: [:], store: store), &budget)
+        return counting(budget) {
+            holds(conditions, on: dataOfRule(state: state, payload: [:], store: store), &$0)
+        }
     }
 
     private func dataOfRule(state: JSONObject, payload: JSONObject, store: String) -> JSON {

@@ -64,11 +64,13 @@ extension StateMachine {
         rules < BusLimits.rulesOfReading ? Budget.unlimited : commitBudget
     }
 
-    /// Counts what was taken from a budget beside that of applying.
-    func count(spentOf before: Budget, _ left: Budget) {
-        operationsBeside &+=
-            before.operations &- left.operations
-            &+ (before.reading &- left.reading) / BusLimits.bytesPerOperation
+    /// Lets something spend from a budget beside that of applying, and counts what it takes.
+    func counting<Value, Failure: Error>(
+        _ budget: Budget, _ body: (inout Budget) throws(Failure) -> Value
+    ) throws(Failure) -> Value {
+        var left = budget
+        defer { operationsBeside &+= budget.operations(spentLeaving: left) }
+        return try body(&left)
     }
 
     /// The error for states that would grow beyond their memory limit.

@@ -129,11 +129,10 @@ extension StateMachine {
     ) throws(RequestError) {
         try require(wanted.revision, of: store, seenBy: grants)
         guard let condition = wanted.condition else { return }
-        var budget = commitBudget
-        let before = budget
-        defer { count(spentOf: before, budget) }
-        try compileBudget(condition.encodedSize, &budget)
-        try require(condition, of: store, seenBy: grants, &budget)
+        try counting(commitBudget) { (budget) throws(RequestError) in
+            try compileBudget(condition.encodedSize, &budget)
+            try require(condition, of: store, seenBy: grants, &budget)
+        }
     }
 
     /// Takes what it costs to compile conditions of so many bytes, also where they are known: all members of a shared bus

@@ -130,21 +130,19 @@ extension StateMachine {
         spent: Int
     ) throws(RequestError) -> JSONObject {
         guard let members else { return entry.type.initial }
+        var budget = creationBudget
+        budget.operations = max(0, budget.operations - spent)
         do throws(PayloadFailure) {
-            var before = creationBudget
-            before.operations = max(0, before.operations - spent)
-            var budget = before
-            defer {
-                operationsOfCreation += before.operations - budget.operations
-                count(spentOf: before, budget)
+            return try counting(budget) { (left) throws(PayloadFailure) in
+                defer { operationsOfCreation += budget.operations - left.operations }
+                var (members, version) = (members, version ?? entry.type.version)
+                if rules < BusLimits.rulesOfPrices, version < entry.type.version {
+                    members = try entry.type.migrate(members, from: version)
+                    version = entry.type.version
+                }
+                return try entry.type.adopt(
+                    members, of: version, from: rules < 2 ? .firstRules : origin, spending: &left)
             }
-            var (members, version) = (members, version ?? entry.type.version)
-            if rules < BusLimits.rulesOfPrices, version < entry.type.version {
-                members = try entry.type.migrate(members, from: version)
-                version = entry.type.version
-            }
-            return try entry.type.adopt(
-                members, of: version, from: rules < 2 ? .firstRules : origin, spending: &budget)
         } catch {
             throw .invalid("state", error.message)
         }
@@ -155,16 +153,16 @@ extension StateMachine {
         _ old: PastState, of revision: Int, for index: Int32
     ) throws(RequestError) -> JSONObject {
         let entry = types[Int(stores.pointer(index).pointee.type)]
-        var budget = rules < BusLimits.rulesOfPrices ? Budget.unlimited : commitBudget
-        let before = budget
-        defer { count(spentOf: before, budget) }
+        let budget = rules < BusLimits.rulesOfPrices ? Budget.unlimited : commitBudget
         do throws(PayloadFailure) {
-            return try entry.type.adopt(
-                old.state, of: old.version,
-                from: rules < 2
-                    ? .firstRules
-                    : old.named.origin(of: old.state, under: NamedMembers(of: entry.type.definition)),
-                spending: &budget)
+            return try counting(budget) { (left) throws(PayloadFailure) in
+                try entry.type.adopt(
+                    old.state, of: old.version,
+                    from: rules < 2
+                        ? .firstRules
+                        : old.named.origin(of: old.state, under: NamedMembers(of: entry.type.definition)),
+                    spending: &left)
+            }
         } catch {
             let reason =
                 "\(address(of: Int(index))) can't go back: the state of revision \(revision) does not fit its definition of now"

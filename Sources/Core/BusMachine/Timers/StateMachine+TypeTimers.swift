@@ -93,14 +93,15 @@ extension StateMachine {
     private func begun(
         _ type: any StateType, from before: UInt64, on state: JSONObject
     ) throws(TimerRefusal) -> [(name: String, setting: TimerChange.Setting)] {
-        var budget = Budget.unlimited
-        defer { count(spentOf: .unlimited, budget) }
-        let now = try type.holding(on: state, spending: &budget) & ~before
-        var settings: [(name: String, setting: TimerChange.Setting)] = []
-        for (index, name) in type.ownTimers.enumerated() where now & 1 << UInt64(index) != 0 {
-            settings.append((name, try type.setting(ofOwn: index, on: state, at: time, spending: &budget)))
+        try counting(.unlimited) { (budget) throws(TimerRefusal) in
+            let now = try type.holding(on: state, spending: &budget) & ~before
+            var settings: [(name: String, setting: TimerChange.Setting)] = []
+            for (index, name) in type.ownTimers.enumerated() where now & 1 << UInt64(index) != 0 {
+                settings.append(
+                    (name, try type.setting(ofOwn: index, on: state, at: time, spending: &budget)))
+            }
+            return settings
         }
-        return settings
     }
 
     /// Sets the timers that the state of a new store asks for, to be committed next.
@@ -128,11 +129,11 @@ extension StateMachine {
         let record = stores.pointer(store)
         let type = types[Int(record.pointee.type)].type
         if type.ownTimers.isEmpty { return }
-        var budget = Budget.unlimited
-        defer { count(spentOf: .unlimited, budget) }
         do throws(TimerRefusal) {
-            let before = try type.holding(on: record.pointee.state, spending: &budget)
-            try turn(type, of: store, from: before, on: state, by: principal, &budget)
+            try counting(.unlimited) { (budget) throws(TimerRefusal) in
+                let before = try type.holding(on: record.pointee.state, spending: &budget)
+                try turn(type, of: store, from: before, on: state, by: principal, &budget)
+            }
         } catch {
             rollBackTimers()
             let address = address(of: Int(store))

@@ -31,13 +31,10 @@ extension StateMachine {
         if rules < BusLimits.rulesOfPrices || type.viewReaders == nil { return }
         var budget = commitBudget
         budget.operations -= operations
-        let before = budget
-        // It was done, though in vain where it throws.
-        defer { count(spentOf: before, budget) }
         // No view has a row for a store of this number.
         viewTable.changes.append(
             SourceChange(store: store ?? .max, type: type.index, kind: .replaced(state)))
-        try payForChanges(viewTable, &budget)
+        try counting(budget) { (left) throws(RequestError) in try payForChanges(viewTable, &left) }
     }
 
     private func payForChanges(_ table: ViewTable, _ budget: inout Budget) throws(RequestError) {
