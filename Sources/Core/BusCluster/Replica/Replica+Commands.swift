@@ -45,21 +45,25 @@ extension Replica {
     private func read(
         _ line: [UInt8], _ body: () throws(RequestError) -> CommandReply?
     ) throws(RequestError) -> CommandReply {
-        let before = machine.operationsBeside
-        defer {
-            machine.plan.clear()
-            countBeside(since: before)
-        }
-        return try line.span.withUnsafeBytes { (line) throws(RequestError) in
-            try commands.request.read(line, from: &memory)
-            guard let reply = try body() else { preconditionFailure("A replica postpones nothing.") }
-            return reply
+        defer { machine.plan.clear() }
+        return try counting { () throws(RequestError) in
+            try line.span.withUnsafeBytes { (line) throws(RequestError) in
+                try commands.request.read(line, from: &memory)
+                guard let reply = try body() else { preconditionFailure("A replica postpones nothing.") }
+                return reply
+            }
         }
     }
 
-    /// Counts what was evaluated beside what was applied, as conditions, new states and views are.
-    private func countBeside(since before: Int) {
-        if machine.rules >= BusLimits.rulesOfPrices { spent &+= machine.operationsBeside &- before }
+    /// Counts what is evaluated beside what is applied, as conditions, new states and views are.
+    private func counting<Value, Failure: Error>(
+        _ body: () throws(Failure) -> Value
+    ) throws(Failure) -> Value {
+        let before = machine.operationsBeside
+        defer {
+            if machine.rules >= BusLimits.rulesOfPrices { spent &+= machine.operationsBeside &- before }
+        }
+        return try body()
     }
 
     private func host(of key: SessionKey?, _ principal: Principal?) -> EntryHost {
@@ -73,18 +77,14 @@ extension Replica {
         while machine.nextDue <= machine.time {
             // The time of the next one may have been too early.
             guard let timer = machine.firstDue() else { continue }
-            let before = machine.operationsBeside
-            _ = commands.fire(timer, grants: grants, host(of: nil, nil))
-            countBeside(since: before)
+            _ = counting { commands.fire(timer, grants: grants, host(of: nil, nil)) }
             return true
         }
         return false
     }
 
     func end(_ session: Session) {
-        let before = machine.operationsBeside
-        defer { countBeside(since: before) }
-        commands.end(session, grants: grants(of: session.principal), host(of: nil, nil))
+        counting { commands.end(session, grants: grants(of: session.principal), host(of: nil, nil)) }
     }
 
     // MARK: - Who may
