@@ -78,7 +78,7 @@ package struct BusLimits: Sendable, Equatable {
     /// The number of the rules by which entries are applied. It grows where they come to other states or refusals than the
     /// rules before, and an entry is applied by the rules that it was made by. Rules 4 add words of definitions, views
     /// and conditions of requests; no entry of rules 3 comes out differently by them.
-    package static let rules = 6
+    package static let rules = 7
 
     /// From these rules on, the bytes that expressions read are counted, and what the states of new stores spend.
     package static let rulesOfReading = 2
@@ -96,6 +96,8 @@ package struct BusLimits: Sendable, Equatable {
     /// creates, and for members that are moved; and a proposal also for what its entries have evaluated besides applying. The
     /// digest of a `create` has its `version`.
     package static let rulesOfPrices = 6
+    /// From these rules on, a proposal also pays for the computed values of views that follow its entries.
+    package static let rulesOfViewStates = 7
 
     // MARK: - One commit
 

@@ -79,6 +79,29 @@ import Testing
         try expectBound(values: 1, Array(repeating: bump, count: 20))
     }
 
+    @Test func commitsSpendWhatComputedValuesOfViewsTake() throws {
+        let slow = "lists.range(400).all(i, lists.range(400).all(j, i + j >= -forms))"
+        let view: JSON = [
+            "type": "slow", "view": ["of": "form", "values": ["forms": "count()"]],
+            "computed": ["c": .string(slow)], "expressions": "cel",
+        ]
+        for rules in [6, 7] {
+            let bus = try ReplicaBus()
+            bus.rules = rules
+            let types: JSON = ["types": [ClusterTypes.counter, Self.type(computed: 0), view]]
+            let configure = ClusterEntry.Command.configure(Array(types.encoded.utf8))
+            #expect(try bus.refusal(of: configure, by: #"{"daemon":true}"#) == nil)
+            #expect(try bus.ask(#"{"op":"create","store":"form/empty"}"#).code == "ok")
+            let restored = try ClusterDisk.restored(bus.replica.snapshot(), build: .usual, omitting: [])
+            let applied = try bus.propose(
+                (0..<20).map { Self.request(#"{"op":"create","store":"form/s\#($0)"}"#) })
+            let count = applied.outcomes.count
+            #expect(rules == 6 ? count == 20 : 1..<20 ~= count, "\(rules): \(count)")
+            let again = try bus.repeated(by: restored).spent
+            #expect(again == applied.spent, "\(rules): \(again), \(applied.spent)")
+        }
+    }
+
     @Test func refusedCreationsSpendWhatWasEvaluatedForThem() throws {
         try expectBound(
             values: 50, isRefused: true, (0..<20).map { Self.request(Self.creation("s\($0)")) })

@@ -66,6 +66,15 @@ import Testing
         #expect(try work(bus, client, bump + #","if":"n > 0","dryRun":true}"#).0 < least)
     }
 
+    @Test func computedValuesOfViewsTakeTimeToo() throws {
+        let slow = "lists.range(400).all(i, lists.range(400).all(j, i + j >= -n))"
+        let view = "view: heavy\nof: item\nvalues: { n: sum(n) }\ncomputed: { c: '\(slow)' }"
+        let (bus, client) = try bus([Self.item, view])
+        #expect(try work(bus, client, #"{"op":"create","store":"item/a"}"#).0 >= 100_000 * Self.operation)
+        let bump = #"{"op":"dispatch","store":"item/a","action":"bump"}"#
+        #expect(try work(bus, client, bump).0 >= 100_000 * Self.operation)
+    }
+
     /// Text that is read takes time by its length.
     @Test func textThatViewsReadTakesTimeToo() throws {
         let note = """

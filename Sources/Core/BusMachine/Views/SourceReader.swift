@@ -9,10 +9,12 @@ class SourceReader {
     init(_ sources: Set<Int32>) { self.sources = sources }
 
     var bytes: Int { 0 }
-    /// How many expressions it evaluates of a source at most, and the operations that these have taken so far, for what they read
-    /// included.
+    /// How many expressions it evaluates of a source at most.
     var expressions: Int { 0 }
-    var operations: Int { 0 }
+
+    /// The operations that its expressions have taken so far, and by later rules its computed values; and the bytes
+    /// that these have read.
+    func spent(by rules: Int) -> (operations: Int, reading: Int) { (0, 0) }
 
     /// What a change of a member of a source means to it: nothing, where it does not read that.
     func bits(of member: String) -> UInt64 { 0 }

@@ -8,7 +8,7 @@ import BusProtocol
 /// The price is found by evaluating the same expressions in advance, so the few that most commits need are free. They still count as
 /// work of the client that caused them: see `operationsBeside`. Not paid for are views of views, whose changes are not known yet;
 /// starts and new definitions, which are the operator's; the first commit of a bus, which puts its views together; and the
-/// computed values of views, which do not count as work either.
+/// computed values of views, which count as work all the same.
 extension StateMachine {
     /// Takes from the budget of a dispatch what views will evaluate of the stores that it writes and creates.
     @inline(never)

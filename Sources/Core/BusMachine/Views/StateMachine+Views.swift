@@ -26,9 +26,13 @@ extension StateMachine {
         if made.isEmpty, table.changes.isEmpty, table.dropped.isEmpty { return false }
         for (place, reader) in table.readers.enumerated() {
             if made.contains(where: { $0 === reader }) { fill(reader) }
-            let before = reader.operations
+            let before = reader.spent(by: rules)
             refresh(reader, at: place, table)
-            operationsOfViews &+= reader.operations &- before
+            let now = reader.spent(by: rules)
+            // How much was read before must not count: a member that comes from a copy has read less.
+            operationsOfViews &+=
+                now.operations &- before.operations
+                &+ (now.reading &- before.reading) / BusLimits.bytesPerOperation
         }
         operationsBeside &+= operationsOfViews
         table.changes.clear()

@@ -42,6 +42,8 @@ final class ViewIndex: SourceReader {
     /// The members of a source that each value reads.
     private let reads: [UInt64]
     private let stride: Int
+    /// What its computed values have left of a budget without bounds.
+    @exclusivity(unchecked) private var left = Budget.unlimited
 
     @exclusivity(unchecked) private(set) var groups: [String: ViewGroup] = [:]
     /// Those that have changed.
@@ -92,8 +94,9 @@ final class ViewIndex: SourceReader {
     // MARK: Sources
 
     override var expressions: Int { rules.expressions }
-    override var operations: Int {
-        reader.operations &+ reader.reading / BusLimits.bytesPerOperation
+    override func spent(by rules: Int) -> (operations: Int, reading: Int) {
+        if rules < BusLimits.rulesOfViewStates { return (reader.operations, reader.reading) }
+        return (reader.operations &+ (.max &- left.operations), reader.reading &+ (.max &- left.reading))
     }
     override func bits(of member: String) -> UInt64 { rules.bits(of: member) & rules.allReads }
 
@@ -228,7 +231,9 @@ final class ViewIndex: SourceReader {
     }
 
     /// The whole state of a store.
-    func state(of group: ViewGroup) -> JSONObject { type.viewState(group.aggregates.map(\.value)) }
+    func state(of group: ViewGroup) -> JSONObject {
+        type.viewState(group.aggregates.map(\.value), spending: &left)
+    }
 
     /// Brings the state of a store up to date.
     func write(_ group: ViewGroup, to draft: inout Draft, in context: CommitContext) {
@@ -245,6 +250,6 @@ final class ViewIndex: SourceReader {
                 if draft.noted > count { written |= value.bits }
             }
         }
-        if written != 0 { type.refreshComputed(&draft, written, in: context) }
+        if written != 0 { type.refreshComputed(&draft, written, in: context, spending: &left) }
     }
 }
