@@ -209,8 +209,8 @@ package final class Engine {
     package var writtenRevision: Int { log.writtenRevision }
     /// How far back the log keeps the past of types, where that is less far than its retention.
     package var pastRules: [String: LogReach] { machine.pastRules }
-    /// The shortest time for which it keeps the past of a type, in milliseconds; nil: none is shorter than the bus's.
-    package var shortestPast: Int? { machine.shortestPast }
+    /// The shortest time for which it keeps any past, in milliseconds, where the bus's is `age`.
+    package func shortestPast(_ age: Int) -> Int { machine.shortestPast(age) }
     /// Why nothing can be committed now; nil while everything can.
     package var unavailableReason: String? { log.unavailableReason }
     /// Whether there is a log, and nothing is sent before it is written.

@@ -11,23 +11,26 @@ struct SnapshotScheduleTests {
     private static let hour = 3_600_000
     private static let day = 24 * hour
 
-    private func schedule(_ shortest: Int? = nil, bytes: Int = 0, taken: Int = 0) -> SnapshotSchedule {
-        let settings = LogSettings(path: Located("bus.sqlite", at: Place(name: "test")))
-        return SnapshotSchedule(
-            settings, last: TakenSnapshot(revision: 0, bytes: bytes, time: taken), revision: 0, changes: 0,
-            shortest, now: 0, time: 0)
+    private static let settings = LogSettings(path: Located("bus.sqlite", at: Place(name: "test")))
+    private static let age = settings.retain.age
+
+    private func schedule(
+        age: Int = Self.age, bytes: Int = 0, taken: Int = 0
+    ) -> SnapshotSchedule {
+        SnapshotSchedule(
+            Self.settings, last: TakenSnapshot(revision: 0, bytes: bytes, time: taken), revision: 0,
+            changes: 0, age: age, now: 0, time: 0)
     }
 
     @Test(arguments: [
-        (nil, 0, 45 * hour), (8 * day, 0, 12 * hour), (0, 0, hour), (0, 64 << 20, 5 * hour),
-        (90 * day, 0, 45 * hour),
+        (age, 0, 45 * hour), (8 * day, 0, 12 * hour), (0, 0, hour), (0, 64 << 20, 5 * hour),
     ])
-    func thereIsOneAfterASixteenthOfTheAge(shortest: Int?, bytes: Int, interval: Int) {
-        var schedule = schedule(shortest, bytes: bytes)
+    func thereIsOneAfterASixteenthOfTheAge(age: Int, bytes: Int, interval: Int) {
+        var schedule = schedule(age: age, bytes: bytes)
         var now = 0
         func isDue(at time: Int) -> Bool {
             now += 1
-            return schedule.look(now: now, time: time, shortest)
+            return schedule.look(now: now, time: time, age: age)
         }
         #expect(schedule.nextLook == min(Self.day, interval))
         schedule.noteWriting(100, commits: 1)
@@ -43,14 +46,17 @@ struct SnapshotScheduleTests {
     }
 
     /// Of a type of which nothing is kept, nothing has to go, so it makes none necessary.
-    @Test(arguments: [("keep: none", nil), ("keep: latest", 0), ("for: 2h", 2 * hour), ("commits: 9", nil)])
-    func theShortestPastIsThatOfATypeThatIsKept(log: String, shortest: Int?) throws {
+    @Test(arguments: [
+        ("keep: none", age), ("keep: latest", 0), ("for: 2h", 2 * hour), ("for: 90d", age),
+        ("commits: 9", age),
+    ])
+    func theShortestPastIsThatOfATypeThatIsKept(log: String, shortest: Int) throws {
         var setup = MemoryBus.Setup()
         setup.definitions = [
             "type: beat\nlog: { \(log) }\ninitial: { n: 0 }\nactions: { reset: { set: { n: 0 } } }\n"
         ]
         setup.log = MemoryLog()
-        #expect(try MemoryBus(setup).engine.shortestPast == shortest)
+        #expect(try MemoryBus(setup).engine.shortestPast(Self.age) == shortest)
     }
 
     /// What the last one should have had counts, though nothing is committed any more: where it failed, and what was being written.
@@ -59,7 +65,7 @@ struct SnapshotScheduleTests {
         var schedule = schedule()
         let interval = 45 * Self.hour
         schedule.noteWriting(100, commits: 2)
-        var isDue = schedule.look(now: 0, time: interval, nil)
+        var isDue = schedule.look(now: 0, time: interval, age: Self.age)
         #expect(isDue)
         schedule.noteTaking(changes: 1, commits: hasFailed ? 0 : 1)
         if hasFailed {
@@ -68,7 +74,7 @@ struct SnapshotScheduleTests {
         } else {
             _ = schedule.noteTaken(TakenSnapshot(revision: 1, bytes: 0, time: interval))
         }
-        isDue = schedule.look(now: schedule.nextLook, time: 2 * interval, nil)
+        isDue = schedule.look(now: schedule.nextLook, time: 2 * interval, age: Self.age)
         #expect(isDue)
     }
 
@@ -97,7 +103,7 @@ struct SnapshotScheduleTests {
         var schedule = schedule(taken: 1000 * Self.day)
         #expect(schedule.nextLook == Self.day)
         schedule.noteWriting(100, commits: 1)
-        func isDue(after hours: Int) -> Bool { schedule.look(now: 0, time: hours * Self.hour, nil) }
+        func isDue(after hours: Int) -> Bool { schedule.look(now: 0, time: hours * Self.hour, age: Self.age) }
         #expect(!isDue(after: 44))
         #expect(isDue(after: 46))
         _ = schedule.noteTaken(TakenSnapshot(revision: 1, bytes: 0, time: 2000 * Self.day))

@@ -81,11 +81,11 @@ extension StateMachine {
         }
     }
 
-    /// The shortest time for which it keeps the past of a type, in milliseconds; nil: none is shorter than the bus's. Types of which
-    /// it keeps nothing do not count: nothing of them has to go.
-    package var shortestPast: Int? {
+    /// The shortest time for which it keeps any past, in milliseconds, where the bus's is `age`. Types of which it
+    /// keeps nothing do not count: nothing of them has to go.
+    package func shortestPast(_ age: Int) -> Int {
         let rules = pastRules
-        return liveTypes.compactMap { $0.kept == .none ? nil : rules[$0.name]?.age }.min()
+        return liveTypes.reduce(age) { $1.kept == .none ? $0 : min($0, rules[$1.name]?.age ?? $0) }
     }
 
     /// What the log keeps of a type; of a view the least of what it keeps of those it reads.

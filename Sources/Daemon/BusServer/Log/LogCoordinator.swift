@@ -69,7 +69,8 @@ final class LogCoordinator {
         self.hasCode = hasCode
         schedule = SnapshotSchedule(
             settings, last: lastSnapshot, revision: engine.revision, changes: engine.keptChanges,
-            engine.shortestPast, now: MonotonicClock.milliseconds, time: WallClock.now)
+            age: engine.shortestPast(settings.retain.age), now: MonotonicClock.milliseconds,
+            time: WallClock.now)
         snapshots = Snapshots(writer, mailbox, settings.retain, recipe.ending)
         indexer = Indexer(writer, recipe.ending)
         past = PastReader(writer, recipe, mailbox, limits: limits)
@@ -228,8 +229,8 @@ final class LogCoordinator {
 
     /// Little may have been written for long; the past goes away all the same.
     func look(now: Int) {
-        if schedule.look(now: now, time: WallClock.now, engine.shortestPast), engine.unavailableReason == nil
-        {
+        let age = engine.shortestPast(settings.retain.age)
+        if schedule.look(now: now, time: WallClock.now, age: age), engine.unavailableReason == nil {
             takeSnapshot()
         } else {
             snapshots.trim(engine.pastRules)

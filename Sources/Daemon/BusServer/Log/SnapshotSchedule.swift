@@ -29,6 +29,8 @@ package struct SnapshotSchedule {
     /// When there may be something to do although nothing is written, in monotonic milliseconds.
     package private(set) var nextLook = 0
     private let settings: LogSettings
+    /// The shortest time for which the past of anything is kept, in milliseconds.
+    private var age: Int
     /// What was written since the last one, and how many changes that are kept there had been when it became due.
     private var since: (bytes: Int, commits: Int, changesBefore: Int)
     /// What was written since the log was last trimmed.
@@ -54,18 +56,19 @@ package struct SnapshotSchedule {
     /// - Parameters:
     ///   - revision: That of the bus. As if all commits since the last snapshot had entries: a start does not know how many do.
     ///   - changes: How many changes that are kept the engine has counted.
-    ///   - shortest: The shortest time for which the past of a type is kept, in milliseconds; nil: the bus's.
+    ///   - age: The shortest time for which the past of anything is kept, in milliseconds.
     ///   - now: In monotonic milliseconds.
     ///   - time: In milliseconds since 1970.
     package init(
         _ settings: LogSettings, last: TakenSnapshot, revision: Int, changes: Int,
-        _ shortest: Int?, now: Int, time: Int
+        age: Int, now: Int, time: Int
     ) {
         self.settings = settings
         self.last = last
+        self.age = age
         self.last.time = min(last.time, time)
         since = (0, max(0, revision - last.revision), changes)
-        nextLook = now + max(0, timeLeft(at: time, shortest))
+        nextLook = now + max(0, timeLeft(at: time))
     }
 
     // MARK: - What happens
@@ -120,25 +123,25 @@ package struct SnapshotSchedule {
     }
 
     /// Whether a snapshot is due because the last one is old, and something was committed since.
-    package mutating func look(now: Int, time: Int, _ shortest: Int?) -> Bool {
+    package mutating func look(now: Int, time: Int, age: Int) -> Bool {
+        self.age = age
         // A snapshot whose clock was ahead is not waited for.
         last.time = min(last.time, time)
-        let left = timeLeft(at: time, shortest)
-        nextLook = now + (left > 0 ? left : min(Self.longestLook, interval(shortest)))
+        let left = timeLeft(at: time)
+        nextLook = now + (left > 0 ? left : min(Self.longestLook, interval))
         return left <= 0 && (since.commits > 0 || hasFailed) && !isTaking
     }
 
     // MARK: - Measures
 
     /// How long it is to the next look, in milliseconds; not above 0 where the last snapshot is old.
-    private func timeLeft(at time: Int, _ shortest: Int?) -> Int {
-        min(Self.longestLook, last.time + interval(shortest) - time)
+    private func timeLeft(at time: Int) -> Int {
+        min(Self.longestLook, last.time + interval - time)
     }
 
     /// The time between two snapshots where little is written.
-    private func interval(_ shortest: Int?) -> Int {
-        let age = min(settings.retain.age, shortest ?? .max)
-        return max(age / Self.snapshotsPerAge, settings.look * (1 + last.bytes / Self.bytesPerLook))
+    private var interval: Int {
+        max(age / Self.snapshotsPerAge, settings.look * (1 + last.bytes / Self.bytesPerLook))
     }
 
     /// History is cut at snapshots, so there are some within what is kept.
