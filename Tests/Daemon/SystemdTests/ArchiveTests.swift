@@ -97,5 +97,34 @@ import Testing
         #expect(try shell("find \"$1/usr\" -name '*fluxbus*'", root).output == "")
         #expect(try text("etc/fluxbus/fluxbusd.yaml") == "listen: [{ unix: /run/mine }]\n")
         #expect(try install("--prefix", "/opt").status == 64)
+        #expect(try install("--destdir", "somewhere").status == 64)
+        #expect(try install("--check", "--remove").status == 64)
+    }
+
+    /// What an operator has beside what is installed: neither written nor closed to him, nor opened to others.
+    @Test func whatAnOperatorHasStaysAsItIs() throws {
+        try unpack()
+        // Programs that only their owner may run, as some umasks leave them.
+        try succeed(shell("chmod 744 \"$1\"/bin/*", archive))
+        let unit = "usr/local/lib/systemd/system/fluxbus-backup.service"
+        try directory.write("root/\(unit)", "ExecStart=/usr/bin/rsync\n")
+        try directory.write("root/\(unit.replacing("backup", with: "d")).d/more.conf", "[Service]\n")
+        try directory.write("root/etc/fluxbus/access.yaml", "roles: {}\n")
+        try directory.write("root/etc/fluxbus/effects/mail.yaml", "secret: yes\n")
+        try succeed(
+            shell(
+                """
+                cd "$1/etc/fluxbus"
+                chmod 600 effects/mail.yaml
+                ln -s /nowhere effects/gone.yaml
+                """, root))
+        try succeed(install())
+        #expect(try text(unit) == "ExecStart=/usr/bin/rsync\n")
+        #expect(try text("etc/fluxbus/access.yaml") == "roles: {}\n")
+        #expect(try text("etc/fluxbus/fluxbusd.yaml").contains("counter/main"))
+        let modes = try shell(
+            "cd \"$1\" && stat -c %A etc/fluxbus/effects/* usr/local/bin/fluxbusd && find . -name '*.new'",
+            root)
+        #expect(modes.output == "lrwxrwxrwx\n-rw-------\n-rwxr-xr-x\n")
     }
 }
