@@ -25,7 +25,7 @@ import Testing
         _ = try RunningProgram(
             [
                 "/bin/sh", "-c",
-                script.replacing("$$1", with: "$1").replacing("/usr/share/fluxbus/examples", with: samples),
+                script.replacing("$$", with: "$").replacing("/usr/share/fluxbus/examples", with: samples),
                 "sh", "\(directory.path)/config",
             ], environment: ["PATH": "/usr/bin:/bin"]
         ).wait()
@@ -51,9 +51,18 @@ import Testing
     }
 
     @Test func usersOwnTypesAreNotMixedWithSamples() throws {
-        try directory.write("config/types/mine.yaml", "type: mine\n")
+        try directory.write(
+            "config/types/mine.yaml",
+            "type: mine\ninitial: { n: 0 }\nactions: { raise: { increment: { n: 1 } } }\n")
         try begin()
         #expect(try names("config") == ["fluxbusd.yaml", "types"])
         #expect(try names("config/types") == ["mine.yaml"])
+        let checked = try RunningProgram.run(
+            "fluxbusd",
+            [
+                "--config", "\(directory.path)/config/fluxbusd.yaml", "--listen",
+                "unix:\(directory.path)/bus", "--check",
+            ])
+        #expect(checked.status == 0, "\(checked.output)\(checked.errors)")
     }
 }
