@@ -34,7 +34,8 @@ public final class Recorder<State: Flux.State>: Sendable {
         func record(_ before: State, _ actions: [State.Action], at time: Duration) {
             // What is discarded is released outside the lock: its deinit may do anything.
             _ = contents.withLock { contents in
-                let discarded = contents.steps.suffix(from: contents.position)
+                // Where there is nothing to discard, a slice would hold the steps, and appending to them copy all.
+                let discarded = Array(contents.steps[contents.position...])
                 if contents.start == nil { contents.start = before }
                 contents.steps.removeLast(discarded.count)
                 contents.steps.append(.init(actions: actions, time: time))

@@ -19,6 +19,25 @@ import Testing
         await #expect(throws: FluxError.unknownStep(step: 5, count: 4)) { try await recorder.replay(upTo: 5) }
     }
 
+    /// However much is recorded, one more step takes as long as the first.
+    @Test func stepsAreAddedInPlace() {
+        let store = Store<Counter>(state: Counter())
+        let recorder = Recorder(store)
+        func time() -> Double {
+            var time = timespec()
+            clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+            return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
+        }
+        let turns = (0..<40).map { _ in
+            let start = time()
+            for _ in 0..<1_000 { store.actions.increment() }
+            return time() - start
+        }
+        #expect(recorder.recording.steps.count == 40_000)
+        let (first, last) = (turns.prefix(10).min()!, turns.suffix(10).min()!)
+        #expect(last < 8 * first, "\(last / first) times as long")
+    }
+
     @Test func replayIsOneChangeWithoutMiddlewareOrThunks() async throws {
         let effects = Journal<String>()
         let store = Store<Counter>(
