@@ -188,7 +188,7 @@ extension ClientSession {
     }
 
     /// Stores in doubt are not created again: they ended with the old session, so it can't be known any more which of them this
-    /// client had dropped before. One that it has dropped without conditions nobody misses.
+    /// client had dropped before. One that it has dropped without conditions nobody misses, unless the drop is refused.
     private mutating func forgetDoubtful() {
         for store in ephemeralStores where store.isInDoubt && !store.isDropped {
             let error = BusError(
@@ -197,6 +197,7 @@ extension ClientSession {
             )
             effects.append(.notice(.ephemeralStoreLost(address: store.address, error)))
         }
+        requests.droppedStores.formUnion(ephemeralStores.lazy.filter(\.isDropped).map(\.address))
         ephemeralStores.removeAll { $0.isInDoubt }
     }
 
@@ -226,7 +227,7 @@ extension ClientSession {
                     EphemeralStore(
                         address: address, state: state, timeToLive: timeToLive, pending: submission))
             } else if drop < place, submission.repetition == .keyed, !submission.body.bringsOwnKey {
-                requests.resending.append(SentRequest(submission: submission))
+                requests.resending.append(SentRequest(submission: submission, isAnew: true))
             } else {
                 requests.resending.append(sent)
             }
@@ -277,6 +278,8 @@ extension ClientSession {
             if error.code == .exists, store.triesLeft > 0 {
                 // The bus has not seen the end of the old connection, with which the old store is dropped.
                 store.triesLeft -= 1
+                // Nothing was committed under the key so far, so the bus need not know it any longer than from here.
+                store.attempt?.after = seenRevision
                 store.due = now + 1_000_000 << (EphemeralStore.mostTries - 1 - store.triesLeft)
                 ephemeralStores[index] = store
                 return
@@ -302,7 +305,7 @@ extension ClientSession {
     /// A store that another client has created meanwhile satisfies a request with `ifMissing`.
     private mutating func giveBack(_ pending: Submission, _ error: BusError) {
         if error.code == .exists, case .request(let request) = pending.body, request["ifMissing"] == true {
-            requests.resending.append(SentRequest(submission: pending))
+            requests.resending.append(SentRequest(submission: pending, isAnew: true))
         } else {
             effects.append(.complete(pending, .failure(error)))
         }

@@ -71,17 +71,18 @@ extension ClientSession {
         violated(BusError(.unexpectedReply, "A reply came that belongs to no request."))
     }
 
-    private mutating func answered(_ sent: SentRequest, _ told: ReplyOutcome, at now: Int) {
+    private mutating func answered(_ sent: SentRequest, _ reply: ReplyOutcome, at now: Int) {
         let submission = sent.submission
-        switch told {
-        case .dispatch(let reply): saw(reply.revision, submission.role)
-        case .object(let reply): if let revision = reply["revision"]?.int { saw(revision, submission.role) }
+        switch reply {
+        case .dispatch(let quick): saw(quick.revision, submission.role)
+        case .object(let object): if let revision = object["revision"]?.int { saw(revision, submission.role) }
         case .failure(let error): noticeFailure(of: submission, error)
         }
-        let outcome = sent.doubt(about: told).map { ReplyOutcome.failure(Self.outcomeUnknown($0)) } ?? told
+        let outcome = sent.doubt(about: reply).map { ReplyOutcome.failure(Self.outcomeUnknown($0)) } ?? reply
         switch submission.role {
         case .plain: effects.append(.complete(submission, outcome))
         case .drop, .createEphemeral, .will:
+            if case .drop(let addresses, _) = submission.role { noticeLost(addresses, outcome) }
             note(submission.role, outcome)
             effects.append(.complete(submission, outcome))
         case .subscribe(let request):
@@ -115,6 +116,15 @@ extension ClientSession {
         if submission.isAcknowledged { return }
         submission.failsByNotice()
         effects.append(.notice(.dispatchFailed(error)))
+    }
+
+    /// What stands of stores that went with their session before a drop of them was answered: they are missed if it was refused.
+    private mutating func noticeLost(_ dropped: [String], _ outcome: ReplyOutcome) {
+        for address in dropped where requests.droppedStores.remove(address) != nil {
+            if case .failure(let error) = outcome {
+                effects.append(.notice(.ephemeralStoreLost(address: address, error)))
+            }
+        }
     }
 
     private mutating func saw(_ revision: Int, _ role: Submission.Role) {

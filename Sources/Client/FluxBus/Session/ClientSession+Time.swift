@@ -78,7 +78,7 @@ extension ClientSession {
             if let effect = check(sent.submission, isWritten: true) { effects.append(effect) }
         }
         for sent in requests.resending.elements {
-            if let effect = check(sent.submission, isWritten: sent.isRepeated) {
+            if let effect = check(sent.submission, isWritten: sent.mayBeCommitted) {
                 effects.append(effect)
                 hasWaiting = true
             }

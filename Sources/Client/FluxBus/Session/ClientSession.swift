@@ -138,7 +138,10 @@ package struct ClientSession {
             effects.append(.complete(sent.submission, .failure(ending(of: sent, closed))))
         }
         for store in ephemeralStores {
-            if let pending = store.pending { effects.append(.complete(pending, .failure(closed))) }
+            // The connection before, or this one, may have brought it to the bus.
+            if let pending = store.pending {
+                effects.append(.complete(pending, .failure(Self.outcomeUnknown(closed))))
+            }
         }
         for submission in requests.waiting.removeAll() {
             effects.append(.complete(submission, .failure(closed)))
@@ -158,8 +161,7 @@ package struct ClientSession {
 
     /// The error of an unanswered request when no answer will come.
     private func ending(of sent: SentRequest, _ closed: BusError) -> BusError {
-        let mayBeCommitted = sent.isRepeated || sent.id > 0
-        guard mayBeCommitted, sent.submission.repetition != .free else { return closed }
+        guard sent.mayBeCommitted, sent.submission.repetition != .free else { return closed }
         return Self.outcomeUnknown(closed)
     }
 
@@ -184,6 +186,8 @@ package struct SessionRequests {
     /// The session's own requests, which come before all others.
     var own = RingQueue<Submission>()
     var earliestDeadline = Int.max
+    /// Stores that went with their session, and whose drops are sent again: if one is refused, somebody misses its store.
+    var droppedStores: Set<String> = []
     private var lastID = 0
     private var lastKey = 0
 

@@ -131,10 +131,18 @@ struct SentRequest {
     var epoch = ""
     /// Whether a connection before this one may have brought it to the bus.
     var isRepeated = false
+    /// Whether it takes the place of one that was written on a connection before this one.
+    private let isAnew: Bool
     /// Whether it makes stores that go with the session, and that session may have ended since.
     private var isTorn = false
 
-    init(submission: Submission) { self.submission = submission }
+    init(submission: Submission, isAnew: Bool = false) {
+        self.submission = submission
+        self.isAnew = isAnew
+    }
+
+    /// Whether the bus may have committed it, though no answer came.
+    var mayBeCommitted: Bool { isRepeated || isAnew || id > 0 }
 
     /// The session has ended over which it may have been committed.
     mutating func tear() { isTorn = isTorn || isRepeated && submission.body.makesEphemeral }

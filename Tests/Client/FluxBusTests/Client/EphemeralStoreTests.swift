@@ -82,10 +82,10 @@ import Testing
         #expect(desk.written().map { $0["op"] } == ["create"])
     }
 
-    private func ephemeral(_ store: String) -> Submission {
+    private func ephemeral(_ store: String, deadline: Int = .max) -> Submission {
         Submission(
             .request(BusRequest("create", ["store": .string(store), "ephemeral": true])),
-            role: .createEphemeral(store, state: nil), repetition: .keyed)
+            role: .createEphemeral(store, state: nil), repetition: .keyed, deadline: deadline)
     }
 
     private func drop(_ store: String) -> Submission {
@@ -280,6 +280,50 @@ import Testing
         desk.connect(revision: 6)
         #expect(desk.written().map { $0["op"] } == ["drop"])
         #expect(desk.lostStores == (conditions.isEmpty ? [] : ["door/mine"]))
+        // One whose drop is refused its owner believes to be there.
+        desk.refuse("forbidden")
+        #expect(desk.lostStores == ["door/mine"])
+    }
+
+    /// What a connection before has sent may be committed, whatever takes its place on this one.
+    @Test(arguments: [true, false]) func creationThatIsMadeAnewMayBeCommitted(isBehindDrop: Bool) {
+        let desk = SessionDesk()
+        if isBehindDrop { desk.session.submit(drop("door/mine")) }
+        desk.session.submit(ephemeral("door/mine"))
+        _ = desk.written()
+        desk.cut()
+        desk.connect(revision: 6)
+        if !isBehindDrop { _ = desk.written() }
+        desk.session.close(by: desk.now)
+        desk.pass(1)
+        desk.perform()
+        #expect(desk.outcomes.count == (isBehindDrop ? 2 : 1) && desk.lastCode == .outcomeUnknown)
+    }
+
+    @Test func creationThatIsMadeAnewTimesOutAsOneThatWasWritten() {
+        let desk = SessionDesk()
+        desk.session.submit(drop("door/mine"))
+        desk.session.submit(ephemeral("door/mine", deadline: 5_000_000_000))
+        _ = desk.written()
+        desk.cut()
+        desk.connect(revision: 6)
+        desk.pass(5_000_000_000)
+        desk.perform()
+        let error = if case .failure(let error)? = desk.outcomes.last { error } else { nil as BusError? }
+        #expect(error?.code == .timedOut && error?.details["written"] == true)
+    }
+
+    /// A refusal says that nothing was committed, however much the bus forgets after it.
+    @Test func restorationThatIsRefusedIsRepeatedFromThere() {
+        let (desk, _) = cutDesk(dispatch)
+        desk.connect(revision: 6)
+        _ = desk.written()
+        desk.cut()
+        desk.connect(revision: 9, isResumed: true)
+        #expect(desk.written().first?["after"] == 6)
+        desk.refuse("exists")
+        desk.pass(1_000_000_000)
+        #expect(desk.written().first?["after"] == 9)
     }
 
     @Test func storeThatWasGivenUpIsNotAskedForAgain() {
