@@ -66,7 +66,7 @@ extension SignalSource {
     ///
     /// Values are passed on the binder's executor, by default at once on the thread that delivers them. Use
     /// ``FluxExecutor/mainThread`` for a target that belongs to a user interface. Such a target is held and released on the
-    /// main thread only, so the next value that comes or arrives there ends its binding.
+    /// main thread only: its binding ends there, with the next value, also where the target was gone from the start.
     @discardableResult
     public func bind(to binder: Binder<Value>) -> Disposable {
         let end = DisposableScope()

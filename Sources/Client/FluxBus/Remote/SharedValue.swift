@@ -45,7 +45,8 @@ public final class SharedValue<Value: Codable & Sendable>: SignalSource {
         try await store.dispatch(.set(value: encoded(value)), ifRevision: ifRevision).revision
     }
 
-    /// Sets what `change` makes of the value; again with the newer value when another client was faster.
+    /// Sets what `change` makes of the value; again with the newer value when another client was faster. Throws `unavailable`
+    /// where the store changes so often that its revision can't be known.
     ///
     /// - Returns: The value that was set.
     @discardableResult
