@@ -45,7 +45,8 @@ import Testing
         let global = stores.map { $0.state.items.filter(\.isGlobal) }
         #expect(Set(global[0]).count == 80)
         #expect(global[0] == global[1] && global[1] == global[2])
-        #expect(stores.map { $0.state.items.filter { !$0.isGlobal }.count }.reduce(0, +) == 800)
+        let own = stores.flatMap { $0.state.items.filter { !$0.isGlobal } }
+        #expect(own.count == 800)
     }
 
     @Test func storesComeAndGoDuringGlobalDispatch() {

@@ -111,7 +111,8 @@ import Testing
         #expect(
             error?.description == "The timer off can't be set: the store has 64 timers, which is the limit.")
         await time.advance(by: .seconds(64))
-        #expect(store.state.reasons == (0..<64).map(String.init))
+        let numbers: [String] = (0..<64).map { "\($0)" }
+        #expect(store.state.reasons == numbers)
     }
 
     @Test func ruleCanBeAskedWithoutAStore() throws {
