@@ -126,9 +126,13 @@ package struct CommandSession {
     }
 
     package func ask(_ request: BusRequest, on connection: BusConnection) throws -> JSONObject {
-        var reply = try connection.request(request, until: replyDeadline)
-        reply["id"] = nil
-        return reply
+        do throws(BusError) {
+            var reply = try connection.request(request, until: replyDeadline)
+            reply["id"] = nil
+            return reply
+        } catch {
+            throw CommandFailure.unanswered(request, error)
+        }
     }
 }
 
@@ -196,6 +200,22 @@ package struct CommandFailure: Error, Equatable {
             default: CommandFailure(.internal, "Unexpected error: \(error).")
             }
     }
+
+    /// Why there is no reply to a request. Nobody knows then whether the bus has committed what it commits.
+    static func unanswered(_ request: BusRequest, _ error: BusError) -> any Error {
+        guard commits.contains(request.op), request["dryRun"] != true else { return error }
+        let way =
+            request["key"] == nil ? "look before you send it again" : "send it again with the same key"
+        return unanswered("it may have been committed or not; \(way)", error)
+    }
+
+    static func unanswered(_ consequence: String, _ error: BusError) -> any Error {
+        guard error.code == .timedOut || error.code == .closed else { return error }
+        return CommandFailure(
+            CommandStatus(error.code), CommandWords.sentence(error.message).endingSentence(with: consequence))
+    }
+
+    private static let commits: Set<String> = ["dispatch", "create", "drop", "revert", "cancel", "reload"]
 
     private static func advice(for error: BusError) -> String? {
         switch error.code {

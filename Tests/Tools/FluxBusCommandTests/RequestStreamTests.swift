@@ -150,6 +150,7 @@ struct RequestStreamTests {
             """
         let run = try CommandRun(["dispatch", "-"], bus: bus.address, input: input)
         #expect(run.status == .unreachable)
+        #expect(run.messages.contains(": 1 requests were not answered, and may have been committed or not"))
         #expect(run.lines == [#"{"id":1,"ok":true}"#])
         bus.stop()
     }
@@ -159,6 +160,27 @@ struct RequestStreamTests {
         let run = try CommandRun(
             ["dispatch", "-", "--timeout", "20ms"], bus: bus.address, input: #"{"type":"c","action":"x"}"#)
         #expect(run.status == .temporary)
+        #expect(run.messages.contains(": 1 requests were not answered, and may have been committed or not"))
         bus.stop()
+    }
+
+    /// Whoever repeats what may have been committed commits it twice.
+    @Test(arguments: [
+        (["dispatch", "c/a", "x"], "it may have been committed or not; look before you send it again."),
+        (["dispatch", "c/a", "x", "--no-ack"], "it may have been committed or not; look before"),
+        (["dispatch", "c/a", "x", "--key", "k"], "committed or not; send it again with the same key."),
+        (["dispatch", "c/a", "x", "--dry-run"], "try a longer --timeout."),
+        (["drop", "c/a"], "it may have been committed or not; look before you send it again."),
+        (["get", "c/a"], "try a longer --timeout."),
+    ])
+    func requestThatIsNotAnsweredMayBeCommitted(_ command: [String], _ advice: String) throws {
+        for answer in [[], nil] as [[String]?] {
+            let bus = try ScriptedBus { $0.contains("hello") ? Self.answer($0) : answer }
+            let run = try CommandRun(command + ["--timeout", "20ms"], bus: bus.address)
+            #expect(run.status == (answer == nil ? .unreachable : .temporary))
+            let mayRepeat = answer == nil && advice.contains("longer")
+            #expect(mayRepeat || run.messages.contains(advice), "\(run.messages)")
+            bus.stop()
+        }
     }
 }

@@ -190,7 +190,11 @@ package struct DispatchCommand: BusCommand {
         _ request: BusRequest, in session: CommandSession, on connection: BusConnection
     ) throws {
         connection.queue(request)
-        try connection.request(BusRequest("ping"), until: session.replyDeadline)
+        do throws(BusError) {
+            try connection.request(BusRequest("ping"), until: session.replyDeadline)
+        } catch {
+            throw CommandFailure.unanswered(request, error)
+        }
     }
 
     private func show(_ reply: JSONObject, in console: Console) throws {

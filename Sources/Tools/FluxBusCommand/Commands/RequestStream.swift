@@ -41,6 +41,16 @@ final class RequestStream {
     }
 
     func run() throws -> CommandStatus {
+        do {
+            return try exchange()
+        } catch let error as BusError where sent > settled {
+            throw CommandFailure.unanswered(
+                "\(sent - settled) requests were not answered, and may have been committed or not; look before you send them again",
+                error)
+        }
+    }
+
+    private func exchange() throws -> CommandStatus {
         var deadline = Deadline.never
         while true {
             try takeReplies()
