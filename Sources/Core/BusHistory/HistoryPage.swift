@@ -63,7 +63,7 @@ final class HistoryPage {
     private let room: Int
     private let writer = ByteWriter()
     private var count = 0
-    /// Everything up to this revision has been looked at, or from this revision on, with the newest first.
+    /// The commit that was added last; at first where the page begins.
     private var last: Int
     private var isFull = false
 
@@ -87,10 +87,8 @@ final class HistoryPage {
         if isNewestFirst ? through <= since : first > until { return false }
         let (start, end) = (max(first, since + 1), min(through, until))
         if isNewestFirst ? start >= last : end <= last { return true }
-        guard let shown = filter.shown(entry, line, at: through) else {
-            last = isNewestFirst ? start : end
-            return true
-        }
+        // One that is not shown does not count in `next` either, which would tell that it was there.
+        guard let shown = filter.shown(entry, line, at: through) else { return true }
         let text = Self.text(of: shown)
         if isNewestFirst {
             while last > start, !isFull { try add(min(end, last - 1), text) }

@@ -103,6 +103,78 @@ import Testing
         }
     }
 
+    /// Of hidden types the history says nothing: not that there are any, nor what the log keeps of them.
+    @Test func historyOfAHiddenTypeIsThatOfNone() throws {
+        var setup = MemoryBus.Setup()
+        setup.definitions =
+            Self.types
+            + ["keep: none", "keep: latest", "commits: 1"].enumerated().map {
+                "type: c\($0)\ninitial: { n: 0 }\nactions: { add: { increment: { n: 1 } } }\nlog: { \($1) }"
+            } + ["view: v\nof: c0\nvalues: { all: count() }"]
+        (setup.stores, setup.access, setup.log) = (["c0/a", "c1/a", "c2/a"], Self.rules, MemoryLog())
+        let bus = try MemoryBus(setup)
+        let (root, client) = (bus.connect(uid: 0), bus.connect(uid: 1001))
+        for _ in 0..<3 { root.send(#"{"op":"dispatch","type":"*","action":"add"}"#) }
+        func answer(_ type: String, _ more: String) throws -> String {
+            client.send(#"{"op":"history","type":"\#(type)"\#(more)}"#)
+            return try #require(client.nextLine())
+        }
+        for more in ["", #","since":1"#, #","order":"newest","limit":1"#] {
+            let none = try answer("none", more)
+            for type in ["c0", "c1", "c2", "v"] { #expect(try answer(type, more) == none) }
+        }
+    }
+
+    /// Nor where a page ends, whichever hidden commits lie between those that are shown and those of the next page.
+    @Test func pagesEndWhereWhatIsShownEnds() throws {
+        let pages = try ["b/hidden1", "c/a"].map { (hidden: String) -> [String] in
+            var setup = MemoryBus.Setup()
+            setup.definitions =
+                Self.types
+                + [
+                    """
+                    type: c
+                    initial: { n: 0 }
+                    actions: { add: { increment: { n: 1 } } }
+                    log: { keep: none }
+                    """
+                ]
+            (setup.stores, setup.access, setup.log) = (
+                ["b/shown1", "b/hidden1", "c/a"], Self.rules, MemoryLog()
+            )
+            let bus = try MemoryBus(setup)
+            let (root, client) = (bus.connect(uid: 0), bus.connect(uid: 1001))
+            for store in ["b/shown1", hidden, "b/shown1", "b/shown1"] {
+                root.send(#"{"op":"dispatch","store":"\#(store)","action":"add"}"#)
+            }
+            let since = bus.engine.revision - 4
+            return try [
+                #""since":\#(since),"limit":1"#, #""order":"newest","since":\#(since),"limit":2"#,
+            ].map {
+                client.send(#"{"op":"history",\#($0)}"#)
+                return try #require(client.nextLine())
+            }
+        }
+        #expect(pages[0] == pages[1] && pages[0].allSatisfy { $0.contains(#""next""#) })
+    }
+
+    /// What has left a set while a client was away comes in an order of its own.
+    @Test func whatLeftASetTellsNotWhatChangedLast() throws {
+        let events = try ["a/x1", "a/x2"].map { (store: String) -> [String] in
+            let world = try World()
+            let since = world.bus.engine.revision
+            for line in [
+                #"{"op":"dispatch","type":"a","action":"add"}"#,
+                #"{"op":"dispatch","store":"\#(store)","action":"hide","payload":{"to":5}}"#,
+            ] { world.root.send(line) }
+            world.clients[1001]!.send(
+                #"{"op":"subscribe","type":"a","where":"count > 5","since":\#(since),"epoch":"\#(world.bus.engine.epoch)"}"#
+            )
+            return world.heard().map { $0.replacing(world.bus.engine.epoch, with: "E") }
+        }
+        #expect(events[0] == events[1] && events[0].contains { $0.contains("dropped") }, "\(events)")
+    }
+
     /// A `where` that takes longer than a store may does not tell which store that was.
     @Test func anExpressionThatTakesTooLongNamesNoStore() throws {
         let slow = "lists.range(400).all(i, lists.range(400).all(j, i + j >= 0))"

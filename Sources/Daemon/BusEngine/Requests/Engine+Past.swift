@@ -41,6 +41,8 @@ extension Engine {
             return nil
         }
         let type = String(decoding: request.type, as: UTF8.self)
+        // Whoever has no right to a type hears of it what he would hear of one that there never was.
+        if let grants = connection.access.grants, !grants.knows(type: type) { return historySubject("") }
         if let type = machine.unkept(type) { throw machine.gone(type) }
         return historySubject(type)
     }

@@ -248,7 +248,8 @@ extension SubscriptionHub {
         }
         if catchUp.nextDrop == nil {
             clock.work += catchUp.changed.count * Work.rememberedDrop
-            for address in catchUp.changed { append(address) }
+            // In an order that does not tell which of them changed last where a reader may not see that.
+            for address in catchUp.changed.sorted() { append(address) }
         }
         var number = catchUp.nextDrop ?? drops.number(after: catchUp.dropsAfter)
         defer { catchUp.nextDrop = number }
