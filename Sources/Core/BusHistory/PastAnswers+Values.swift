@@ -24,7 +24,7 @@ extension PastAnswers {
             var wanted = paths
             if wanted == nil {
                 guard let state = question.state(in: try machine(at: revision)) else {
-                    return unknown(question, revision)
+                    return Self.unknown(question.store, revision)
                 }
                 wanted = (state.object?.keys ?? []).map { JSONPointer(tokens: [$0]) }
             }
@@ -40,7 +40,7 @@ extension PastAnswers {
         }
         guard try blame.advance(hasTime: hasTime) else { return nil }
         try blame.finish()
-        guard blame.exists ?? true else { return unknown(question, revision) }
+        guard blame.exists ?? true else { return Self.unknown(question.store, revision) }
         let reply = ByteWriter()
         reply.append(",\"revision\":", decimal: revision)
         reply.append(",\"oldest\":", decimal: oldest)
@@ -108,14 +108,6 @@ extension PastAnswers {
             throw PastFailure(
                 .gone, "The log goes back to revision \(oldest) only; ask for a later one.")
         }
-    }
-
-    private func unknown(_ question: StoreQuestion, _ revision: Int) -> LogAnswer {
-        .refused(
-            code: "unknown_store",
-            message:
-                "There was no store \(question.store) at revision \(revision); look for a revision in its history.",
-            details: [:])
     }
 
     /// A commit as `history` tells it. If the asker may see nothing of it, only its time is told.

@@ -298,6 +298,7 @@ package final class PastAnswers<Source: PastSource> {
             selection.view?.knows(type: $0.type) ?? true
         }
         if let first = lost.first, selection.pattern.type.isLiteral { return Self.refusal(first.refusal) }
+        if let store = selection.required, machine.find(store) == nil { return Self.unknown(store, revision) }
         do throws(RequestError) {
             let query = try StoreQuery(
                 selection, but: machine.types.filter { type in lost.contains { $0.type == type.name } },
@@ -346,6 +347,14 @@ package final class PastAnswers<Source: PastSource> {
         return .refused(code: error.code.rawValue, message: error.message, details: details)
     }
 
+    static func unknown(_ store: String, _ revision: Int) -> LogAnswer {
+        .refused(
+            code: "unknown_store",
+            message:
+                "There was no store \(store) at revision \(revision); look for a revision in its history.",
+            details: [:])
+    }
+
     private func state(
         _ revision: Int, _ store: String, _ known: KnownPast
     ) throws(PastFailure) -> LogAnswer {
@@ -353,11 +362,7 @@ package final class PastAnswers<Source: PastSource> {
         let type = AddressPattern(type: String(store.prefix { $0 != "/" }))
         if let lost = try lost(type, in: machine, known).first { return Self.refusal(lost.refusal) }
         guard let past = machine.pastState(at: store) else {
-            return .refused(
-                code: "unknown_store",
-                message:
-                    "There was no store \(store) at revision \(revision); look for a revision in its history.",
-                details: [:])
+            return Self.unknown(store, revision)
         }
         return .state(past)
     }

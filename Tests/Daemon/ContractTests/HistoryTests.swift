@@ -107,6 +107,14 @@ import Testing
         #expect(try client.isUsable())
     }
 
+    @Test func storeThatWasNotThereThenIsMissedThen() throws {
+        let (_, client) = try bus()
+        let reply = try client.reply(to: #"{"op":"get","store":"counter/b","revision":6}"#)
+        #expect(
+            reply["error"]?["message"]
+                == "There was no store counter/b at revision 6; look for a revision in its history.")
+    }
+
     @Test(
         .aloneOnly(because: "A shared bus always has a log."),
         arguments: [

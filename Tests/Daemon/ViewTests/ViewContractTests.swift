@@ -152,6 +152,28 @@ import Testing
         #expect(bus.engine.revision == revision)
     }
 
+    /// Nobody can create the store of a view that is missing.
+    @Test func aStoreThatAViewLacksIsExplained() throws {
+        let (_, client) = try bus()
+        let absent = try reply(client, #"{"op":"get","store":"climate/ground"}"#)
+        #expect(
+            absent["error"]?["message"]
+                == "There is no store climate/ground; climate is a view, whose stores are there as long as something counts in them."
+        )
+    }
+
+    @Test(.aloneOnly(because: "The local copy of a shared bus keeps all of each type, as its log does."))
+    func aPastThatAViewLacksIsThatOfItsSource() throws {
+        let (bus, client) = try bus(Self.room + "\nlog: { keep: latest }", Self.climate)
+        try create(client, "room/a")
+        try create(client, "room/b")
+        let past = try reply(
+            client, #"{"op":"get","store":"climate/ground","revision":\#(bus.engine.revision - 1)}"#)
+        #expect(
+            past["error"]?["message"]?.string?.contains(
+                "is made of room, which has no past: its type says log: { keep: latest }") == true, "\(past)")
+    }
+
     @Test func aViewCantGoBackByItself() throws {
         let (_, client) = try bus()
         try create(client, "room/a")

@@ -174,7 +174,7 @@ extension StateMachine {
         }
         return RequestError(
             .gone,
-            "\(entry.name) \(what)has no past: its type says log: { keep: \(policy.rawValue) }. Ask for the state of now."
+            "\(entry.name) \(what)has no past: its type says log: { keep: \(self.policy(of: source ?? entry).rawValue) }. Ask for the state of now."
         ).with("type", .string(entry.name)).with("keep", .string(policy.rawValue))
     }
 

@@ -101,9 +101,12 @@ extension StateMachine {
     func absence(of address: String) -> RequestError {
         let type = String(address.prefix { $0 != "/" })
         let reason =
-            typesByName[type] == nil
-            ? ", nor a state type `\(type)`; list what there is with types."
-            : "; create it, or list what there is with stores."
+            switch typesByName[type] {
+            case nil: ", nor a state type `\(type)`; list what there is with types."
+            case let entry? where entry.view != nil:
+                "; \(type) is a view, whose stores are there as long as something counts in them."
+            default: "; create it, or list what there is with stores."
+            }
         return RequestError(.unknownStore, "There is no store \(address)\(reason)")
     }
 
