@@ -17,6 +17,7 @@ public final class StateMachine {
     @exclusivity(unchecked) package var rules = BusLimits.rules {
         didSet {
             context.takesUnnamedMembers = rules < 2
+            context.refusesFailedConditions = rules < BusLimits.rulesOfViewStates
             context.budget.hasPrices = rules >= BusLimits.rulesOfPrices
         }
     }

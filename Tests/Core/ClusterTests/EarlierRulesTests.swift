@@ -343,6 +343,7 @@ import Testing
                 "each": ["in": "payload.marks", "as": "mark", "remove": ["list": "= mark"]],
             ],
             "patch": ["payload": ["with": "object"], "set": ["map": "= state.map.merge(payload.with)"]],
+            "go": ["when": "state.map.missing > 1"],
         ],
     ]
 
@@ -380,5 +381,13 @@ import Testing
             spent.append(bus.replica.machine.operationsSpent)
         }
         #expect(spent[1] - spent[0] == 100, "\(spent)")
+    }
+
+    /// An action whose `when` fails is refused by the rules before 7, and leaves the store alone by those of now.
+    @Test func conditionsThatFailGoByTheirRules() throws {
+        let go = #"{"op":"dispatch","store":"form/a","action":"go"}"#
+        for rules in [6, 7] {
+            #expect(try listed(rules).ask(go).code == (rules < 7 ? "rejected" : "ok"))
+        }
     }
 }

@@ -215,13 +215,17 @@ extension DeclaredType {
         place.pointee.context = context
 
         for index in action.condition.indices {
+            var holds = false
             do throws(EvaluationFailure) {
-                guard try action.condition[index].truth(&place.pointee) else {
-                    context.budget = place.pointee.rest(of: available, after: allowance)
-                    return false
-                }
+                holds = try action.condition[index].truth(&place.pointee)
             } catch {
-                throw rejection(of: action, in: context, "in when, \(error)", .expression)
+                guard error.error != nil, !context.refusesFailedConditions else {
+                    throw rejection(of: action, in: context, "in when, \(error)", .expression)
+                }
+            }
+            guard holds else {
+                context.budget = place.pointee.rest(of: available, after: allowance)
+                return false
             }
         }
         // In the log, only those of whom it held what they require, and it has not what that was judged by.

@@ -53,6 +53,8 @@ package final class CommitContext {
     /// Whether actions write members that no definition names though it says by `state` that there are no others. They did
     /// once, so what was committed then is applied again like that.
     package var takesUnnamedMembers = false
+    /// Whether an action is refused whose `when` fails, as entries were that were made by earlier rules.
+    package var refusesFailedConditions = false
     /// Whether the rules are late enough that an action pays for the members that it moves, with each write, and for the changes
     /// that `merge` goes through.
     var hasPrices: Bool { facts.pointee.budget.hasPrices }

@@ -136,8 +136,10 @@ struct ModelType {
         func value(_ rule: JSON) throws -> JSON {
             do { return try ModelExpression.evaluate(rule, on: data, names()) } catch { throw refusal() }
         }
-        if let condition = definition["when"], !ModelExpression.isTrue(try value(condition)) {
-            return (nil, [], nil)
+        if let condition = definition["when"] {
+            // One that fails is false.
+            let holds = try? ModelExpression.evaluate(condition, on: data, names())
+            guard let holds, ModelExpression.isTrue(holds) else { return (nil, [], nil) }
         }
         for requirement in definition["require"]?.array ?? []
         where !ModelExpression.isTrue(try value(requirement["if"] ?? .null)) { throw refusal() }
