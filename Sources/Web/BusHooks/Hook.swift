@@ -19,6 +19,14 @@ package struct Hook: Sendable {
             case .token(_, let file): file
             }
         }
+
+        /// The header in which it is shown, in small letters.
+        var header: String {
+            switch self {
+            case .signature(let signature): signature.header
+            case .token(let header, _): header ?? "authorization"
+            }
+        }
     }
 
     /// What expressions know of a request.
@@ -31,6 +39,8 @@ package struct Hook: Sendable {
     package let tokenFile: EffectFile?
     /// Those that expressions see, in small letters.
     package let headers: [String]
+    /// Those that its file names, which a request may have only once.
+    package var fields: [String] { headers + [check.header] }
     let condition: Expression?
     let template: DispatchTemplate
     let key: EffectValue?

@@ -131,8 +131,10 @@ package final class WebServer: Sendable {
             throw WebFailure(
                 .system, "The server's own socket \(socket.path) can't be opened: \(error).")
         }
+        var limits = setup.limits
+        limits.hookFields = { [hooks] in hooks.fields }
         front = try Front(
-            listeners, to: socket.hide(), setup.limits, FrontAnswers(fields: SecurityFields.data),
+            listeners, to: socket.hide(), limits, FrontAnswers(fields: SecurityFields.data),
             context: context, idleExit: setup.idleExit, now: setup.clock, whenIdle: whenIdle)
         hooks.use(files)
         front.start()

@@ -186,6 +186,21 @@ struct HookTests {
         }
     }
 
+    /// One reader could take the first of two, and another the last.
+    @Test func whatAHookReadsHasOneValue() async throws {
+        try await Self.run(["shop": "headers: [X-Shop-Event]\n\(Self.plain)"]) { (web, _) throws in
+            let right = try Self.hmac("{}")
+            for (field, value, status) in [
+                ("X-Other", "a\r\nx-other: \u{e4}", 200), ("X-S", "0\r\nx-s: \(right)", 400),
+                ("X-Shop-Event", "returned\r\nx-shop-event: paid", 400), ("X-Shop-Event", "\u{e4}", 400),
+                ("Content-Type", "a/b\r\ncontent-type: c/d", 400),
+            ] {
+                let fields = ["X-S": right].merging([field: value]) { $1 }
+                #expect(try web.ask("POST", "/hooks/shop", fields, body: "{}").status == status, "\(field)")
+            }
+        }
+    }
+
     @Test func anOldSignatureIsRefused() async throws {
         let hook = Self.plain.replacing("file: s", with: "form: stripe, tolerance: 1m, file: s")
         try await Self.run(["timed": hook]) { (web, _) throws in

@@ -243,6 +243,8 @@ package struct FrontLimits: Sendable {
     package var head = 16 << 10
     /// Header fields of a request.
     package var fields = 100
+    /// Header fields that mean something under `/hooks/`, and so have one value in ASCII there.
+    package var hookFields: @Sendable () -> Set<String> = { [] }
     /// Bytes of a request's target.
     package var target = 2048
     /// Bytes of a request's body: the largest is a token.

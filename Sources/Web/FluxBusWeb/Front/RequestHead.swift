@@ -72,14 +72,18 @@ package struct RequestHead: Equatable {
         guard lines.count <= limits.fields else {
             throw Refusal(status: 431, reason: "A request has at most \(limits.fields) header fields.")
         }
+        let hookFields = target.path.hasPrefix("/hooks/") ? limits.hookFields() : []
         var fields: [String: String] = [:]
         var passed = ["\(method) \(target.path) HTTP/1.\(isOld ? 0 : 1)"]
         if let authority = target.authority { passed.append("host: \(authority)") }
         for line in lines {
             let (name, bytes) = try Self.field(line)
-            let value = try Self.text(bytes, of: name)
+            let isSingle = Self.single.contains(name) || hookFields.contains(name)
+            let value = try Self.text(bytes, of: name, isSingle)
             if let other = fields[name] {
-                guard !Self.single.contains(name) else { throw .malformed }
+                guard !isSingle else {
+                    throw Refusal(status: 400, reason: "The field \(name) has one value: send it once.")
+                }
                 fields[name] = other + "," + value
             } else {
                 fields[name] = value
@@ -166,16 +170,18 @@ package struct RequestHead: Equatable {
 
     /// Only text is passed on, so that values that differ stay different. What this server knows is ASCII, as
     /// the library behind cuts off other blanks.
-    private static func text(_ value: [UInt8], of name: String) throws(Refusal) -> String {
+    private static func text(
+        _ value: [UInt8], of name: String, _ isSingle: Bool
+    ) throws(Refusal) -> String {
         let isASCII = value.allSatisfy { $0 < 0x80 }
         // A neighbour's cookie may hold bytes in another encoding; ours never does.
         if name == "cookie", !isASCII {
             return String(decoding: value.map { $0 < 0x80 ? $0 : UInt8(ascii: "?") }, as: UTF8.self)
         }
-        if isASCII || !single.contains(name), let text = String(validating: value, as: UTF8.self) {
+        if isASCII || !isSingle, let text = String(validating: value, as: UTF8.self) {
             return text
         }
-        let coding = single.contains(name) ? "ASCII" : "UTF-8"
+        let coding = isSingle ? "ASCII" : "UTF-8"
         throw Refusal(status: 400, reason: "The header field \(name) holds bytes that are not \(coding).")
     }
 

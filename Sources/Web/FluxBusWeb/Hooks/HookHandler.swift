@@ -15,6 +15,7 @@ final class HookHandler: Sendable {
     /// The directory of the unit's credentials.
     private let credentials: String?
     private let current = Mutex<[String: Hook]>([:])
+    private let named = Mutex<Set<String>>([])
     /// What was said last of each hook that can't work: whoever asks again and again fills no journal.
     private let said = Mutex<[String: String]>([:])
 
@@ -26,6 +27,7 @@ final class HookHandler: Sendable {
     /// Puts hooks in force, and says of which the secret can't be read.
     func use(_ hooks: [Hook]) {
         current.withLock { $0 = Dictionary(uniqueKeysWithValues: hooks.map { ($0.name, $0) }) }
+        named.withLock { $0 = Set(hooks.flatMap(\.fields) + ["content-type"]) }
         said.withLock { $0 = [:] }
         for hook in hooks {
             _ = try? secrets(of: hook)
@@ -35,6 +37,9 @@ final class HookHandler: Sendable {
 
     /// Those in force, ascending by name.
     var all: [Hook] { current.withLock { $0.values.sorted { $0.name < $1.name } } }
+
+    /// The header fields that they read.
+    var fields: Set<String> { named.withLock { $0 } }
 
     func answer(_ request: HTTPRequest, _ name: String) async -> HTTPResponse {
         do throws(Problem) {
