@@ -135,11 +135,6 @@ import Testing
         #expect(error.code == .invalidRequest && error.details["member"]?.string == member, "\(error)")
     }
 
-    @Test func aSlashAtTheEndMeansNothing() throws {
-        #expect(try line(call("GET", "stores/a/b/")) == line(call("GET", "stores/a/b")))
-        #expect(APICall.Source.segments("/v1/a%2Fb//c/") == ["v1", "a/b", "", "c"])
-    }
-
     @Test func anyTagOfAListIsKnown() {
         for field in ["\"17\"", "W/\"17\"", "\"1\", \"17\"", "W/\"1\",\tW/\"17\"", "*"] {
             #expect(APICall.isKnown("17", in: field), "\(field)")

@@ -122,6 +122,9 @@ struct RequestTests {
         ("/v1/stores/..", 400), ("/..?a", 400), ("/..#a", 400), ("http://x/hooks/../v1/stats", 400),
         ("//", 404),
         ("//v1/stats", 404), ("/hooks//x", 404), ("/v1/stores//", 404), ("http://x//", 404),
+        ("/v1/", 404), ("/v1/stores/?a", 404), ("/v1/dispatch/a/b/x/", 404), ("http://x/v1/stores/#a", 404),
+        ("/v1/dispatch/a%2fb/x", 404), ("/v1/dispatch/a%2Fb/x", 404), ("/hooks/..%2fx", 404),
+        ("/v1/stores/a/%ff", 404), ("/v1/stores/a/%f", 404),
     ])
     func noPathIsResolved(_ target: String, _ status: Int) throws {
         let text = "POST \(target) HTTP/1.1\r\nHost: x\r\n\r\n"
@@ -132,8 +135,8 @@ struct RequestTests {
     }
 
     @Test(arguments: [
-        "/", "/?a=../b//c", "/v1/stores/", "/inspector/.../a", "/v1/stores/a/..b", "/hooks/..%2fx",
-        "/%2e%2e%2e",
+        "/", "/?a=../b//c", "/inspector/.../a", "/v1/stores/a/..b", "/hooks/..%252fx", "/%2e%2e%2e",
+        "/v1/stores/%C3%A4",
     ])
     func otherPathsArePassedOn(_ path: String) throws {
         let text = "GET \(path) HTTP/1.1\r\nhost: x\r\n\r\n"

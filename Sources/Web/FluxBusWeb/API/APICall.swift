@@ -38,11 +38,10 @@ package struct APICall: Sendable {
             (self.body, self.fields) = (body, fields)
         }
 
-        /// The segments of a path, decoded. A slash at its end means nothing; a segment that is empty stays, and is found nowhere.
+        /// The segments of a path, decoded. The front has refused one that is empty or has a slash of its own.
         package static func segments(_ path: String) -> [String] {
-            var segments = path.split(separator: "/", omittingEmptySubsequences: false).dropFirst()
-            if segments.last == "" { segments.removeLast() }
-            return segments.map { $0.removingPercentEncoding ?? String($0) }
+            path.split(separator: "/", omittingEmptySubsequences: false).dropFirst()
+                .map { $0.removingPercentEncoding ?? String($0) }
         }
 
         /// What stands behind a question mark, in which a blank may be a plus.

@@ -1,3 +1,5 @@
+import FoundationEssentials
+
 /// What a request is for (RFC 9112, 3.2): a path, or a whole address, as clients send it to a proxy.
 ///
 /// Of a path nothing is resolved: one that some reader would take for another one is refused.
@@ -30,13 +32,13 @@ struct RequestTarget: Equatable {
     }
 
     private static func check(_ path: Substring) throws(RequestHead.Refusal) {
-        var segments = path.dropFirst().split(separator: "/", omittingEmptySubsequences: false)
-        if segments.last == "" { segments.removeLast() }
-        for segment in segments {
-            guard !segment.isEmpty else {
-                throw .init(status: 404, reason: "There is nothing at a path with an empty segment.")
+        if path == "/" { return }
+        for segment in path.dropFirst().split(separator: "/", omittingEmptySubsequences: false) {
+            guard let plain = segment.removingPercentEncoding, !plain.isEmpty, !plain.contains("/") else {
+                throw .init(
+                    status: 404,
+                    reason: "There is nothing here: a segment of a path is UTF-8 without a slash, not empty.")
             }
-            let plain = segment.lowercased().replacing("%2e", with: ".")
             guard plain != ".", plain != ".." else {
                 throw .init(
                     status: 400, reason: "A path has no segment . or ..; write the path that it leads to.")
