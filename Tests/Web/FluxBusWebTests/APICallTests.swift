@@ -102,13 +102,15 @@ import Testing
         )
         #expect(put.isConditional)
         #expect(try !call("PUT", "stores/a/b").isConditional)
-        // The body's own key is the one that counts.
         #expect(
-            try line(call("POST", "dispatch", #"{"store":"a/b","key":"mine"}"#, fields))
-                == #"dispatch "key":"mine" "store":"a/b" "ifRevision":17"#)
-        for body in [#"{"type":"a"}"#, #"{"actions":[]}"#, #"{"store":"a/b","ifRevision":3}"#] {
+            try line(call("POST", "dispatch", #"{"store":"a/b","key":"k"}"#, fields))
+                == #"dispatch "key":"k" "store":"a/b" "ifRevision":17"#)
+        for body in [
+            #"{"type":"a"}"#, #"{"actions":[]}"#, #"{"store":"a/b","ifRevision":3}"#,
+            #"{"store":"a/b","key":"mine"}"#,
+        ] {
             #expect(throws: APICall.Refusal.self) {
-                try call("POST", "dispatch", body, ["if-match": "\"17\""])
+                try call("POST", "dispatch", body, fields)
             }
         }
         let changes = try call("GET", "changes", "", ["last-event-id": "e:17:2"])

@@ -200,7 +200,7 @@ package struct APICall: Sendable {
             }
             request.set("ifRevision", .int(try revision(match)))
         }
-        addKey(source, to: &request)
+        try addKey(source, to: &request)
         addTrace(source.fields["traceparent"], to: &request)
         return request
     }
@@ -219,7 +219,7 @@ package struct APICall: Sendable {
             source.query, to: &request)
         request.set("payload", try object(source).map(JSON.object))
         if let match = source.fields["if-match"] { request.set("ifRevision", .int(try revision(match))) }
-        addKey(source, to: &request)
+        try addKey(source, to: &request)
         addTrace(source.fields["traceparent"], to: &request)
         return request
     }
@@ -250,7 +250,7 @@ package struct APICall: Sendable {
             request = BusRequest("dispatch", ["actions": [.object(drop), .object(create)]])
         }
         try Parameters([:]).add(source.query, to: &request)
-        addKey(source, to: &request)
+        try addKey(source, to: &request)
         return request
     }
 
@@ -263,8 +263,14 @@ package struct APICall: Sendable {
         request.set("traceparent", .string(field))
     }
 
-    private static func addKey(_ source: Source, to request: inout BusRequest) {
-        if request["key"] == nil { request.set("key", source.fields["idempotency-key"].map(JSON.string)) }
+    private static func addKey(_ source: Source, to request: inout BusRequest) throws(Refusal) {
+        guard let key = source.fields["idempotency-key"].map(JSON.string) else { return }
+        guard let own = request["key"] else { return request.set("key", key) }
+        guard own == key else {
+            throw .invalid(
+                Parameters.wrong(
+                    "Idempotency-Key", "is another key than `key` of the body; send one of them"))
+        }
     }
 
     /// The body, which is an object; nil without one.
