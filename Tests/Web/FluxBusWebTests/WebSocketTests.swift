@@ -61,6 +61,30 @@ struct WebSocketTests {
         }
     }
 
+    /// So it is where the browser shows a token of its own, in however many pieces, and behind an empty line.
+    @Test func theBusKnowsForWhomTheServerSpeaksOverTCP() async throws {
+        let token = "inspector-0123456789"
+        var bus = LiveBus.Setup()
+        (bus.listen, bus.tokens) = (["tcp:127.0.0.1:0"], "inspector \(token)\n")
+        try await WebFixture.run(bus) { setup, bus in
+            setup.bus = (try? BusAddress(parsing: bus.addresses[1])) ?? setup.bus
+        } _: { (web) throws in
+            for claim in ["", #","via":"192.0.2.7:1""#] {
+                let socket = try web.webSocket("")
+                let hello = #"{"op":"hello","id":"ü","client":"page","token":"\#(token)"\#(claim)}"#
+                socket.client.send(WebSocketClient.bytes([]))
+                socket.client.send(WebSocketClient.bytes(Array(hello.utf8.prefix(20)), isFinal: false))
+                socket.client.send(WebSocketClient.bytes(Array(hello.utf8.dropFirst(20)), opcode: 0))
+                socket.send(#"{"op":"hello","via":"192.0.2.8:1"}"#)
+                for id in ["ü", nil] {
+                    let reply = try JSON(parsing: socket.line())
+                    #expect(reply["identity"]?["via"]?.string?.hasPrefix("127.0.0.1:") == true)
+                    #expect(reply["identity"]?["client"] == "page" && reply["id"]?.string == id)
+                }
+            }
+        }
+    }
+
     @Test func subscribersHearTheSame() async throws {
         try await WebFixture.run { web in
             let socket = try web.webSocket(web.signIn())

@@ -36,7 +36,7 @@
         }
 
         /// Passes all bytes, whole lines or not.
-        mutating func takeAll(_ body: (UnsafeRawBufferPointer) -> Void) {
+        package mutating func takeAll(_ body: (UnsafeRawBufferPointer) -> Void) {
             bytes.withUnsafeBytes { body(UnsafeRawBufferPointer(rebasing: $0[start...])) }
             self = LineBuffer()
         }

@@ -90,9 +90,10 @@ final class Conversation: Talk {
                     outlet.giveFirst(WSFrame(fin: true, opcode: .pong, mask: nil, payload: payload))
                 case .close(let code): return outlet.end(code)
                 case .send(let bytes):
-                    try await introduction?.pass(bytes)
+                    let passed = try await introduction?.pass(bytes) ?? bytes
+                    if passed.isEmpty { continue }
                     // What the bus says before it ends is still to be read, so the other way finds out.
-                    do { try await link.write(bytes) } catch { return await untilCancelled() }
+                    do { try await link.write(passed) } catch { return await untilCancelled() }
                 }
             }
             outlet.end(nil)

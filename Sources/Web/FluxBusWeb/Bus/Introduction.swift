@@ -2,7 +2,8 @@ import BusJSON
 import FluxBus
 import Synchronization
 
-/// The first line of a browser, in which it shows a token of the bus: a guess until the bus has answered.
+/// The first line of a browser, in which it shows a token of the bus: a guess until the bus has answered. The bus is told there
+/// where the browser is, whatever it says itself; as it has been said, it stays.
 final class Introduction: Sendable {
     private struct State {
         var line = LineBuffer()
@@ -24,20 +25,26 @@ final class Introduction: Sendable {
 
     deinit { state.withLock { if let guess = $0.guess { guesses.end(guess, nil) } } }
 
-    /// Takes what the browser says before the bus gets it.
-    func pass(_ bytes: [UInt8]) async throws(Guesses.TooMany) {
-        let token: String?? = state.withLock { state in
-            if state.isMade { return nil }
+    /// Takes what the browser says, and returns what the bus gets: nothing until the first line is complete.
+    func pass(_ bytes: [UInt8]) async throws(Guesses.TooMany) -> [UInt8] {
+        let (passed, token): ([UInt8], String?) = state.withLock { state in
+            if state.isMade { return (bytes, nil) }
             bytes.withUnsafeBytes { state.line.append($0) }
             let line = state.line.next()
-            guard line != nil || state.line.count > Self.longestLine else { return nil }
-            (state.isMade, state.line) = (true, LineBuffer())
-            state.token = line.flatMap { try? JSON(parsing: $0) }?["token"]?.string
-            return .some(state.token)
+            guard line != nil || state.line.count > Self.longestLine else { return ([], nil) }
+            state.isMade = true
+            // The bus refuses what is no object, whatever it is.
+            var hello = line.flatMap { try? JSON(parsing: $0) }?.object ?? [:]
+            state.token = hello["token"]?.string
+            hello["via"] = address.map(JSON.string)
+            var passed = line == nil ? [] : Array((JSON.object(hello).encoded + "\n").utf8)
+            state.line.takeAll { passed += $0 }
+            return (passed, state.token ?? "")
         }
-        guard let token else { return }
-        let guess = try await guesses.begin(token ?? "", from: address)
+        guard let token else { return passed }
+        let guess = try await guesses.begin(token, from: address)
         state.withLock { $0.guess = guess }
+        return passed
     }
 
     /// Takes what the bus says.
