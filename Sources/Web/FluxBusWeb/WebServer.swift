@@ -134,8 +134,9 @@ package final class WebServer: Sendable {
         var limits = setup.limits
         limits.hookFields = { [hooks] in hooks.fields }
         front = try Front(
-            listeners, to: socket.hide(), limits, FrontAnswers(fields: SecurityFields.data),
-            context: context, idleExit: setup.idleExit, now: setup.clock, whenIdle: whenIdle)
+            listeners, to: socket.hide(), limits,
+            FrontAnswers(fields: SecurityFields.data, origins: Origins(setup.origins)), context: context,
+            idleExit: setup.idleExit, now: setup.clock, whenIdle: whenIdle)
         hooks.use(files)
         front.start()
         remembering =

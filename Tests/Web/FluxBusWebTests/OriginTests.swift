@@ -75,6 +75,27 @@ struct OriginTests {
         }
     }
 
+    /// Whoever answers, also where the request is not understood.
+    @Test func whoIsNamedIsShownEarlyRefusals() async throws {
+        try await Self.run([Self.named]) { (web) throws in
+            for (path, fields, status) in [
+                ("/v1/dispatch", ["Content-Length": "1048577"], 413),
+                ("/v1/dispatch", ["Idempotency-Key": "\u{e4}"], 400), ("/v1/%2e/x", [:], 400),
+                ("/v1/stores/", [:], 404), ("/v1/stores", ["Host": "evil.example"], 421),
+            ] as [(String, [String: String], Int)] {
+                for origin in [Self.named, "https://evil.org"] {
+                    let answer = try Self.ask(web, "POST", path, from: origin, fields)
+                    #expect(answer.status == status && answer.fields["vary"] == "Origin", "\(path)")
+                    let isNamed = origin == Self.named
+                    #expect(Self.grants(answer).isEmpty != isNamed, "\(path)")
+                    #expect(
+                        answer.fields["cross-origin-resource-policy"]
+                            == (isNamed ? "cross-origin" : "same-origin"))
+                }
+            }
+        }
+    }
+
     @Test func aCookieCountsForNoneOfThem() async throws {
         try await Self.run([Self.named]) { (web) throws in
             let cookie = ["Cookie": try web.signIn()]
@@ -113,7 +134,8 @@ struct OriginTests {
     @Test func anOriginIsSchemeAndNameAlone() {
         for (text, origin) in [
             ("https://App.example.org", "https://app.example.org"),
-            ("http://[::1]:3000", "http://[::1]:3000"),
+            ("http://[::1]:3000", "http://[::1]:3000"), ("https://a:443", "https://a"),
+            ("http://[::1]:80", "http://[::1]"), ("https://a:80", "https://a:80"),
         ] { #expect(Origins.parse(text) == origin) }
         for wrong in [
             "", "*", "null", "app.example.org", "https://", "https://*", "https://a/", "https://a/b",

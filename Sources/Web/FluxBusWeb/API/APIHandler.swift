@@ -247,6 +247,11 @@ struct Problem: Error {
         if error.code == .unauthorized { fields.append(("WWW-Authenticate", "Bearer")) }
     }
 
+    static let misdirected = Problem(
+        BusError(
+            .invalidRequest, "This server does not have that name; start it with --host NAME if it should."),
+        status: HTTPStatusCode(421, phrase: "Misdirected Request"))
+
     init(_ limit: Guesses.TooMany) { self.init(BusError(.limit, limit.sentence), after: limit.seconds) }
 
     init(methods: String) {

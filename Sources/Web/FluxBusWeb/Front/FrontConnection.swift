@@ -248,7 +248,7 @@ final class FrontConnection {
         if let refusal, !serverHasEnded, server < 0 || guarded.answersLeft == 0 {
             self.refusal = nil
             serverHasEnded = true
-            say(answers.bytes(refusal), now)
+            say(answers.bytes(refusal, to: guarded.origin), now)
         }
         let isEnd = clientHasEnded || client < 0 || guarded.phase == .done
         if isEnd, server >= 0, toServer.isEmpty, !serverKnowsEnd {
@@ -347,9 +347,12 @@ enum Transfer: Equatable {
 
 /// The answers that the front gives itself, with the same header fields as all others.
 package struct FrontAnswers {
-    package let fields: [(name: String, value: String)]
+    private let fields: [(name: String, value: String)]
+    private let origins: Origins
 
-    package init(fields: [(name: String, value: String)]) { self.fields = fields }
+    package init(fields: [(name: String, value: String)], origins: Origins = Origins([])) {
+        (self.fields, self.origins) = (fields, origins)
+    }
 
     private static let phrases = [
         400: "Bad Request", 404: "Not Found", 405: "Method Not Allowed", 413: "Content Too Large",
@@ -358,11 +361,14 @@ package struct FrontAnswers {
         505: "HTTP Version Not Supported",
     ]
 
-    package func bytes(_ refusal: RequestHead.Refusal) -> [UInt8] {
+    /// - Parameter origin: That of the page that asks.
+    func bytes(_ refusal: RequestHead.Refusal, to origin: String?) -> [UInt8] {
         let error: JSON = ["code": .string(refusal.code.rawValue), "message": .string(refusal.reason)]
         let body = JSON.object(["error": error]).encoded + "\n"
         var lines = ["HTTP/1.1 \(refusal.status) \(Self.phrases[refusal.status] ?? "Refused")"]
-        lines += fields.map { "\($0.name): \($0.value)" }
+        let shown = origins.fields(for: origin)
+        let others = fields.filter { field in !shown.contains { $0.name == field.name } }
+        lines += (others + shown).map { "\($0.name): \($0.value)" }
         if refusal.status == 405 {
             lines.append("Allow: " + RequestHead.methods.sorted().joined(separator: ", "))
         }

@@ -29,6 +29,8 @@ package struct RequestGuard {
     /// The client waits to hear that it may send a body.
     private var awaitsContinue = false
     private var held: [UInt8] = []
+    /// The head that was taken last.
+    private var head: [UInt8] = []
     /// How much of `held` was searched for the head's end.
     private var searched = 0
     private var bodyLeft = 0
@@ -40,6 +42,9 @@ package struct RequestGuard {
     package init(_ limits: FrontLimits, address: String? = nil) {
         (self.limits, self.address) = (limits, address)
     }
+
+    /// The origin of the page that asked last, also where it was refused.
+    var origin: String? { RequestHead.origin(in: head) }
 
     /// Whether a body comes in chunks that is not complete.
     package var isInChunks: Bool { chunked != nil }
@@ -118,8 +123,9 @@ package struct RequestGuard {
                 guard held.count <= limits.head else { throw tooLong }
                 return phase = held.isEmpty ? .between : .partial
             }
+            self.head = Array(held[..<end])
             guard end <= limits.head else { throw tooLong }
-            let head = try RequestHead(Array(held[..<end]), from: address, limits)
+            let head = try RequestHead(self.head, from: address, limits)
             requests += 1
             drop(end)
             isLast = head.isLast

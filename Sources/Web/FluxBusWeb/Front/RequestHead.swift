@@ -115,6 +115,13 @@ package struct RequestHead: Equatable {
         self.lines = passed
     }
 
+    /// The field Origin, also of a request that is refused; nil without one, and where there are several.
+    static func origin(in text: [UInt8]) -> String? {
+        let fields = ((try? lines(of: text)) ?? []).compactMap { try? field($0) }
+        let values = fields.filter { $0.name == "origin" }.map(\.value)
+        return values.count == 1 ? String(decoding: values[0], as: UTF8.self) : nil
+    }
+
     /// What is passed on of a request.
     /// - Parameter length: That of the body, if it came in chunks.
     package func bytes(withLength length: Int? = nil) -> [UInt8] {

@@ -31,9 +31,7 @@ struct WebHandler: HTTPHandler {
 
     private func answer(_ request: HTTPRequest) async -> HTTPResponse {
         guard hosts.knows(request.headers[.host]) else {
-            return .sentence(
-                HTTPStatusCode(421, phrase: "Misdirected Request"),
-                "This server does not have that name; start it with --host NAME if it should.")
+            return await origins.answer(request) { _ in Problem.misdirected.response }
         }
         switch request.path {
         case "/": return file("index.html", request)
