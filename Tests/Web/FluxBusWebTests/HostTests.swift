@@ -71,6 +71,26 @@ struct HostTests {
         }
     }
 
+    @Test func theCookieIsForThePageAlone() async throws {
+        try await WebFixture.run { web in
+            let cookie = try web.signIn()
+            for (field, value, isOwn) in [
+                ("Origin", "http://\(web.host)", true), ("Origin", "http://localhost:1", false),
+                ("Origin", "null", false), ("Sec-Fetch-Site", "same-origin", true),
+                ("Sec-Fetch-Site", "none", true), ("Sec-Fetch-Site", "same-site", false),
+                ("Sec-Fetch-Site", "cross-site", false),
+            ] {
+                let fields = ["Cookie": cookie, field: value]
+                for path in ["/v1/stores/counter/main", "/openapi.json"] {
+                    #expect(try web.ask("GET", path, fields).status == (isOwn ? 200 : 403), "\(value)")
+                }
+                #expect(try web.ask("GET", "/metrics", fields).status == (isOwn ? 200 : 401), "\(value)")
+                let session = try web.ask("GET", "/session", fields).text
+                #expect(session.contains(#""signedIn":\#(isOwn)"#), "\(value)")
+            }
+        }
+    }
+
     /// The host of a whole address is held against the same names and pages as the field Host, which counts no more.
     @Test func wholeAddressesAreCheckedByTheirHost() async throws {
         try await WebFixture.run { web in

@@ -30,7 +30,7 @@ struct APIHandler: Sendable {
         }
         let cookie = request.headers[.cookie]
         guard let sessions, sessions.isSignedIn(cookie) else { throw Problem(Self.unauthorized) }
-        guard isOwnPage || request.method == .GET || request.method == .HEAD else {
+        guard isOwnPage else {
             throw Problem(
                 BusError(.forbidden, "A cookie is for this server's own page; programs send a bearer token."))
         }

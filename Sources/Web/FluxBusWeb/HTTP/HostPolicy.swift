@@ -1,6 +1,7 @@
 import BusJSON
 import BusSystem
 import CLinux
+import FlyingFox
 import FlyingSocks
 import FoundationEssentials
 import Glibc
@@ -39,6 +40,14 @@ package struct HostPolicy: Equatable {
         // A proxy in front may end TLS.
         guard !isSecure, let name = Self.name(in: host), given.contains(name) else { return false }
         return origin == "https://" + host
+    }
+
+    /// Whether a browser says that another page asks: in Origin, or where it leaves that out, in Sec-Fetch-Site.
+    func isForeign(_ request: HTTPRequest) -> Bool {
+        if let origin = request.headers[HTTPHeader("Origin")] {
+            return !allows(origin: origin, host: request.headers[.host])
+        }
+        return !["same-origin", "none"].contains(request.headers[HTTPHeader("Sec-Fetch-Site")] ?? "none")
     }
 
     /// The host without its port and brackets.

@@ -96,7 +96,7 @@ struct WebHandler: HTTPHandler {
     }
 
     private func isSignedIn(_ request: HTTPRequest) -> Bool {
-        sessions?.isSignedIn(request.headers[.cookie]) ?? false
+        !hosts.isForeign(request) && sessions?.isSignedIn(request.headers[.cookie]) ?? false
     }
 
     private func sessionState(_ request: HTTPRequest) -> HTTPResponse {
@@ -196,7 +196,10 @@ struct WebHandler: HTTPHandler {
     }
 
     private func bus(_ request: HTTPRequest) async -> HTTPResponse {
-        await origins.answer(request) { await api.answer($0, isOwnPage: isOwnPage($0), hooks.all) }
+        await origins.answer(request) {
+            let isOwn = isReading($0) ? !hosts.isForeign($0) : isOwnPage($0)
+            return await api.answer($0, isOwnPage: isOwn, hooks.all)
+        }
     }
 
     private func health() async -> HTTPResponse {
