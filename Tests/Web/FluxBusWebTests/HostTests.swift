@@ -113,7 +113,9 @@ struct HostTests {
         try await WebFixture.run { web in
             for (path, status, code) in [
                 ("/hooks/../x", 400, "invalid_request"), ("/hooks/%2e%2e/x", 400, "invalid_request"),
-                ("//", 404, "unknown_op"), ("//v1/stats", 404, "unknown_op"),
+                ("//", 404, "unknown_op"), ("//v1/stats", 404, "unknown_op"), ("/v1/", 404, "unknown_op"),
+                ("/v1/stores/counter/%ff", 404, "unknown_op"), ("/nothing", 404, "unknown_op"),
+                ("/v1", 401, "unauthorized"), ("http://evil.example/v1", 421, "invalid_request"),
             ] {
                 let answer = try web.ask("POST", path)
                 #expect(answer.status == status && answer.fields["content-type"] == "application/json")

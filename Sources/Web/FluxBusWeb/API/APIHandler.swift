@@ -247,6 +247,7 @@ struct Problem: Error {
         if error.code == .unauthorized { fields.append(("WWW-Authenticate", "Bearer")) }
     }
 
+    static let nothing = Problem(BusError(.unknownOperation, "There is nothing here."))
     static let misdirected = Problem(
         BusError(
             .invalidRequest, "This server does not have that name; start it with --host NAME if it should."),

@@ -40,7 +40,7 @@ struct WebHandler: HTTPHandler {
         case "/metrics": return isReading(request) ? await metrics(request) : notAllowed("GET, HEAD")
         case "/health": return isReading(request) ? await remembered(request) : notAllowed("GET, HEAD")
         case "/healthz": return isReading(request) ? await health() : notAllowed("GET, HEAD")
-        case "/openapi.json", "/asyncapi.json": return await bus(request)
+        case "/openapi.json", "/asyncapi.json", "/v1": return await bus(request)
         case let path where path.hasPrefix("/hooks/"):
             return await hooks.answer(request, String(path.dropFirst("/hooks/".count)))
         case let path where path.hasPrefix("/v1/"): return await bus(request)
@@ -50,7 +50,7 @@ struct WebHandler: HTTPHandler {
         }
     }
 
-    private var notFound: HTTPResponse { .sentence(.notFound, "There is nothing here.") }
+    private var notFound: HTTPResponse { Problem.nothing.response }
 
     private func notAllowed(_ methods: String) -> HTTPResponse {
         var response = HTTPResponse.sentence(
