@@ -33,6 +33,7 @@ import Testing
         try client.revision(after: #"{"op":"reload"}"#)
         try client.revision(after: #"{"op":"drop","store":"note/a"}"#)
         bus.definitions = []
+        bus.access = "roles: { admin: [{ uid: 0 }] }\nrules: [{ role: admin, may: all }]\n"
         try client.revision(after: #"{"op":"reload"}"#)
         // As a start does behind a clock that was ahead.
         if BusMode.current == .alone { bus.engine.turnBack(to: bus.now - 86_400_000) }
