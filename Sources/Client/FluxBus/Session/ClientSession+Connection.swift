@@ -201,9 +201,10 @@ extension ClientSession {
         ephemeralStores.removeAll { $0.isInDoubt }
     }
 
-    /// Takes unanswered creations of ephemeral stores out of the requests to send again. A store that the bus made has gone with the
-    /// old session, so the client creates it anew: after a drop of it that was sent earlier, or else before all other requests. If
-    /// a drop was sent later, the creation is repeated unchanged: a new store would survive a drop that was already committed.
+    /// Takes unanswered creations of ephemeral stores out of the requests to send again. The old session has taken such a store
+    /// with it, so the client creates a new one before it sends anything else. If a drop of the store was sent before the
+    /// creation, the new store comes right after that drop. If a drop was sent after it, the creation is repeated unchanged: the
+    /// drop may be committed already, and a new store would survive it.
     private mutating func takeOutCreations() {
         let repeated = requests.resending.removeAll()
         // Where the last drop of a store, or of stores of a type, stands.

@@ -38,7 +38,7 @@ package struct APICall: Sendable {
             (self.body, self.fields) = (body, fields)
         }
 
-        /// The segments of a path, decoded. The front has refused one that is empty or has a slash of its own.
+        /// The segments of a path, decoded. The front has refused paths with an empty segment, or with a slash in one.
         package static func segments(_ path: String) -> [String] {
             path.split(separator: "/", omittingEmptySubsequences: false).dropFirst()
                 .map { $0.removingPercentEncoding ?? String($0) }

@@ -2,8 +2,8 @@ import BusJSON
 import FluxBus
 import Synchronization
 
-/// The first line of a browser, in which it shows a token of the bus: a guess until the bus has answered. The bus is told there
-/// where the browser is, whatever it says itself; as it has been said, it stays.
+/// The first line of a browser, in which it shows a token of the bus: a guess until the bus has answered. Its `via` is replaced by
+/// the browser's address, whatever the browser claims, and later lines can't change that.
 final class Introduction: Sendable {
     private struct State {
         var line = LineBuffer()
@@ -33,7 +33,7 @@ final class Introduction: Sendable {
             let line = state.line.next()
             guard line != nil || state.line.count > Self.longestLine else { return ([], nil) }
             state.isMade = true
-            // The bus refuses what is no object, whatever it is.
+            // Anything but an object becomes an empty one: the bus refuses both.
             var hello = line.flatMap { try? JSON(parsing: $0) }?.object ?? [:]
             state.token = hello["token"]?.string
             hello["via"] = address.map(JSON.string)
