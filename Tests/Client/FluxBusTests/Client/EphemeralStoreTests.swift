@@ -197,13 +197,18 @@ import Testing
         #expect(desk.outcomes.count == 1 && desk.lastCode == nil && desk.lostStores.isEmpty)
     }
 
-    @Test func restorationWhoseKeyIsForgottenHasAnUnknownOutcome() {
+    /// A session that restores a store a second time, since the connection was lost behind the first, at revision 6.
+    private func deskThatRestoresAgain(at revision: Int) -> (desk: SessionDesk, again: [JSON]) {
         let (desk, _) = cutDesk(dispatch)
         desk.connect(revision: 6)
         _ = desk.written()
         desk.cut()
-        desk.connect(revision: 7, isResumed: true)
-        _ = desk.written()
+        desk.connect(revision: revision, isResumed: true)
+        return (desk, desk.written())
+    }
+
+    @Test func restorationWhoseKeyIsForgottenHasAnUnknownOutcome() {
+        let (desk, _) = deskThatRestoresAgain(at: 7)
         desk.refuse("conflict")
         #expect(desk.lastCode == .outcomeUnknown)
     }
@@ -273,8 +278,7 @@ import Testing
         answer(desk.written(), on: desk)
         var drop = BusRequest("drop", ["store": "door/mine"])
         for (name, condition) in conditions { drop.set(name, condition) }
-        desk.session.submit(
-            Submission(.request(drop), role: .drop(["door/mine"]), repetition: .keyed))
+        desk.session.submit(Submission(.request(drop), role: .drop(["door/mine"]), repetition: .keyed))
         _ = desk.written()
         desk.cut()
         desk.connect(revision: 6)
@@ -315,12 +319,8 @@ import Testing
 
     /// A refusal says that nothing was committed, however much the bus forgets after it.
     @Test func restorationThatIsRefusedIsRepeatedFromThere() {
-        let (desk, _) = cutDesk(dispatch)
-        desk.connect(revision: 6)
-        _ = desk.written()
-        desk.cut()
-        desk.connect(revision: 9, isResumed: true)
-        #expect(desk.written().first?["after"] == 6)
+        let (desk, again) = deskThatRestoresAgain(at: 9)
+        #expect(again.first?["after"] == 6)
         desk.refuse("exists")
         desk.pass(1_000_000_000)
         #expect(desk.written().first?["after"] == 9)
