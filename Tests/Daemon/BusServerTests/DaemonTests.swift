@@ -238,12 +238,15 @@ struct DaemonTests {
         let words = ["/usr/bin/prlimit", "--pid", "\(daemon.process)"]
         try #require(try RunningProgram(words + ["--nofile=\(limit):\(limit)"]).wait().status == 0)
 
+        func ping() throws -> (LineClient, String) {
+            let client = try bus.client()
+            try? client.send(#"{"op":"ping"}"#)
+            return (client, try #require(try client.line()))
+        }
         var served: [LineClient] = []
         var refused = 0
         for _ in 0..<10 {
-            let client = try bus.client()
-            try? client.send(#"{"op":"ping"}"#)
-            let line = try #require(try client.line())
+            let (client, line) = try ping()
             if line.contains("goodbye") {
                 #expect(line.contains(#""code":"limit""#))
                 refused += 1
@@ -252,9 +255,14 @@ struct DaemonTests {
             }
         }
         #expect(refused >= 5 && !served.isEmpty, "\(served.count) served, \(refused) refused")
-        served.removeLast().close()
-        // Its end was seen before this reply or is seen before the next connection is taken.
-        _ = try first.ask(#"{"op":"ping"}"#)
-        #expect(try bus.client().ask(#"{"op":"ping"}"#) == #"{"ok":true}"#)
+        var replies: [String] = []
+        // The daemon's timer, which is made when it first has nothing to do, may take one place of the three.
+        while replies.count < 2, replies.last != #"{"ok":true}"#, let client = served.popLast() {
+            client.close()
+            // Its end was seen before this reply or is seen before the next connection is taken.
+            _ = try first.ask(#"{"op":"ping"}"#)
+            replies.append(try ping().1)
+        }
+        #expect(replies.last == #"{"ok":true}"#, "\(replies)")
     }
 }

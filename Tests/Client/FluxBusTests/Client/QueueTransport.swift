@@ -100,6 +100,8 @@ extension QueueTransport {
     func connect(_ change: (inout BusOptions) -> Void = { _ in }) async throws -> Bus {
         var options = BusOptions()
         (options.token, options.timeout) = ("secret", .seconds(240))
+        // A sign of life, on a machine so busy that half a minute passes, would be one ping more.
+        options.keepAlive = nil
         options.backOff = BackOff(first: .milliseconds(1), longest: .milliseconds(20))
         change(&options)
         return try await Bus.connect([Self.address], options: options) { self }
