@@ -61,6 +61,20 @@ struct DefinitionOrderTests {
         #expect(places.count == 3 && places == places.sorted())
     }
 
+    /// A log may have a view that does not name its language; a copy of the states that it makes does.
+    @Test func viewsAreReadAlikeWithAndWithoutTheirLanguage() throws {
+        let written: JSON = [
+            "view": "all", "of": "lamp", "values": ["n": "count()"], "computed": ["many": "n > 2"],
+        ]
+        let type = try DeclaredType(definition: written)
+        let copied = try DeclaredType(definition: JSON(parsing: text(of: type)))
+        #expect(type.definition == copied.definition && type.definition["expressions"] == "cel")
+        var budget = Budget.unlimited
+        for type in [type, copied] {
+            #expect(type.viewState([3], spending: &budget)["many"] == true)
+        }
+    }
+
     /// Order decides what an action writes where two writes meet; then its definition has a list, which is shown as it is.
     @Test func listsOfWritesAreShown() throws {
         let text = try text(

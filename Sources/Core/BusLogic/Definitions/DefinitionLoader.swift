@@ -129,7 +129,7 @@ struct DefinitionLoader {
     static let language = "cel"
 
     mutating func loadLanguage(_ root: LocatedObject) throws(SourceError) {
-        readsText = mistakes.isStrict || root["expressions"] != nil
+        readsText = readsText || mistakes.isStrict || root["expressions"] != nil
         _ = try root["expressions"]?.word("expressions", among: [Self.language])
     }
 
