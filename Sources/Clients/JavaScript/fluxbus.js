@@ -17,6 +17,8 @@ const backlog = 1_000;
 /** What commits exactly once, thanks to its key; and what only reads, or is the same when done twice. */
 const keyed = new Set(["dispatch", "create", "drop", "cancel"]);
 const repeatable = new Set([...keyed, ..."get stores types history blame samples sync ping stats timers will clients".split(" ")]);
+/** Refusals that may come before the bus looks for a key: they can't say whether the request was committed before. */
+const unsure = new Set(["conflict", "forbidden", "unknown_type", "too_large", "limit"]);
 /** What names a revision, which means nothing in another epoch. */
 const revisions = ["ifRevision", "revision", "since", "until"];
 /** Failures after which another attempt may succeed. */
@@ -438,8 +440,8 @@ export class Bus {
 		if (isOK) return request.resolve(reply);
 		const {code = "unexpected_reply", message = "The bus did not say why.", ...details} = reply.error ?? {};
 		const error = new BusError(code, message, details);
-		// A conflict over `ifRevision` names a revision; the other kind can't say whether it was committed before.
-		const isUnknown = code === "conflict" && request.wasCut && request.isKeyed && details.revision === undefined;
+		// A conflict over `ifRevision` names a revision, and came after the bus had looked for the key.
+		const isUnknown = unsure.has(code) && request.wasCut && request.isKeyed && details.revision === undefined;
 		request.reject(isUnknown ? outcomeUnknown(error) : error);
 	}
 

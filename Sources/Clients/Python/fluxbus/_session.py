@@ -23,6 +23,8 @@ WINDOW = 10_000
 #: Operations that carry a key, and those that only read or are the same when done twice.
 KEYED = frozenset("dispatch create drop cancel".split())
 REPEATABLE = frozenset("get stores types history blame samples sync ping stats timers will clients unsubscribe dispatch".split())
+#: Refusals that may come before the bus looks for a key: they can't say whether the request was committed before.
+UNSURE = frozenset("conflict forbidden unknown_type too_large limit".split())
 #: Members that name a revision, which means nothing in another epoch.
 REVISIONS = frozenset("ifRevision revision since until".split())
 ELSEWHERE = "The bus began a new epoch after this was asked for, in which the revision that it names means another state."
@@ -231,8 +233,8 @@ class Session:
             self._will = request.will
         if ok and reply.get("revision", 0) > self.revision:
             self.revision = reply["revision"]
-        if error and error.code == "conflict" and request.keyed and request.written > 1:
-            # One over `if_revision` names the store's revision; the other kind can't say whether this was committed.
+        if error and error.code in UNSURE and request.keyed and request.written > 1:
+            # A conflict over `if_revision` names the store's revision, and came after the bus had looked for the key.
             error = error if "revision" in error.details else outcome_unknown(error)
         if request.ephemeral and request.torn and reply.get("duplicate"):
             error = outcome_unknown(BusError("closed", "The store may have gone with the connection over which it was made."))

@@ -47,6 +47,27 @@ for (const [resumed, wanted] of [[undefined, "outcome_unknown"], [false, "outcom
 	await bus.close({timeout: 0});
 }
 
+// What was sent before may have been committed, where the bus refuses it without having looked for its key.
+const codes = ["conflict", "forbidden", "unknown_type", "too_large", "limit"];
+for (const code of [...codes, "unknown_store"]) for (const revision of [undefined, 4]) {
+	const [bus, first] = await connected({epoch: "e"});
+	const errorOf = promise => promise.catch(error => error);
+	const again = [bus.dispatch("counter/a", "go"), bus.dispatch("counter/a", "go"), bus.get("counter/a")].map(errorOf);
+	for (const _ of again) await first.hear();
+	first.socket.destroy();
+	const next = await accepted({epoch: "e"}), refuse = id => next.say({id, ok: false, error: {code, message: "No.", revision}});
+	const asked = [...again, errorOf(bus.dispatch("counter/a", "go"))], ids = [];
+	for (const _ of asked) ids.push((await next.hear()).id);
+	// A line that is too long is refused without its id.
+	ids[1] = undefined;
+	ids.forEach(refuse);
+	const errors = await Promise.all(asked), isUnsure = codes.includes(code) && !revision;
+	const wanted = isUnsure ? "outcome_unknown" : code;
+	assert.deepEqual(errors.map(error => error.code), [wanted, wanted, code, code]);
+	for (const error of isUnsure ? errors.slice(0, 2) : []) assert.equal(error.details.original.code, code);
+	await bus.close({timeout: 0});
+}
+
 // A revision means nothing in another epoch, also where the request was not sent yet; a payload names none.
 const [bus, first] = await connected({epoch: "e1"});
 let greet;

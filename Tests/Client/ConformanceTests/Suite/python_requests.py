@@ -21,7 +21,7 @@ class Run:
     """A session, and what has become of its requests."""
 
     def __init__(self):
-        self.session, self.outcomes = Session(lambda: None), {}
+        self.session, self.outcomes, self.originals = Session(lambda: None), {}, {}
 
     def connect(self, epoch, **members):
         """What it sends when the bus has greeted."""
@@ -40,6 +40,7 @@ class Run:
         def done(reply, error):
             assert name not in self.outcomes, name
             self.outcomes[name] = error.code if error else "ok"
+            self.originals[name] = error and error.details.get("original")
 
         self.session.request({"op": op, **members}, done, is_wanted)
 
@@ -76,6 +77,27 @@ def check_ephemeral():
             run.hear(id=each["id"], ok=True, revision=4, duplicate=True)
         passing = "ok" if resumed.get("resumed") else "outcome_unknown"
         assert run.outcomes == {"passing": passing, "batch": passing, "other": "ok"}, run.outcomes
+
+
+def check_refusals():
+    """What was sent before may have been committed, where the bus refuses it without having looked for its key."""
+    codes = ["conflict", "forbidden", "unknown_type", "too_large", "limit"]
+    for code in [*codes, "unknown_store"]:
+        for revision in [{}, {"revision": 4}]:
+            run, error = Run(), {"code": code, "message": "No.", **revision}
+            run.connect("e")
+            for name in ["again", "nameless"]:
+                run.ask(name, "dispatch", store="counter/a", action="go")
+            run.ask("read", "get", store="counter/a")
+            run.session.lost("it was cut")
+            sent = run.connect("e")
+            run.ask("once", "dispatch", store="counter/a", action="go")
+            for each in [sent[0], {}, sent[2], *run.sent()]:
+                run.hear(**{"id": each["id"]} if each else {}, ok=False, error=error)
+            again = "outcome_unknown" if code in codes and not revision else code
+            assert run.outcomes == {"again": again, "nameless": again, "read": code, "once": code}, run.outcomes
+            for name in ["again", "nameless"] if again != code else []:
+                assert run.originals[name].code == code, run.originals
 
 
 def check_copies():
@@ -296,7 +318,7 @@ def check_log(address):
             assert error.code in ("outcome_unknown", "closed"), error
 
 
-for check in [check_epochs, check_ephemeral, check_copies, check_text, check_given_up, check_reset]:
+for check in [check_epochs, check_ephemeral, check_refusals, check_copies, check_text, check_given_up, check_reset]:
     check()
 listener = socket.create_server(("127.0.0.1", 0))
 check_addresses()
