@@ -376,7 +376,8 @@ export class Bus {
 		if (isKeyed) body.key ??= `${this.#prefix}-${id}`;
 		const text = this.#encode(body), isRepeatable = !isOwn && repeatable.has(body.op);
 		const tellsSeen = isKeyed && body.after === undefined && body.epoch === undefined;
-		const will = body.op === "will" ? body : null, parts = [body].concat(body.actions ?? []);
+		// What the program changes later is not left again.
+		const will = body.op === "will" ? this.#options.json.parse(text) : null, parts = [body].concat(body.actions ?? []);
 		const namesRevision = parts.some(part => revisions.some(name => part?.[name] !== undefined));
 		// Such a store goes with its session, which may have ended since it was made.
 		const isEphemeral = isKeyed && parts.some(part => part?.ephemeral);
@@ -447,11 +448,12 @@ export class Bus {
 
 	// MARK: Subscribing
 
-	#subscribe(Taker, _body, {signal, timeout = this.#options.timeout}) {
+	#subscribe(Taker, body, {signal, timeout = this.#options.timeout}) {
 		return new Promise((resolve, reject) => {
 			this.#check();
 			signal?.throwIfAborted();
-			this.#encode(_body);
+			// What the program changes later is not asked for.
+			const _body = this.#options.json.parse(this.#encode(body));
 			const taker = new Taker({_body, _position: null, _leave: this.#leave});
 			[taker._ready, taker._fail] = limited(resolve, reject, {signal, timeout}, error => this.#leave(taker, error));
 			this.#takers.add(taker);

@@ -68,6 +68,27 @@ for (const code of [...codes, "unknown_store"]) for (const revision of [undefine
 	await bus.close({timeout: 0});
 }
 
+// What the program changes later is not asked for again, nor left.
+{
+	const [bus, first] = await connected({epoch: "e"});
+	const steps = [{store: "counter/a", action: "go", payload: {by: 2n ** 60n}}], select = ["/count"], where = {"==": [{var: "count"}, 1]};
+	const left = bus.will(steps), mirrored = bus.mirror("counter", {where, select}), sent = [];
+	for (const _ of [left, mirrored]) {
+		sent.push(await first.hear());
+		first.say({id: sent.at(-1).id, ok: true, revision: 5, sub: 1, epoch: "e"});
+	}
+	first.say({event: "bookmark", sub: 1, revision: 5});
+	await Promise.all([left, mirrored]);
+	steps[0].payload.by = 3;
+	select[0] = "/isEven";
+	where["=="][1] = 7;
+	first.socket.destroy();
+	const next = await accepted({epoch: "e"}), again = [await next.hear(), await next.hear()];
+	for (const name of ["op", "actions", "type", "where", "select"])
+		assert.deepEqual(again.map(each => each[name]), ["will", "subscribe"].map(op => sent.find(each => each.op === op)[name]), name);
+	await bus.close({timeout: 0});
+}
+
 // A revision means nothing in another epoch, also where the request was not sent yet; a payload names none.
 const [bus, first] = await connected({epoch: "e1"});
 let greet;
