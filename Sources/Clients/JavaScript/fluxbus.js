@@ -220,14 +220,17 @@ export class Mirror extends Map {
 /** Actions as they happen. A commit may hold several: it is asked for again as a whole; what is known is skipped. */
 class Actions extends Feed {
 	#last = {};
+	/** That of the last event, also of a gap. */
+	#revision = 0;
 	constructor(subscription) {
-		Object.assign(super(() => ({gap: true, revision: this.#last.revision}), subscription._leave), subscription);
+		Object.assign(super(() => ({gap: true, revision: this.#revision}), subscription._leave), subscription);
 	}
 	_granted({revision, epoch}) { this._position ??= {since: revision, epoch}; }
 	_take({event, revision, index, store, type, action, payload, by, time, result, results, traceparent}, epoch) {
 		const last = this.#last, isAction = event === "action";
 		// One without an index is the only one of its commit.
 		this._position = {since: isAction && index >= 0 ? revision - 1 : revision, epoch};
+		this.#revision = revision;
 		if (event === "gap") this._push({gap: true, revision});
 		if (!isAction || last.epoch === epoch && last.revision === revision && last.index >= (index ?? 0)) return;
 		this.#last = {revision, epoch, index: index ?? 0};

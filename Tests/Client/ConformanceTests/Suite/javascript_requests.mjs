@@ -89,6 +89,23 @@ for (const code of [...codes, "unknown_store"]) for (const revision of [undefine
 	await bus.close({timeout: 0});
 }
 
+// A gap that comes while nobody takes is within the one that stands for all that did not fit.
+{
+	const [bus, first] = await connected({epoch: "e"}), subscribed = bus.actions("counter");
+	first.say({id: (await first.hear()).id, ok: true, revision: 5, sub: 1, epoch: "e"});
+	first.say({event: "bookmark", sub: 1, revision: 5});
+	const actions = await subscribed, pinged = bus.request("ping");
+	const {id} = await first.hear(), count = 1_001;
+	for (let index = 1; index <= count; index++)
+		first.say({event: "action", sub: 1, revision: 5 + index, store: "counter/a", action: "go"});
+	first.say({event: "gap", sub: 1, revision: 9_000});
+	first.say({id, ok: true});
+	await pinged;
+	for (let index = 1; index < count; index++) assert.equal((await actions.next()).value.revision, 5 + index);
+	assert.deepEqual((await actions.next()).value, {gap: true, revision: 9_000});
+	await bus.close({timeout: 0});
+}
+
 // A revision means nothing in another epoch, also where the request was not sent yet; a payload names none.
 const [bus, first] = await connected({epoch: "e1"});
 let greet;
