@@ -73,12 +73,14 @@ function limited(resolve, reject, {signal, timeout}, giveUp) {
 
 // MARK: Values
 
-// Integers beyond 2^53 are BigInts: they pass through JSON as texts that nobody else can have written.
+// Integers beyond 2^53 are BigInts: they pass through JSON as texts that nobody else can have written. So do doubles beyond
+// 64 bits, which the bus takes with an exponent only.
 const mark = `${randomName()}:`;
-const marked = new RegExp(`"${mark}(-?\\d+)"`, "g");
+const marked = new RegExp(`"${mark}([^"]+)"`, "g");
 const isLarge = number => /^-?\d{16,}$/.test(number) && !Number.isSafeInteger(Number(number));
 const hide = (_, value) => {
 	if (typeof value === "number" && !Number.isFinite(value)) throw new RangeError(`JSON has no word for ${value}`);
+	if (typeof value === "number" && Math.abs(value) >= 2 ** 63) return mark + value.toExponential();
 	return typeof value === "bigint" ? mark + value : value;
 };
 const isMarked = value => typeof value === "string" && value.startsWith(mark);
@@ -97,8 +99,8 @@ function parse(text) {
 function stringify(value) {
 	try {
 		const text = JSON.stringify(value);
-		// One that nobody wrote stands for a number that is none.
-		if (!text.includes("null")) return text;
+		// A null that nobody wrote stands for a number that is none, and one of many digits may be beyond 64 bits.
+		if (!text.includes("null") && !/\d{19}/.test(text)) return text;
 	} catch {
 		// There are BigInts in it, or it can't be written.
 	}

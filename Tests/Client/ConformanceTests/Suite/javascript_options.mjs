@@ -8,13 +8,14 @@ import {join} from "node:path";
 import {createInterface} from "node:readline";
 import {BusTimeoutError, connect} from "../../../../Sources/Clients/JavaScript/fluxbus.js";
 
-const heard = [], folder = mkdtempSync(join(tmpdir(), "fb"));
+const heard = [], lines = [], folder = mkdtempSync(join(tmpdir(), "fb"));
 
 /** Answers every request but those about `counter/silent`. */
 const server = createServer(socket => {
-	const lines = createInterface({input: socket.on("error", () => {})});
+	const input = createInterface({input: socket.on("error", () => {})});
 	// The client ends connections in the middle of what is said.
-	lines.on("error", () => {}).on("line", line => {
+	input.on("error", () => {}).on("line", line => {
+		lines.push(line);
 		heard.push(JSON.parse(line));
 		if (!line.includes("counter/silent"))
 			socket.write(`{"id":${heard.at(-1).id},"ok":true,"revision":5,"epoch":"e","sub":1,"states":{}}\n`);
@@ -65,6 +66,17 @@ for (const by of [NaN, Infinity, [{n: -Infinity}], ring])
 await assert.rejects(bus.mirror("counter", {where: {"==": [1, NaN]}}), {code: "invalid_request"});
 await bus.dispatch("counter/a", "increment", {by: null, text: "null", large: 2n ** 60n});
 assert.deepEqual(heard.at(-1).payload, {by: null, text: "null", large: 2 ** 60});
+
+// The bus has integers of 64 bits: a number beyond them has an exponent.
+for (const [value, text] of [
+	[2 ** 63, "9.223372036854776e+18"], [-(2 ** 63), "-9.223372036854776e+18"], [1e20, "1e+20"], [1e21, "1e+21"],
+	[2 ** 62, "4611686018427388000"], [2n ** 63n - 1n, "9223372036854775807"], ["9".repeat(20), `"${"9".repeat(20)}"`],
+]) {
+	await bus.dispatch("counter/a", "increment", {by: [value]});
+	assert(lines.at(-1).includes(`"by":[${text}]`), lines.at(-1));
+	await bus.create("counter/a", {by: value});
+	assert(lines.at(-1).includes(`"by":${text}}`), lines.at(-1));
+}
 
 // What nobody waits for any more is not sent, and holds up nothing behind it, however much it is.
 const many = new AbortController(), said = heard.length;
