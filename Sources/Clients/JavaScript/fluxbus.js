@@ -57,12 +57,13 @@ const closed = (what, reason) => new BusError("closed", what, {reason});
 const timedOut = () => new BusError("timed_out",
 	"The bus did not answer in the time allowed; whether this was committed is unknown: look, then decide.");
 
+/** Sets a timer. It can't wait longer than 2^31 ms, and would not wait at all: a time that is longer is as good as none. */
+const timed = (time, call, set = setTimeout) => time < 2 ** 31 ? set(call, time) : undefined;
+
 /** Has the signal and the time-out call `giveUp`. The two functions that it gives settle the promise, and let go of both. */
 function limited(resolve, reject, {signal, timeout}, giveUp) {
-	// A timer can't wait longer.
-	const isTimed = timeout < 2 ** 31;
 	const aborted = () => giveUp(signal.reason);
-	const timer = isTimed && setTimeout(() => giveUp(timedOut()), timeout);
+	const timer = timed(timeout, () => giveUp(timedOut()));
 	signal?.addEventListener("abort", aborted);
 	return [resolve, reject].map(settle => value => {
 		clearTimeout(timer);
@@ -499,7 +500,7 @@ export class Bus {
 			const isLate = !this.greeting.epoch && Date.now() + wait > patient;
 			if (isLate || isFinal(error) || this.#end) return this.#finish(error);
 			this.#say({phase: "lost", error, retryAt: Date.now() + wait});
-			const timer = setTimeout(this.#endWait, wait);
+			const timer = timed(wait, this.#endWait);
 			await this.#rest;
 			clearTimeout(timer);
 		}
@@ -540,7 +541,7 @@ export class Bus {
 		const greeted = greeting => {
 			clearTimeout(late);
 			const beats = [ignore, () => this.#own({op: "ping"}), () => failed("the bus does not answer any more")];
-			pulse = setInterval(() => beats[silence++](), keepAlive);
+			pulse = timed(keepAlive, () => beats[silence++](), setInterval);
 			this.#resume(greeting);
 			started(this);
 		};
@@ -558,7 +559,7 @@ export class Bus {
 			}
 		};
 		const silent = new BusError("timed_out", "The bus did not answer in the time allowed; see whether it is busy.");
-		const late = setTimeout(failed, patience, silent);
+		const late = timed(patience, () => failed(silent));
 		const connection = this.#connection = {address, failed};
 		const end = new Promise(settle => resolve = settle);
 		try {
@@ -608,7 +609,7 @@ export class Bus {
 	}
 	async #close(timeout) {
 		const finish = () => this.#finish(closed("The bus was closed by this program."), true);
-		const late = setTimeout(finish, timeout);
+		const late = timed(timeout, finish);
 		const answered = (body, isOwn) => new Promise(resolve => this.#send(body, resolve, resolve, isOwn));
 		if (this.#sent.length + this.#waiting.size > 0) await answered({op: "ping"});
 		const {session} = this.#options.hello;

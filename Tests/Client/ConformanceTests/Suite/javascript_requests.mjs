@@ -136,5 +136,36 @@ await accepted({epoch: "e"});
 assert.equal(await revert, "outcome_unknown");
 await hasty.close({timeout: 0});
 
+// A time that is too long for a timer is not over at once.
+for (const time of [2 ** 31, Infinity]) {
+	let greet, attempts = 0;
+	const count = () => attempts++;
+	server.on("connection", count);
+	const long = {connectTimeout: time, keepAlive: time, backOff: [time, time], timeout: time};
+	const connecting = connect(`unix:${place}`, long), coming = accepted({epoch: "e"}, new Promise(resolve => greet = resolve));
+	// A timer that was set to these times is over after one millisecond.
+	const passed = () => new Promise(resolve => setTimeout(resolve, 3));
+	await passed();
+	greet();
+	const [bus, first] = await Promise.all([connecting, coming]);
+	await passed();
+	const asked = bus.request("get", {store: "counter/a"});
+	assert.equal((await first.hear()).op, "get");
+	first.socket.destroy();
+	while (bus.connected) await passed();
+	await passed();
+	assert.equal(attempts, 1);
+	const back = accepted({epoch: "e"});
+	bus.reconnect();
+	const next = await back, {id, op} = await next.hear(), closed = bus.close({timeout: time});
+	assert.equal(op, "get");
+	await passed();
+	next.say({id, ok: true, states: {}});
+	next.say({id: (await next.hear()).id, ok: true});
+	assert.equal(await outcome(asked), "ok");
+	await closed;
+	server.off("connection", count);
+}
+
 server.close();
 rmSync(folder, {recursive: true});
