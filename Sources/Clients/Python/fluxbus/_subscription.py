@@ -19,6 +19,12 @@ BACKLOG = 1_000
 T = TypeVar("T")
 
 
+def bounded(timeout: float | None) -> float:
+    """The time for which a thread waits: at most half of what a lock can, as the time of now is added to it."""
+    longest = threading.TIMEOUT_MAX / 2
+    return longest if timeout is None else min(timeout, longest)
+
+
 @dataclass
 class Change(Generic[S]):
     """What a mirror has become: states that are new or different, addresses that are gone.
@@ -90,7 +96,7 @@ class Feed(Iterator[T], AsyncIterator[T]):
 
     def __next__(self) -> T:
         with self._source.news:
-            return self._take(self._source.news.wait_for(self._is_ready, self.timeout), StopIteration())
+            return self._take(self._source.news.wait_for(self._is_ready, bounded(self.timeout)), StopIteration())
 
     async def __anext__(self) -> T:
         if not self._is_ready():

@@ -12,7 +12,7 @@ from weakref import ReferenceType, ref
 
 from . import aio
 from ._session import WINDOW
-from ._subscription import Mirror
+from ._subscription import Mirror, bounded
 from ._wire import JSON, ActionOf, Addresses, BusError, Condition, Place, S, Target, dispatch_of, late, request_of
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class Pending:
         return self._reply
 
     def _wait(self, timeout: float | None) -> bool:
-        is_done = self._latch.acquire(timeout=-1 if timeout is None else timeout)
+        is_done = self._latch.acquire(timeout=bounded(timeout))
         if is_done:
             self._latch.release()
         return is_done

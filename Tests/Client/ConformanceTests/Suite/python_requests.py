@@ -13,7 +13,7 @@ import weakref
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../../../Sources/Clients/Python"))
 import fluxbus  # noqa: E402
 from fluxbus._session import WINDOW, Session  # noqa: E402
-from fluxbus._subscription import Mirror  # noqa: E402
+from fluxbus._subscription import Feed, Mirror  # noqa: E402
 from fluxbus._wire import BusError, decode, encode  # noqa: E402
 
 
@@ -288,6 +288,38 @@ def check_replies(address):
         assert kept() is None
 
 
+def check_long():
+    """A thread may wait for the next change as long as it takes."""
+
+    class Looking(Feed):
+        def _is_ready(self):
+            looked.set()
+            return super()._is_ready()
+
+    for timeout in [None, 1e10, float("inf")]:
+        mirror, looked = Mirror({"type": "counter"}, lambda _: None), threading.Event()
+        thread = threading.Thread(target=lambda: looked.wait() and mirror.end(None))
+        thread.start()
+        try:
+            assert list(Looking(mirror, timeout)) == []
+        finally:
+            thread.join()
+
+
+async def check_endless(address):
+    """What the program waits for may take as long as it takes."""
+    endless = float("inf")
+    options = {"timeout": endless, "connect_timeout": endless, "patience": endless, "keep_alive": endless}
+    with fluxbus.connect(address, **options) as bus:
+        assert bus.request("ping")["ok"]
+        for timeout in [None, 1e10, endless]:
+            assert bus.send("ping").result(timeout)["ok"]
+        bus.close(endless)
+    bus = await fluxbus.aio.connect(address, **options)
+    assert (await bus.request("ping"))["ok"]
+    await bus.close(endless)
+
+
 class Handler(logging.Handler):
     """Uses the bus, and ends it, when it hears that the connection is lost."""
 
@@ -318,12 +350,12 @@ def check_log(address):
             assert error.code in ("outcome_unknown", "closed"), error
 
 
-for check in [check_epochs, check_ephemeral, check_refusals, check_copies, check_text, check_given_up, check_reset]:
+for check in [check_epochs, check_ephemeral, check_refusals, check_copies, check_text, check_given_up, check_reset, check_long]:
     check()
 listener = socket.create_server(("127.0.0.1", 0))
 check_addresses()
 address = "tcp:127.0.0.1:%d" % listener.getsockname()[1]
 for check in [check_room, check_replies, check_log]:
     check(address)
-for check in [check_loops, check_hurry, check_silence]:
+for check in [check_loops, check_hurry, check_silence, check_endless]:
     asyncio.run(check(address))
