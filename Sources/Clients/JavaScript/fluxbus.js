@@ -602,8 +602,8 @@ export class Bus {
 		this.#connection?.failed(error);
 		this.#endWait();
 		for (const taker of this.#takers) this.#leave(taker, isWanted ? undefined : error);
-		// What was sent once may have been committed.
-		for (const {line, isKeyed, reject} of this.#waiting) reject(line && isKeyed ? outcomeUnknown(error) : error);
+		// What was sent once may have been committed, and a will left.
+		for (const {line, isKeyed, will, reject} of this.#waiting) reject(line && (isKeyed || will) ? outcomeUnknown(error) : error);
 		this.#waiting.clear();
 		this.#say({phase: "closed", error});
 	}

@@ -265,8 +265,8 @@ class Session:
                 return
             self.error = error or BusError("closed", "The bus was closed by this program.")
             for request in [*self.unanswered, *self.waiting]:
-                # What was written once may have been committed.
-                is_known = not request.written or request.repeats and not request.keyed
+                # What was written once may have been committed, and a will left.
+                is_known = not request.written or request.repeats and not (request.keyed or request.will)
                 request.done({}, self.error if is_known else outcome_unknown(self.error))
             self.unanswered, self.waiting = deque(), deque()
             for subscription in self._subscriptions.values():

@@ -26,7 +26,7 @@ async function accepted(greeting, when) {
 
 /** A client, and the bus's side of it. */
 const options = {backOff: [1, 2], timeout: 20_000};
-const connected = greeting => Promise.all([connect(`unix:${place}`, options), accepted(greeting)]);
+const connected = (greeting, more) => Promise.all([connect(`unix:${place}`, {...options, ...more}), accepted(greeting)]);
 
 /** The code of the error, or `ok`. */
 const outcome = promise => promise.then(() => "ok", ({code}) => code);
@@ -125,7 +125,7 @@ assert.deepEqual(heard.payload, {since: 4});
 await bus.close({timeout: 0});
 
 // Who hears that the connection is lost may ask for the next attempt at once: ten minutes are not waited for.
-const [hasty, before] = await Promise.all([connect(`unix:${place}`, {...options, backOff: [600_000, 600_000]}), accepted({epoch: "e"})]);
+const [hasty, before] = await connected({epoch: "e"}, {backOff: [600_000, 600_000]});
 const revert = hasty.request("revert", {store: "counter/a"}).catch(({code}) => {
 	hasty.reconnect();
 	return code;
@@ -135,6 +135,20 @@ before.socket.destroy();
 await accepted({epoch: "e"});
 assert.equal(await revert, "outcome_unknown");
 await hasty.close({timeout: 0});
+
+// What was sent may have been committed, and a will left, when the program waits no longer for the bus.
+for (const isSent of [true, false]) {
+	const [bus, first] = await connected({epoch: "e"}, {backOff: [600_000, 600_000]});
+	if (!isSent) {
+		first.socket.destroy();
+		while (bus.connected) await new Promise(setImmediate);
+	}
+	const asked = [bus.dispatch("counter/a", "go"), bus.will([["counter/a", "go"]]), bus.get("counter/a")].map(outcome);
+	for (const _ of isSent ? asked : []) await first.hear();
+	await bus.close({timeout: 0});
+	const sent = isSent ? "outcome_unknown" : "closed";
+	assert.deepEqual(await Promise.all(asked), [sent, sent, "closed"]);
+}
 
 // A time that is too long for a timer is not over at once.
 for (const time of [2 ** 31, Infinity]) {

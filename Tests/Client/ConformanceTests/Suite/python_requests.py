@@ -114,6 +114,23 @@ def check_copies():
     assert [again[0]["actions"], again[1]["where"]] == [sent[0]["actions"], sent[1]["where"]], again
 
 
+def check_end():
+    """What was sent may have been committed, and a will left, when the program waits no longer for the bus."""
+    requests = {"dispatch": {"store": "counter/a", "action": "go"}, "will": {"actions": []}, "get": {"store": "counter/a"}}
+    for is_sent in [True, False]:
+        for is_lost in [True, False]:
+            run = Run()
+            if is_sent:
+                run.connect("e")
+            for op, members in requests.items():
+                run.ask(op, op, **members)
+            if is_lost:
+                run.session.lost("it was cut")
+            run.session.end()
+            sent = "outcome_unknown" if is_sent else "closed"
+            assert run.outcomes == {"dispatch": sent, "will": sent, "get": "closed"}, run.outcomes
+
+
 def check_text():
     """Text that can't be sent is refused, once and for all."""
     run, broken = Run(), {"==": [{"var": "name"}, "\ud800"]}
@@ -350,7 +367,7 @@ def check_log(address):
             assert error.code in ("outcome_unknown", "closed"), error
 
 
-for check in [check_epochs, check_ephemeral, check_refusals, check_copies, check_text, check_given_up, check_reset, check_long]:
+for check in [check_epochs, check_ephemeral, check_refusals, check_copies, check_end, check_text, check_given_up, check_reset, check_long]:
     check()
 listener = socket.create_server(("127.0.0.1", 0))
 check_addresses()
