@@ -22,7 +22,7 @@ LONGEST_LINE = 64 << 20
 WINDOW = 10_000
 #: Operations that carry a key, and those that only read or are the same when done twice.
 KEYED = frozenset("dispatch create drop cancel".split())
-REPEATABLE = frozenset("get stores types history blame samples sync ping stats timers will clients unsubscribe dispatch".split())
+REPEATABLE = frozenset("get stores types history blame samples sync ping stats timers will clients dispatch".split())
 #: Refusals that may come before the bus looks for a key: they can't say whether the request was committed before.
 UNSURE = frozenset("conflict forbidden unknown_type too_large limit".split())
 #: Members that name a revision, which means nothing in another epoch.

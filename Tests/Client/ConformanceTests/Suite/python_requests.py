@@ -131,6 +131,15 @@ def check_end():
             assert run.outcomes == {"dispatch": sent, "will": sent, "get": "closed"}, run.outcomes
 
 
+def check_numbers():
+    """On another connection the number of a subscription is that of another one, which goes on."""
+    run = Run()
+    run.connect("e")
+    run.ask("unsubscribe", "unsubscribe", sub=1)
+    run.session.lost("it was cut")
+    assert run.connect("e") == [] and run.outcomes == {"unsubscribe": "outcome_unknown"}, run.outcomes
+
+
 def check_text():
     """Text that can't be sent is refused, once and for all."""
     run, broken = Run(), {"==": [{"var": "name"}, "\ud800"]}
@@ -367,7 +376,10 @@ def check_log(address):
             assert error.code in ("outcome_unknown", "closed"), error
 
 
-for check in [check_epochs, check_ephemeral, check_refusals, check_copies, check_end, check_text, check_given_up, check_reset, check_long]:
+for check in [
+    check_epochs, check_ephemeral, check_refusals, check_copies, check_end, check_numbers, check_text, check_given_up,
+    check_reset, check_long,
+]:
     check()
 listener = socket.create_server(("127.0.0.1", 0))
 check_addresses()
