@@ -193,10 +193,12 @@ class Link:
         """Waits until every request is answered or the timeout has passed, then disconnects: requests still waiting fail with `closed`."""
         if self._session.error:
             return
+        deadline = self._loop.time() + timeout
         if self._session.unanswered or self._session.waiting:
             await asyncio.gather(self._ask({"op": "ping"}, timeout), return_exceptions=True)
         if self._session.open and "session" in self._hello:
-            leaving = self._ask({"op": "hello", **self._hello, "linger": 0}, min(timeout, 2), own=True)
+            left = min(deadline - self._loop.time(), 2)
+            leaving = self._ask({"op": "hello", **self._hello, "linger": 0}, left, own=True)
             await asyncio.gather(leaving, return_exceptions=True)
         self._session.end()
         self._runner.cancel()

@@ -346,6 +346,21 @@ async def check_endless(address):
     await bus.close(endless)
 
 
+async def check_close(address):
+    """All that is said at the end, to a bus that is silent, shares one time."""
+    bus, times = await fluxbus.aio.connect(address, linger=9), []
+    asked, ask = bus.request("revert", store="counter/none"), bus._ask
+
+    def noted(body, timeout, own=False):
+        times.append((body["op"], timeout))
+        return ask(body, timeout, own)
+
+    bus._ask = noted
+    await bus.close(0.01)
+    assert [op for op, _ in times] == ["ping", "hello"] and times[1][1] < 0.005, times
+    assert asked.exception().code == "outcome_unknown", asked
+
+
 class Handler(logging.Handler):
     """Uses the bus, and ends it, when it hears that the connection is lost."""
 
@@ -386,5 +401,5 @@ check_addresses()
 address = "tcp:127.0.0.1:%d" % listener.getsockname()[1]
 for check in [check_room, check_replies, check_log]:
     check(address)
-for check in [check_loops, check_hurry, check_silence, check_endless]:
+for check in [check_loops, check_hurry, check_silence, check_endless, check_close]:
     asyncio.run(check(address))
