@@ -255,6 +255,11 @@ function openWebSocket(address, on) {
 /** A socket of Node's. */
 function openSocket(connect, isTLS, on) {
 	const socket = connect().setNoDelay(true);
+	// A write that fails would end it before all is read, and the bus may have said why it goes: only reading ends it.
+	for (const name of ["_write", "_writev"]) {
+		const write = socket[name];
+		socket[name] = (...given) => write.call(socket, ...given.slice(0, -1), () => given.at(-1)());
+	}
 	socket.on(isTLS ? "secureConnect" : "connect", on.opened);
 	socket.on("data", on.received);
 	socket.on("error", ({message, code}) => on.ended(message, /CERT|SELF_SIGNED|ALTNAME|UNABLE_TO/.test(code)));

@@ -35,6 +35,22 @@ FAULTS = (ValueError, LookupError, TypeError, AttributeError, RecursionError, EO
 CHUNK = 1 << 18
 
 
+def read_to_the_end(reader: asyncio.StreamReader, transport: asyncio.BaseTransport) -> None:
+    """Has all read when a write fails: the bus may have said why it goes."""
+    protocol = transport.get_protocol()
+    connection_lost = protocol.connection_lost
+
+    def lost(error: Exception | None) -> None:
+        if isinstance(error, ConnectionError):
+            with suppress(OSError):
+                while data := os.read(transport.get_extra_info("socket").fileno(), CHUNK):
+                    reader.feed_data(data)
+            error = None
+        connection_lost(error)
+
+    setattr(protocol, "connection_lost", lost)
+
+
 class Link:
     """Keeps a session connected: begins again when a connection is lost or silent."""
 
@@ -121,6 +137,8 @@ class Link:
             delay: dict[str, Any] = {"happy_eyeballs_delay": 0.25} if is_own else {}
             opening = asyncio.open_connection(host, port, ssl=context, limit=CHUNK, **delay)
             self._reader, self._writer = await opening
+        if scheme != "tls":
+            read_to_the_end(self._reader, self._writer.transport)
         token = {"token": self._secret} if self._secret and scheme != "unix" else {}
         self._session.connected({**self._hello, **token})
         while not self._session.open:

@@ -150,6 +150,16 @@ for (const isSent of [true, false]) {
 	assert.deepEqual(await Promise.all(asked), [sent, sent, "closed"]);
 }
 
+// What the bus said before it went is read, also where a write fails before.
+{
+	const [bus, first] = await connected({epoch: "e"});
+	first.say({event: "goodbye", code: "kicked", message: "Go away."});
+	first.socket.destroy();
+	const {details: {original}} = await bus.request("revert", {store: "counter/a"}).catch(error => error);
+	assert.deepEqual([original.message, original.details], ["The connection has ended: Go away.", {reason: "kicked"}]);
+	await bus.close({timeout: 0});
+}
+
 // A time that is too long for a timer is not over at once.
 for (const time of [2 ** 31, Infinity]) {
 	let greet, attempts = 0;

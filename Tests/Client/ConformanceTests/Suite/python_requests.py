@@ -346,6 +346,28 @@ async def check_endless(address):
     await bus.close(endless)
 
 
+async def check_goodbye():
+    """What the bus said before it went is read, also where a write fails before."""
+    ours, theirs = socket.socketpair()
+    path, open_unix_connection = "unix:/nowhere", asyncio.open_unix_connection
+    asyncio.open_unix_connection = lambda _path, limit: asyncio.open_connection(sock=ours, limit=limit)
+    theirs.sendall(b'{"id":1,"ok":true,"epoch":"e","revision":5}\n')
+    try:
+        bus = await fluxbus.aio.connect(path)
+    finally:
+        asyncio.open_unix_connection = open_unix_connection
+    theirs.recv(1 << 16)
+    theirs.sendall(b'{"event":"goodbye","code":"kicked","message":"Go away."}\n')
+    theirs.close()
+    try:
+        await bus.request("revert", store="counter/a")
+        raise AssertionError("somebody has answered")
+    except BusError as error:
+        original = error.details["original"]
+        assert "Go away." in str(original) and original.details == {"reason": "kicked"}, original
+    await bus.close(0)
+
+
 async def check_close(address):
     """All that is said at the end, to a bus that is silent, shares one time."""
     bus, times = await fluxbus.aio.connect(address, linger=9), []
@@ -403,3 +425,4 @@ for check in [check_room, check_replies, check_log]:
     check(address)
 for check in [check_loops, check_hurry, check_silence, check_endless, check_close]:
     asyncio.run(check(address))
+asyncio.run(check_goodbye())
