@@ -112,6 +112,39 @@ func TestEphemeralStoreMayHaveGoneWithItsConnection(t *testing.T) {
 	}
 }
 
+// The bus looks at these before it looks whether it has committed the request.
+func TestRefusalOfWhatIsSentAgainDoesNotSayWhetherItWasCommitted(t *testing.T) {
+	for refusal, wanted := range map[string]string{
+		`"code":"forbidden"`: "outcome_unknown", `"code":"unknown_type"`: "outcome_unknown", `"code":"limit"`: "outcome_unknown",
+		`"code":"too_large"`: "outcome_unknown", `"code":"conflict"`: "outcome_unknown", `"code":"rejected"`: "rejected",
+		`"code":"conflict","revision":7`: "conflict",
+	} {
+		for _, id := range []string{`"id":%d,`, ""} {
+			r := newRun(t)
+			r.connect("e", "")
+			first := r.ask("drop", With("store", "counter/a"))
+			line := `{"ok":false,"error":{` + refusal + `}}`
+			r.hear(line)
+			keyed, read := r.ask("drop", With("store", "counter/a")), r.ask("get", With("store", "counter/a"))
+			r.lost("it was cut")
+			r.connect("e", "")
+			for _, one := range []*Pending{keyed, read} {
+				if id != "" {
+					line = fmt.Sprintf(`{`+id+`"ok":false,"error":{`+refusal+`}}`, one.number)
+				}
+				r.hear("%s", line)
+			}
+			var inner *Error
+			if outcome(keyed) != wanted || outcome(first) != outcome(read) || outcome(read) == "outcome_unknown" {
+				t.Error(refusal, outcome(first), outcome(keyed), outcome(read))
+			}
+			if wanted == "outcome_unknown" && (!errors.As(errors.Unwrap(keyed.err), &inner) || string(inner.Code) != outcome(read)) {
+				t.Error(refusal, inner)
+			}
+		}
+	}
+}
+
 func TestWhatIsGivenUpIsSettledWhenItIsDropped(t *testing.T) {
 	r := newRun(t)
 	pending := r.ask("ping")

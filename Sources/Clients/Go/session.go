@@ -505,9 +505,11 @@ func (s *session) replied(read *reply) error {
 	return nil
 }
 
-// refusalOf: a conflict over ifRevision names the store's revision; the other kind can't say whether this was committed.
+// refusalOf: what is sent again may have been committed, which these refusals can't say. A conflict over ifRevision, which names
+// the store's revision, can.
 func (s *session) refusalOf(p *Pending, err *Error) error {
-	if _, isOverRevision := err.Details["revision"]; err.Code == Conflict && p.isKeyed && p.written > 1 && !isOverRevision {
+	_, isOverRevision := err.Details["revision"]
+	if p.isKeyed && p.written > 1 && saysNothing[err.Code] && !isOverRevision {
 		return outcomeUnknown(err)
 	}
 	return err

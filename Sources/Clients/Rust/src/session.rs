@@ -451,8 +451,10 @@ impl<T> Session<T> {
             return self.answered(sent, Ok(Reply::new(message)));
         }
         let mut error = Error::refusal(&message["error"]);
-        // A conflict over `ifRevision` names the store's revision; the other kind can't say whether this was committed.
-        if error.is("conflict") && sent.is_keyed && sent.written > 1 && !error.details.contains_key("revision") {
+        // What is sent again may have been committed, which these refusals can't say. A conflict over `ifRevision`, which names
+        // the store's revision, can.
+        let says_nothing = matches!(&*error.code, "conflict" | "forbidden" | "unknown_type" | "too_large" | "limit");
+        if says_nothing && sent.is_keyed && sent.written > 1 && !error.details.contains_key("revision") {
             error = Error::outcome_unknown(&error);
         }
         self.answered(sent, Err(error))

@@ -129,6 +129,46 @@ fn ephemeral_store_may_have_gone_with_its_connection() {
     }
 }
 
+/// The bus looks at these before it looks whether it has committed the request.
+#[test]
+fn refusal_of_what_is_sent_again_does_not_say_whether_it_was_committed() {
+    for (refusal, code) in [
+        (r#""code":"forbidden""#, "outcome_unknown"),
+        (r#""code":"unknown_type""#, "outcome_unknown"),
+        (r#""code":"too_large""#, "outcome_unknown"),
+        (r#""code":"limit""#, "outcome_unknown"),
+        (r#""code":"conflict""#, "outcome_unknown"),
+        (r#""code":"conflict","revision":7"#, "conflict"),
+        (r#""code":"rejected""#, "rejected"),
+    ] {
+        for has_id in [true, false] {
+            let mut run = Run::new();
+            let line = |sent: &Value| {
+                let id = if has_id { format!(r#""id":{},"#, sent["id"]) } else { String::new() };
+                format!(r#"{{{}"ok":false,"error":{{{}}}}}"#, id, refusal)
+            };
+            let code_of = |events| match &answers(events)[..] {
+                [(_, Err(error))] => error.clone(),
+                _ => panic!("it is no refusal"),
+            };
+            run.session.request(&increment(), 1);
+            let sent = run.sent();
+            let first = code_of(run.hear(&line(&sent[0])));
+            run.session.request(&increment(), 2);
+            run.session.request(&Request::get("counter/a"), 3);
+            run.session.lost("it was cut");
+            run.sent();
+            let again = run.connect("e", 5);
+            let keyed = code_of(run.hear(&line(&again[0])));
+            let read = code_of(run.hear(&line(&again[1])));
+            assert_eq!((&*keyed.code, &first.code), (code, &read.code), "{}", refusal);
+            assert!(!read.is("outcome_unknown"));
+            let original = keyed.details.get("original").map(|original| original.as_str().unwrap_or(""));
+            assert_eq!(original.map_or(false, |text| text.contains(&read.code)), code == "outcome_unknown");
+        }
+    }
+}
+
 #[test]
 fn id_and_ack_are_refused_before_they_are_sent() {
     let mut run = Run::new();

@@ -163,6 +163,43 @@ static void check_ephemeral(void)
 	}
 }
 
+/* The request with that number is refused; without it, as where a line is too long. */
+static void refuse(fluxbus *bus, int number, const char *error)
+{
+	char line[128], id[32] = "";
+	if (number) snprintf(id, sizeof id, "\"id\":%d,", number);
+	snprintf(line, sizeof line, "{%s\"ok\":false,\"error\":{%s}}\n", id, error);
+	hear(bus, line);
+}
+
+/* The bus looks at these before it looks whether it has committed the request. */
+static void check_sent_again(void)
+{
+	static const char *const refusals[][2] = {
+		{"\"code\":\"forbidden\"", "outcome_unknown"}, {"\"code\":\"unknown_type\"", "outcome_unknown"},
+		{"\"code\":\"too_large\"", "outcome_unknown"}, {"\"code\":\"limit\"", "outcome_unknown"},
+		{"\"code\":\"conflict\"", "outcome_unknown"}, {"\"code\":\"conflict\",\"revision\":7", "conflict"},
+		{"\"code\":\"rejected\"", "rejected"},
+	};
+	for (int each = 0; each < 14; each++) {
+		const char *error = refusals[each / 2][0], *wanted = refusals[each / 2][1];
+		char first[64] = "", again[64] = "", read[64] = "";
+		bool has_id = each % 2;
+		fluxbus *bus = fluxbus_new(NULL);
+		greet(bus, 1, "\"epoch\":\"e\"");
+		fluxbus_drop(bus, "counter/a", NULL, keep_code, first);
+		refuse(bus, has_id ? 2 : 0, error);
+		fluxbus_drop(bus, "counter/a", NULL, keep_code, again);
+		fluxbus_get(bus, "counter/a", NULL, keep_code, read);
+		fluxbus_lost(bus, NULL);
+		greet(bus, 5, "\"epoch\":\"e\"");
+		refuse(bus, has_id ? 3 : 0, error);
+		refuse(bus, has_id ? 4 : 0, error);
+		CHECK(!strcmp(again, wanted) && !strcmp(first, read) && strcmp(read, "outcome_unknown"));
+		fluxbus_free(bus);
+	}
+}
+
 /* -- The loop -- */
 
 /* The places of every host. */
@@ -311,5 +348,6 @@ int main(void)
 	check_pages();
 	check_epochs();
 	check_ephemeral();
+	check_sent_again();
 	check_loop();
 }
