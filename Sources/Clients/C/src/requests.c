@@ -127,7 +127,8 @@ static uint64_t finish(draft *draft, subject subject) {
     static const fluxbus_error invalid = {"invalid_request", "This can't be written as a request: options are an object without `id`, "
         "which the client sets itself, and without `ack`, as it needs all replies; texts are UTF-8.", NULL};
     draft->is_valid &= is_text(subject.target) && is_text(subject.action);
-    if (draft->is_valid && subject.target) append_target(&draft->line, subject.target, subject.is_pattern);
+    if (draft->is_valid && draft->call.gives_state) append_member(&draft->line, ",\"store\":", subject.target);
+    else if (draft->is_valid && subject.target) append_target(&draft->line, subject.target, subject.is_pattern);
     if (draft->is_valid && subject.action) append_member(&draft->line, ",\"action\":", subject.action);
     if (subject.value) append_text(&draft->line, subject.name), draft->is_valid &= append_json(&draft->line, subject.value);
     draft->is_valid &= append_members(&draft->line, subject.options);

@@ -493,7 +493,7 @@ impl Bus {
 
     /// The state of one store.
     pub fn get(&self, address: &str) -> Result<Value, Error> {
-        let reply = self.ask(&Request::get(address))?;
+        let reply = self.ask(&Request::new("get").with("store", address))?;
         Ok(reply.get("states").map_or(Value::Null, |states| states[address].clone()))
     }
 

@@ -139,6 +139,18 @@ fn create_is_what_it_says() {
     bus.close(Duration::MAX);
 }
 
+/// The bus refuses what is no address of one store; all of a type would be something else.
+#[test]
+fn get_is_for_one_store() {
+    for target in ["counter", "counter/*"] {
+        let (bus, peer) = connected(options(), |mut peer, _listener| {
+            peer.answer(r#""ok":false,"error":{"code":"invalid_request","message":"It is no address."}"#)
+        });
+        assert!(matches!(bus.get(target), Err(error) if error.is("invalid_request")));
+        assert_eq!(peer.join().expect("a bus")["store"], Value::from(target));
+    }
+}
+
 #[test]
 fn reconnect_does_not_wait() {
     let options = options().back_off(Duration::from_secs(600), Duration::from_secs(600));

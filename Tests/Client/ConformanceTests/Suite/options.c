@@ -112,6 +112,18 @@ static void check_refusals(void)
 	fluxbus_free(bus);
 }
 
+/* The bus refuses what is no address of one store; a state of another one would be something else. */
+static void check_get(void)
+{
+	fluxbus *bus = fluxbus_new(NULL);
+	greet(bus, 1);
+	fluxbus_get(bus, "counter", NULL, NULL, NULL);
+	CHECK(sends(bus, "\"op\":\"get\",\"store\":\"counter\"}"));
+	fluxbus_get(bus, "counter/*", fluxbus_json_format("{'revision': 4}"), NULL, NULL);
+	CHECK(sends(bus, "\"op\":\"get\",\"store\":\"counter/*\",\"revision\":4}"));
+	fluxbus_free(bus);
+}
+
 /* A program with a loop of its own is woken in time, also while there is no bus and the next attempt is far. */
 static void check_loop(const char *address)
 {
@@ -130,5 +142,6 @@ int main(void)
 	check_times();
 	check_end();
 	check_refusals();
+	check_get();
 	check_loop("unix:/nowhere/bus.sock");
 }
