@@ -98,7 +98,7 @@ static void note(call *call, const fluxbus_json *value) {
 
 static draft begin(fluxbus *bus, const char *op, const fluxbus_json *options, fluxbus_done *done, void *context) {
     bool is_keyed = !strcmp(op, "dispatch") || is_one_of(op, "create drop cancel");
-    bool repeats = is_keyed || is_one_of(op, "get will stores types history blame samples sync ping stats timers clients unsubscribe");
+    bool repeats = is_keyed || is_one_of(op, "get will stores types history blame samples sync ping stats timers clients");
     call call = {.done = done, .context = context, .repeats = repeats, .is_will = !strcmp(op, "will")};
     call.is_keyed = is_keyed && !fluxbus_json_boolean(fluxbus_json_member(options, "dryRun"));
     call.has_key = fluxbus_json_member(options, "key");

@@ -200,6 +200,21 @@ static void check_sent_again(void)
 	}
 }
 
+/* The number of a subscription may be that of another one on the next connection. */
+static void check_unsubscribe(void)
+{
+	char code[64] = "";
+	fluxbus *bus = fluxbus_new(NULL);
+	greet(bus, 1, "\"epoch\":\"e\"");
+	fluxbus_request(bus, "unsubscribe", fluxbus_json_format("{'sub': 1}"), keep_code, code);
+	CHECK(sends(bus, 2, "\"sub\":1"));
+	fluxbus_lost(bus, NULL);
+	CHECK(!strcmp(code, "outcome_unknown"));
+	greet(bus, 3, "\"epoch\":\"e\"");
+	CHECK(sends(bus, 1, "hello"));
+	fluxbus_free(bus);
+}
+
 /* -- The loop -- */
 
 /* The places of every host. */
@@ -349,5 +364,6 @@ int main(void)
 	check_epochs();
 	check_ephemeral();
 	check_sent_again();
+	check_unsubscribe();
 	check_loop();
 }
