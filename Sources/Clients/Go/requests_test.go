@@ -145,6 +145,18 @@ func TestRefusalOfWhatIsSentAgainDoesNotSayWhetherItWasCommitted(t *testing.T) {
 	}
 }
 
+func TestWillThatIsNotAnsweredMayHaveBeenLeft(t *testing.T) {
+	r := newRun(t)
+	r.connect("e", "")
+	sent, read := r.ask("will", With("actions", []Step{})), r.ask("ping")
+	r.lost("it was cut")
+	late := r.ask("will", With("actions", []Step{}))
+	r.finish(nil)
+	if outcome(sent) != "outcome_unknown" || outcome(read) != "closed" || outcome(late) != "closed" {
+		t.Error(outcome(sent), outcome(read), outcome(late))
+	}
+}
+
 func TestWhatIsGivenUpIsSettledWhenItIsDropped(t *testing.T) {
 	r := newRun(t)
 	pending := r.ask("ping")

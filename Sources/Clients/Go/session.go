@@ -609,8 +609,8 @@ func (s *session) end(err *Error) {
 				if p.op == "hello" {
 					_ = p.then(nil, s.ended)
 				}
-			// What was written once may have been committed.
-			case p.written > 0 && (p.isKeyed || !repeatable[p.op]):
+			// What was written once may have been committed, or left as the will.
+			case p.written > 0 && (p.isKeyed || p.op == "will" || !repeatable[p.op]):
 				s.answered(p, outcomeUnknown(s.ended))
 			default:
 				s.answered(p, s.ended)

@@ -167,8 +167,8 @@ static void tell_all(fluxbus *bus) {
     const fluxbus_error *why = fluxbus_get_error(bus);
     request *request;
     while ((request = take(&bus->unanswered)) || (request = take(&bus->waiting))) {
-        /* What was written once may have been committed. */
-        bool is_known = !request->written || (request->call.repeats && !request->call.is_keyed);
+        /* What was written once may have been committed, or left as the will. */
+        bool is_known = !request->written || (request->call.repeats && !request->call.is_keyed && !request->call.is_will);
         if (request->call.is_own) request->is_forgotten = true;
         settle(bus, request, NULL, !is_known ? &outcome_unknown : why ? why : &closed);
     }

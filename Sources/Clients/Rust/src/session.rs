@@ -572,8 +572,8 @@ impl<T> Session<T> {
         self.ended = Some(why.clone());
         let unanswered = std::mem::take(&mut self.unanswered);
         for sent in unanswered.into_iter().chain(std::mem::take(&mut self.waiting)) {
-            // What was written once may have been committed.
-            let is_known = sent.written == 0 || !sent.is_keyed && sent.is_repeatable();
+            // What was written once may have been committed, or left as the will.
+            let is_known = sent.written == 0 || !sent.is_keyed && sent.will.is_none() && sent.is_repeatable();
             if let Purpose::Program(token) | Purpose::Leave(token) = sent.purpose {
                 let result = if is_known { why.clone() } else { Error::outcome_unknown(&why) };
                 self.events.push_back(Event::Answered(token, Err(result)));

@@ -170,6 +170,19 @@ fn refusal_of_what_is_sent_again_does_not_say_whether_it_was_committed() {
 }
 
 #[test]
+fn will_that_is_not_answered_may_have_been_left() {
+    let mut run = Run::new();
+    run.session.request(&Request::will([]), 1);
+    run.session.request(&Request::new("ping"), 2);
+    run.session.lost("it was cut");
+    run.session.request(&Request::will([]), 3);
+    run.session.end(None);
+    let ended = answers(run.events());
+    let codes: Vec<&str> = ended.iter().map(|answer| answer.1.as_ref().map_or_else(|error| &*error.code, |_| "ok")).collect();
+    assert_eq!(codes, ["outcome_unknown", "closed", "closed"]);
+}
+
+#[test]
 fn id_and_ack_are_refused_before_they_are_sent() {
     let mut run = Run::new();
     for name in ["id", "ack"] {

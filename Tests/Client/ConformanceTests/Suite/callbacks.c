@@ -215,6 +215,21 @@ static void check_unsubscribe(void)
 	fluxbus_free(bus);
 }
 
+/* A will that was sent may be left, also where the program leaves before the answer. */
+static void check_will(void)
+{
+	char codes[3][64] = {""};
+	fluxbus *bus = fluxbus_new(NULL);
+	greet(bus, 1, "\"epoch\":\"e\"");
+	fluxbus_will(bus, fluxbus_json_format("[]"), keep_code, codes[0]);
+	fluxbus_request(bus, "ping", NULL, keep_code, codes[1]);
+	fluxbus_lost(bus, NULL);
+	fluxbus_will(bus, fluxbus_json_format("[]"), keep_code, codes[2]);
+	fluxbus_leave(bus, 0);
+	for (int each = 0; each < 3; each++) CHECK(!strcmp(codes[each], each ? "closed" : "outcome_unknown"));
+	fluxbus_free(bus);
+}
+
 /* -- The loop -- */
 
 /* The places of every host. */
@@ -365,5 +380,6 @@ int main(void)
 	check_ephemeral();
 	check_sent_again();
 	check_unsubscribe();
+	check_will();
 	check_loop();
 }
