@@ -118,15 +118,19 @@ func TestRefusalIsAnErrorWithItsCode(t *testing.T) {
 
 func TestContextThatEndsIsATimeOut(t *testing.T) {
 	bus, peer, listener := connected(t)
+	pending, err := bus.Send(context.Background(), "counter/a", "increment", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = peer.hear(t)
 	ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
 	defer cancel()
-	_, err := bus.Dispatch(ctx, "counter/a", "increment", nil)
+	_, err = pending.Wait(ctx)
 	var timeout interface{ Timeout() bool }
 	if !errors.Is(err, TimedOut) || !errors.Is(err, context.DeadlineExceeded) || !errors.As(err, &timeout) || !timeout.Timeout() {
 		t.Fatal(err)
 	}
 	// Nobody waits for it any more, so it is not sent again.
-	_ = peer.hear(t)
 	_ = peer.Close()
 	again := accept(t, listener)
 	again.answer(t, greeting)

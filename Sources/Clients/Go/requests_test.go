@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 )
@@ -154,6 +155,25 @@ func TestWillThatIsNotAnsweredMayHaveBeenLeft(t *testing.T) {
 	r.finish(nil)
 	if outcome(sent) != "outcome_unknown" || outcome(read) != "closed" || outcome(late) != "closed" {
 		t.Error(outcome(sent), outcome(read), outcome(late))
+	}
+}
+
+func TestNothingIsSentWhenItsContextHasEnded(t *testing.T) {
+	r := newRun(t)
+	r.connect("e", "")
+	late, cancel := context.WithDeadline(context.Background(), time.Now())
+	defer cancel()
+	given, giveUp := context.WithCancel(context.Background())
+	giveUp()
+	bus := &Bus{session: r.session}
+	for ctx, code := range map[context.Context]Code{late: TimedOut, given: Closed} {
+		_, err := bus.Dispatch(ctx, "counter/a", "increment", nil)
+		if !errors.Is(err, code) || !errors.Is(err, ctx.Err()) || !strings.Contains(err.Error(), "; this was not sent.") {
+			t.Error(err)
+		}
+	}
+	if len(r.outgoing(nil)) > 0 || r.size > 0 {
+		t.Error(r.size)
 	}
 }
 

@@ -185,7 +185,7 @@ func (s *session) send(ctx context.Context, p *Pending) error {
 	if p.namesRevision {
 		p.epoch = s.epoch
 	}
-	if s.wait(ctx, window) != nil {
+	if ctx.Err() != nil || s.wait(ctx, window) != nil {
 		return givenUp(ctx, false)
 	}
 	if s.ended != nil {
