@@ -205,7 +205,7 @@ func (l *link) connectTo(ctx context.Context, at place, patience time.Duration) 
 		case <-watch:
 		}
 	}()
-	l.session.connected(members, func() { isGreeted = true })
+	err = l.session.connected(members, func() { isGreeted = true })
 	for !isGreeted && err == nil {
 		err = c.read()
 	}

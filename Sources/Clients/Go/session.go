@@ -217,14 +217,14 @@ func (s *session) leaves(p *Pending) {
 }
 
 // own sends a request of this connection.
-func (s *session) own(op string, body body, then func(whole *reply, err error) error) {
+func (s *session) own(op string, body body, then func(whole *reply, err error) error) error {
 	p, err := s.prepare(op, body)
 	if err != nil {
-		_ = then(nil, err)
-		return
+		return then(nil, err)
 	}
 	p.isOwn, p.isKeyed, p.tellsSeen, p.then = true, false, false, then
 	s.write(p)
+	return nil
 }
 
 func (s *session) write(p *Pending) {
@@ -363,7 +363,7 @@ func (s *session) unsubscribe(one subscriber) {
 // The connection
 
 // connected begins a new connection; greeted is called when the bus has answered.
-func (s *session) connected(members []Member, greeted func()) {
+func (s *session) connected(members []Member, greeted func()) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.lines, s.goodbye = lineReader{}, nil
@@ -371,7 +371,7 @@ func (s *session) connected(members []Member, greeted func()) {
 	body.add("protocol", 1)
 	body.addAll(s.hello)
 	body.addAll(members)
-	s.own("hello", body, func(whole *reply, err error) error {
+	return s.own("hello", body, func(whole *reply, err error) error {
 		if err != nil {
 			return err
 		}

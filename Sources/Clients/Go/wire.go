@@ -95,12 +95,71 @@ func (b *body) name(name string) {
 	if len(b.bytes) > 0 {
 		b.bytes = append(b.bytes, ',')
 	}
-	b.bytes = append(appendText(b.bytes, name), ':')
+	b.quote(name)
+	b.bytes = append(b.bytes, ':')
 }
 
 func (b *body) text(name, value string) {
 	b.name(name)
-	b.bytes = appendText(b.bytes, value)
+	b.quote(value)
+}
+
+func (b *body) quote(text string) {
+	if !utf8.ValidString(text) {
+		b.fail(errNotUTF8)
+	}
+	b.bytes = appendText(b.bytes, text)
+}
+
+func (b *body) fail(err error) {
+	if b.err == nil {
+		b.err = &Error{Code: InvalidRequest, Message: "This can't be written as JSON: " + err.Error() + ".", Cause: err}
+	}
+}
+
+var errNotUTF8 = errors.New("a text is not UTF-8, or has \\ufffd instead of that character itself")
+
+// hasOtherThanUTF8: json.Marshal writes \ufffd for what is not UTF-8, and that character itself as it is.
+func hasOtherThanUTF8(encoded []byte) bool {
+	isReplaced := bytes.Contains(encoded, []byte(`\ufffd`)) &&
+		bytes.Contains(bytes.ReplaceAll(encoded, []byte(`\\`), nil), []byte(`\ufffd`))
+	return isReplaced || !utf8.Valid(encoded)
+}
+
+// withExponents gives doubles an exponent where json.Marshal writes none: the bus takes them for integers then, and refuses those
+// that 64 bits do not hold.
+func withExponents(encoded []byte) []byte {
+	var out []byte
+	isText, copied := false, 0
+	for at := 0; at < len(encoded); at++ {
+		switch c := encoded[at]; {
+		case c == '"':
+			isText = !isText
+		case c == '\\':
+			at++
+		case !isText && (c == '-' || c-'0' < 10):
+			end := at + 1
+			for end < len(encoded) && strings.IndexByte("0123456789.eE+-", encoded[end]) >= 0 {
+				end++
+			}
+			if end-at >= 19 && isLargeDouble(string(encoded[at:end])) {
+				out = append(append(out, encoded[copied:end]...), "e0"...)
+				copied = end
+			}
+			at = end - 1
+		}
+	}
+	if copied == 0 {
+		return encoded
+	}
+	return append(out, encoded[copied:]...)
+}
+
+// isLargeDouble says whether json.Marshal has written this for a double. Other integers that are too large stay what they are.
+func isLargeDouble(number string) bool {
+	_, err := strconv.ParseInt(number, 10, 64)
+	double, _ := strconv.ParseFloat(number, 64)
+	return errors.Is(err, strconv.ErrRange) && strconv.FormatFloat(double, 'f', -1, 64) == number
 }
 
 func (b *body) add(name string, value any) {
@@ -109,9 +168,13 @@ func (b *body) add(name string, value any) {
 		return
 	}
 	encoded, err := json.Marshal(value)
-	if err != nil && b.err == nil {
-		b.err = &Error{Code: InvalidRequest, Message: "This can't be written as JSON: " + err.Error() + ".", Cause: err}
+	if err == nil && hasOtherThanUTF8(encoded) {
+		err = errNotUTF8
 	}
+	if err != nil {
+		b.fail(err)
+	}
+	encoded = withExponents(encoded)
 	b.name(name)
 	b.bytes = append(b.bytes, encoded...)
 	var steps []struct {

@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 )
 
 func object(t *testing.T, text string) State {
@@ -146,6 +147,56 @@ func TestPayloadThatIsNoJSONIsRefusedBeforeItIsSent(t *testing.T) {
 	if !errors.Is(err, InvalidRequest) {
 		t.Error(err)
 	}
+}
+
+func TestDoublesBeyond64BitsHaveAnExponent(t *testing.T) {
+	payload := map[string]any{
+		"a": []float64{1 << 63, -(1 << 63), 1e20, 1e21, 1<<63 - 1024, 0.30000000000000004, -7}, "b": float32(1e20),
+		`\"10000000000000000000`: "10000000000000000000", "c": uint64(1<<63 + 1), "d": json.Number("-9223372036854775809"),
+		"e": struct{ F float64 }{-1e19},
+	}
+	wanted := `{"\\\"10000000000000000000":"10000000000000000000",` +
+		`"a":[9223372036854776000e0,-9223372036854776000e0,100000000000000000000e0,1e+21,9223372036854775000,0.30000000000000004,-7],` +
+		`"b":100000000000000000000e0,"c":9223372036854775809,"d":-9223372036854775809,"e":{"F":-10000000000000000000e0}}`
+	action := `"store":"counter/a","action":"set","payload":` + wanted
+	if body := actionOf("counter/a", "set", payload); string(body.bytes) != action {
+		t.Errorf("%s", body.bytes)
+	}
+	var batch, state body
+	batch.add("actions", []Step{Act("counter/a", "set", payload)})
+	if string(batch.bytes) != `"actions":[{`+action+`}]` {
+		t.Errorf("%s", batch.bytes)
+	}
+	state.addAll([]Member{Initial(payload)})
+	if string(state.bytes) != `"state":`+wanted {
+		t.Errorf("%s", state.bytes)
+	}
+}
+
+func TestTextThatIsNotUTF8IsRefusedBeforeItIsSent(t *testing.T) {
+	const wrong = "a\xffb"
+	for i, body := range []body{
+		actionOf("counter/"+wrong, "set", nil), actionOf("counter/a", wrong, nil), actionOf("counter/a", "set", wrong),
+		actionOf("counter/a", "set", State{wrong: 1}), actionOf("counter/a", "set", []any{&struct{ Name string }{`\` + wrong}}),
+		actionOf("counter/a", "set", json.RawMessage(`"`+wrong+`"`)), bodyOf(With(wrong, 1)), bodyOf(With("key", wrong)),
+		bodyOf(With("actions", []Step{Act("counter/a", "set", State{"name": wrong})})),
+	} {
+		if !errors.Is(body.err, InvalidRequest) || !strings.Contains(body.err.Error(), "not UTF-8") {
+			t.Error(i, body.err)
+		}
+	}
+	if body := actionOf("counter/ä\ufffd", "set", State{"\ufffd": `\ufffd \\ufffd`}); body.err != nil {
+		t.Error(body.err)
+	}
+	address, _ := listen(t)
+	if _, err := Connect(context.Background(), address, WithClient(wrong), WithConnectTimeout(time.Second)); !errors.Is(err, InvalidRequest) {
+		t.Error(err)
+	}
+}
+
+func bodyOf(members ...Member) (b body) {
+	b.addAll(members)
+	return b
 }
 
 func TestIDAndAckAreRefusedBeforeTheyAreSent(t *testing.T) {
