@@ -348,7 +348,7 @@ impl Shared {
 
     fn reconnect(self: &Arc<Shared>, at: &mut usize) -> Option<Link> {
         for attempt in 0.. {
-            let until = Instant::now() + wait_after(attempt, self.options.back_off);
+            let until = after(wait_after(attempt, self.options.back_off));
             let mut inner = lock(&self.inner);
             while inner.session.ended().is_none() && !inner.is_hurried && Instant::now() < until {
                 inner = wait(&self.ended, inner, until);
@@ -447,7 +447,7 @@ impl Bus {
                 Err(error) => error,
             };
             let wait = wait_after(attempt, shared.options.back_off);
-            if !error.is_passing() || Instant::now() + wait > until {
+            if !error.is_passing() || after(wait) > until {
                 return Err(error);
             }
             std::thread::sleep(wait);

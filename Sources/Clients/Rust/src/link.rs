@@ -1,7 +1,7 @@
 //! Keeps a session connected: begins again when a connection is lost or silent.
 
 use crate::address::Address;
-use crate::bus::Shared;
+use crate::bus::{after, Shared};
 use crate::error::Error;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream, ToSocketAddrs};
@@ -102,7 +102,7 @@ impl Link {
     /// Makes one attempt at each address, up to the bus's greeting.
     pub(crate) fn connect(shared: &Arc<Shared>, at: &mut usize) -> Result<Link, Error> {
         let count = shared.addresses.len();
-        let deadline = Instant::now() + shared.options.connect_timeout;
+        let deadline = after(shared.options.connect_timeout);
         let mut failure = Error::closed();
         for left in (1..=count).rev() {
             let share = deadline.saturating_duration_since(Instant::now()) / left as u32;

@@ -152,6 +152,22 @@ fn get_is_for_one_store() {
 }
 
 #[test]
+fn times_may_be_as_long_as_there_are() {
+    let longest = || Options::new().connect_timeout(Duration::MAX).back_off(Duration::MAX, Duration::MAX).keep_alive(Duration::MAX);
+    let (bus, peer) = connected(longest(), |peer, listener| {
+        drop(peer);
+        Peer::accept(&listener).answer(GREETING)
+    });
+    while !peer.is_finished() {
+        bus.reconnect();
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let (gone, address) = listen();
+    drop(gone);
+    assert!(matches!(longest().connect(&address), Err(error) if error.is("unreachable")));
+}
+
+#[test]
 fn reconnect_does_not_wait() {
     let options = options().back_off(Duration::from_secs(600), Duration::from_secs(600));
     let (bus, peer) = connected(options, |peer, listener| {
