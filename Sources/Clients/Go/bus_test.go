@@ -116,6 +116,28 @@ func TestRefusalIsAnErrorWithItsCode(t *testing.T) {
 	}
 }
 
+func TestEveryCodeOfTheProtocolHasAName(t *testing.T) {
+	page, err := os.ReadFile("../../Core/BusProtocol/BusProtocol.docc/Protocol.md")
+	if err != nil {
+		t.Skip("The protocol is not here.")
+	}
+	source, err := os.ReadFile("errors.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(page), "\n## Error codes\n")
+	rows := strings.Split(table, "\n| `")[1:]
+	for _, row := range rows {
+		code, _, _ := strings.Cut(row, "`")
+		if !strings.Contains(string(source), fmt.Sprintf("Code = %q\n", code)) {
+			t.Error(code)
+		}
+	}
+	if len(rows) < 19 {
+		t.Error(rows)
+	}
+}
+
 func TestContextThatEndsIsATimeOut(t *testing.T) {
 	bus, peer, listener := connected(t)
 	pending, err := bus.Send(context.Background(), "counter/a", "increment", nil)
