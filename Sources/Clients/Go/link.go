@@ -372,7 +372,8 @@ func (c *connection) writeAll() {
 		}
 		for out = c.link.session.outgoing(out); len(out) > 0; out = c.link.session.outgoing(out) {
 			if _, err := c.Write(out); err != nil {
-				c.close()
+				// The bus may have said why before it ended the connection, so reading goes on. What is only half closed is closed later.
+				time.AfterFunc(c.link.options.attempt, c.close)
 				return
 			}
 		}

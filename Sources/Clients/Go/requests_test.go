@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"strings"
 	"testing"
 	"time"
@@ -210,6 +212,46 @@ func TestReconnectIsKeptForTheWaitThatBegins(t *testing.T) {
 		t.Fatal("it has waited")
 	}
 	conn.close()
+}
+
+// A broken is a connection whose other side has said goodbye and is gone.
+type broken struct {
+	net.Conn
+	closed  chan struct{}
+	goodbye io.Reader
+}
+
+func (b *broken) Write([]byte) (int, error) { return 0, io.ErrClosedPipe }
+
+func (b *broken) Read(buffer []byte) (int, error) {
+	select {
+	case <-b.closed:
+		return 0, net.ErrClosed
+	default:
+		return b.goodbye.Read(buffer)
+	}
+}
+
+func (b *broken) SetReadDeadline(time.Time) error { return nil }
+
+func (b *broken) Close() error {
+	close(b.closed)
+	return nil
+}
+
+func TestWhatTheBusSaidIsReadWhereNothingCanBeWritten(t *testing.T) {
+	l := newLink(options{attempt: time.Minute, silent: time.Minute}, nil)
+	goodbye := strings.NewReader(`{"event":"goodbye","code":"limit","message":"There are too many connections."}` + "\n")
+	c := &connection{Conn: &broken{closed: make(chan struct{}), goodbye: goodbye}, link: l, buffer: make([]byte, 256), stopped: make(chan struct{})}
+	c.writer.Add(1)
+	go c.writeAll()
+	_ = l.session.connected(nil, func() {})
+	c.writer.Wait()
+	err := l.session.lost(c.readAll().Error())
+	if err.Details["reason"] != "limit" || !strings.Contains(err.Message, "There are too many connections.") {
+		t.Error(err)
+	}
+	c.close()
 }
 
 func TestNothingRunsForALogThatIsNotThere(t *testing.T) {
