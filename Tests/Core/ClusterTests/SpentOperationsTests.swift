@@ -102,6 +102,43 @@ import Testing
         }
     }
 
+    /// By the rules of before the bytes of several entries counted together, by those of now each entry counts alike.
+    @Test func entriesOfEarlierRulesSpendWhatTheyDidThen() throws {
+        let types: JSON = [
+            "types": [
+                ClusterTypes.counter,
+                [
+                    "type": "note", "expressions": "cel", "initial": ["text": ""],
+                    "actions": ["write": ["payload": ["text": "string"], "set": ["text": "= payload.text"]]],
+                ],
+                [
+                    "type": "short", "expressions": "cel",
+                    "view": ["of": "note", "where": "double(text) > 0.0", "values": ["n": "count()"]],
+                ],
+            ]
+        ]
+        var spent: [[Int]] = []
+        for rules in [6, 7] {
+            let bus = try ReplicaBus()
+            bus.rules = rules
+            let configure = ClusterEntry.Command.configure(Array(types.encoded.utf8))
+            #expect(try bus.refusal(of: configure, by: #"{"daemon":true}"#) == nil)
+            #expect(try bus.ask(#"{"op":"create","store":"note/a"}"#).code == "ok")
+            let entries = (0..<16).map { number in
+                let text = String(repeating: number % 2 == 0 ? "1" : "2", count: 67)
+                return Self.request(
+                    #"{"op":"dispatch","store":"note/a","action":"write","payload":{"text":"\#(text)"}}"#)
+            }
+            // A bus puts its views together in its first commit.
+            _ = try bus.propose([entries[1]])
+            spent.append(try bus.propose(entries).spent)
+        }
+        #expect(Set(spent[1]).count == 1 && Set(spent[0]).count == 2, "\(spent)")
+        let (before, now) = (spent[0].reduce(0, +), spent[1].reduce(0, +))
+        // A part of an operation of each.
+        #expect(1..<16 ~= before - now, "\(spent)")
+    }
+
     @Test func refusedCreationsSpendWhatWasEvaluatedForThem() throws {
         try expectBound(
             values: 50, isRefused: true, (0..<20).map { Self.request(Self.creation("s\($0)")) })

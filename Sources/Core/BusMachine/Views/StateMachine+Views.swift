@@ -29,10 +29,13 @@ extension StateMachine {
             let before = reader.spent(by: rules)
             refresh(reader, at: place, table)
             let now = reader.spent(by: rules)
-            // How much was read before must not count: a member that comes from a copy has read less.
-            operationsOfViews &+=
-                now.operations &- before.operations
-                &+ (now.reading &- before.reading) / BusLimits.bytesPerOperation
+            var reading = (now.reading &- before.reading) / BusLimits.bytesPerOperation
+            if rules < BusLimits.rulesOfViewStates {
+                // By these, what had been read before counted, too. A member that comes from a copy has read less of that.
+                reading =
+                    now.reading / BusLimits.bytesPerOperation &- before.reading / BusLimits.bytesPerOperation
+            }
+            operationsOfViews &+= now.operations &- before.operations &+ reading
         }
         operationsBeside &+= operationsOfViews
         table.changes.clear()
