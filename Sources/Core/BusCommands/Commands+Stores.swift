@@ -132,6 +132,8 @@ extension Commands {
         try machine.require(wanted, of: index, seenBy: caller.grants)
         let details = CommitDetails()
         let state = try machine.state(past, of: revision, for: index)
+        let growth = state.encodedSize - Int(machine.stores.pointer(index).pointee.size)
+        if growth > 0, try !host.admit(.state(bytes: growth)) { return nil }
         try machine.payForViews(
             of: state, in: index, of: machine.types[Int(machine.stores.pointer(index).pointee.type)])
         try machine.turnTimers(of: index, to: state, by: caller.principal)

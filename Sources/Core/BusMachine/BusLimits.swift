@@ -96,8 +96,8 @@ package struct BusLimits: Sendable, Equatable {
     /// creates, and for members that are moved; and a proposal also for what its entries have evaluated besides applying. The
     /// digest of a `create` has its `version`.
     package static let rulesOfPrices = 6
-    /// From these rules on, a proposal also pays for the computed values of views that follow its entries, and an action whose `when`
-    /// fails leaves the store alone.
+    /// From these rules on, a proposal also pays for the computed values of views that follow its entries, an action whose `when`
+    /// fails leaves the store alone, and a revert keeps to `limits.state` and `limits.memory`.
     package static let rulesOfViewStates = 7
 
     // MARK: - One commit

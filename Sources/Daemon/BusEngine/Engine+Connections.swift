@@ -229,7 +229,10 @@ extension Engine {
     /// Whether a connection that has waited may go on, in its turn: does what it still waits for as far as that can be done
     /// now. What it missed is delivered, then the reply that waited.
     private func mayGoOn(_ connection: Connection) -> Bool {
-        if connection.waits.contains(.query), !makeRevert(for: connection) { return false }
+        if connection.waits.contains(.query) {
+            if connection.query?.answer != nil, log.makeWait(connection) { return false }
+            if !makeRevert(for: connection) { return false }
+        }
         if !connections.isHalfEmpty(connection) { return false }
         connection.noteRoom()
         if log.makeWait(connection) { return false }

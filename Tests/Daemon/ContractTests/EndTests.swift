@@ -138,6 +138,16 @@ import Testing
         #expect(client.isEnded)
     }
 
+    @Test func nothingComesAfterTheGoodbye() throws {
+        let bus = try MemoryBus.logging("counter/a")
+        let client = bus.connect()
+        bus.answersPast = false
+        client.send(#"{"op":"history"}"#)
+        bus.engine.goodbye(client.connection, .restart, "Again soon.")
+        bus.answersPast = true
+        #expect(try client.all().map { $0["event"] } == ["goodbye"])
+    }
+
     /// A will may spend less than a dispatch, as nobody is there who could wait for it; the rest of the end goes on.
     @Test func willThatTakesTooLongIsNotCarriedOut() throws {
         let bus = try MemoryBus()

@@ -63,14 +63,45 @@ import Testing
     /// A revert to the state that a store has is a commit, and the store has not changed.
     @Test func aRevertToTheSameStateChangesNothing() throws {
         let (bus, client) = try bus()
-        let then = try client.revision(
-            after: #"{"op":"dispatch","store":"note/a","action":"write","payload":{"text":"x"}}"#)
+        let then = try client.revision(after: write("x", to: "note/a"))
         let watcher = bus.connect()
         try watcher.reply(to: #"{"op":"subscribe","type":"note"}"#)
         try client.revision(after: #"{"op":"revert","store":"note/a","revision":\#(then)}"#)
         #expect(try watcher.all() == [])
         let stores = try client.reply(to: #"{"op":"stores","match":"note/a"}"#)["stores"]?.array
         #expect(stores?.first?["revision"]?.int == then)
+        #expect(try bus.isWhatTheLogSays())
+    }
+
+    private func write(_ text: String, to store: String) -> String {
+        #"{"op":"dispatch","store":"\#(store)","action":"write","payload":{"text":"\#(text)"}}"#
+    }
+
+    /// What a state of the past was made of may be more by the definition of now.
+    @Test func statesThatWouldBeTooLongRefuseARevert() throws {
+        let (bus, client) = try bus { $0.limits.bus.state = 1000 }
+        let then = try client.revision(after: write(String(repeating: "x", count: 600), to: "note/a"))
+        try client.revision(after: write("y", to: "note/a"))
+        bus.definitions = [Self.note + "\ncomputed: { twice: { cat: [{ var: text }, { var: text }] } }"]
+        try client.revision(after: reload)
+        let error = try client.reply(to: #"{"op":"revert","store":"note/a","revision":\#(then)}"#)["error"]
+        #expect(error?["code"] == "too_large" && error?["store"] == "note/a", "\(error ?? .null)")
+        #expect(try client.state(of: "note/a") == ["text": "y", "twice": "yy"])
+        #expect(try bus.isWhatTheLogSays())
+    }
+
+    @Test func statesThatNeedTooMuchMemoryRefuseARevert() throws {
+        let (bus, client) = try bus { $0.limits.daemon.memory = 300_000 }
+        let long = String(repeating: "x", count: 200_000)
+        let then = try client.revision(after: write(long, to: "note/a"))
+        try client.revision(after: write("", to: "note/a"))
+        try client.revision(after: write(long, to: "note/b"))
+        let revert = #"{"op":"revert","store":"note/a","revision":\#(then)}"#
+        #expect(try client.reply(to: revert)["error"]?["code"] == "limit")
+        #expect(try client.state(of: "note/a") == ["text": ""])
+        try client.revision(after: write("", to: "note/b"))
+        try client.revision(after: revert)
+        #expect(try client.state(of: "note/a")?["text"]?.string == long)
         #expect(try bus.isWhatTheLogSays())
     }
 

@@ -145,6 +145,52 @@ import Testing
         client.send(#"{"op":"stats"}"#)
         let whole = try work()
         #expect(early <= 2 * Self.refused && whole >= 10 * Self.refused, "\(early), \(whole)")
+        // The next one is believed to take as long, and waits at the gate as every long request.
+        try reply(client, #"{"op":"ping"}"#)
+        greedy[0].send(#"{"op":"revert","store":"item/long","revision":\#(created)}"#)
+        #expect(try greedy[0].next() == nil)
+        bus.advance(milliseconds: 60_000)
+        #expect(try greedy[0].next()?["error"]?["code"] == "rejected")
+    }
+
+    @Test func revertsTakeWhatTheirStatesAreLong() throws {
+        let note = "type: note\ninitial: { t: '' }\nactions: { empty: { set: { t: '' } } }"
+        let (bus, client) = try bus([note])
+        let text = String(repeating: "a", count: 300_000)
+        let creation = #"{"op":"create","store":"note/a","state":{"t":"\#(text)"}}"#
+        let long = try #require(try reply(client, creation)["revision"]?.int)
+        let empty = #"{"op":"dispatch","store":"note/a","action":"empty"}"#
+        let short = try #require(try reply(client, empty)["revision"]?.int)
+        for revision in [long, short] {
+            bus.advance(milliseconds: 60_000)
+            let revert = #"{"op":"revert","store":"note/a","revision":\#(revision)}"#
+            let (work, code) = try work(bus, client, revert)
+            #expect(work >= 2 * text.utf8.count && code == nil, "\(work)")
+        }
+    }
+
+    /// What a user has had added to the open batch bounds its reverts, too.
+    @Test(.aloneOnly(because: "On a shared bus a revert is an entry of the log, as every other request."))
+    func revertsWaitForTheDiskAsDispatchesDo() throws {
+        let note =
+            "type: note\ninitial: { t: '' }\nactions: { write: { payload: { t: string }, set: { t: { var: payload.t } } } }"
+        let bus = try bus([note]).0
+        let (writer, other) = (bus.connect(), bus.connect())
+        try create(other, "note/a")
+        let revision = bus.engine.revision
+        bus.answersPast = false
+        other.send(#"{"op":"revert","store":"note/a","revision":\#(revision)}"#)
+        bus.disk = .isBusy
+        let text = String(repeating: "a", count: 600_000)
+        // The first one is on its way to the disk, the second one fills what comes next.
+        for _ in 0..<2 {
+            writer.send(#"{"op":"dispatch","store":"note/a","action":"write","payload":{"t":"\#(text)"}}"#)
+        }
+        #expect(bus.engine.revision == revision + 2)
+        bus.answersPast = true
+        #expect(try other.next() == nil && bus.engine.revision == revision + 2)
+        bus.disk = .works
+        #expect(try other.next()?["revision"]?.int == revision + 3)
     }
 
     @Test func revertsTakeWhatComputedValuesTakeOfThem() throws {

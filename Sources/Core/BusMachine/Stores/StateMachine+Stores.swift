@@ -149,7 +149,24 @@ extension StateMachine {
     }
 
     /// A past state as the current type has it: migrated, if it is of an earlier version, and its computed values recomputed.
+    /// Throws where the state does not fit its definition, or exceeds the limits.
     package func state(
+        _ old: PastState, of revision: Int, for index: Int32
+    ) throws(RequestError) -> JSONObject {
+        let state = try fittingState(old, of: revision, for: index)
+        if rules < BusLimits.rulesOfViewStates { return state }
+        let (size, before) = (state.encodedSize, Int(stores.pointer(index).pointee.size))
+        guard size <= limits.state else {
+            throw RequestError(
+                .tooLarge,
+                "\(address(of: Int(index))) can't go back: the state of revision \(revision) is larger than \(limits.state) bytes, the present limit."
+            ).with("store", .string(address(of: Int(index))))
+        }
+        if size > before, stateMemory + size - before > limits.memory { throw memoryUsedUp }
+        return state
+    }
+
+    private func fittingState(
         _ old: PastState, of revision: Int, for index: Int32
     ) throws(RequestError) -> JSONObject {
         let entry = types[Int(stores.pointer(index).pointee.type)]

@@ -94,7 +94,7 @@ final class LocalHost: CommandHost {
             let connection = connection!
             try admission.requireCommits()
             try shares.requireStore(users.user(connection.access.principal!.identity))
-            if long.mustWait(for: connection.turn.workOfCreation, connection, line) { return false }
+            if long.mustWait(for: connection.turn.workOfState, connection, line) { return false }
             isCreating = true
         case .state(let bytes): try admission.requireMemory(for: bytes)
         case .timer(let timer):
@@ -197,7 +197,7 @@ final class LocalHost: CommandHost {
         }
         let work = Work.operation &* (machine.operationsBeside &- operationsBefore)
         clock.work &+= work &+ Work.conditionByte &* machine.plan.conditionCache.takeCompiledBytes()
-        if isCreating { connection?.turn.note(creation: work) }
+        if isCreating { connection?.turn.note(state: work) }
         machine.plan.clear()
     }
 }

@@ -226,6 +226,7 @@ extension Engine {
         try requireHappened(past)
         let store = String(decoding: request.store, as: UTF8.self)
         let known = knownPast(of: AddressPattern(type: String(store.prefix { $0 != "/" })))
+        if long.mustWait(for: connection.turn.workOfState, connection, currentLine) { return }
         ask(
             .state(revision: past, store: store, known),
             for: .revert(store: store, to: past, where: wanted), connection)
@@ -248,6 +249,8 @@ extension Engine {
             return proceed(connection)
         }
         connection.endQuery()
+        // Nothing comes after its goodbye.
+        guard !connection.isClosing else { return }
         switch pending.purpose {
         case .reply: reply(answer, pending.id, connection)
         case .actions(let after): hub.takePast(answer, after: after, for: connection)
@@ -267,12 +270,15 @@ extension Engine {
         let start = clock.work
         respond(pending.id, connection) { _ throws(RequestError) in
             guard case .state(let state) = answer else { throw Self.refusal(answer) }
+            let present = machine.find(store).map { Int(machine.stores.pointer($0).pointee.size) } ?? 0
+            clock.work &+= Work.encodedByte * (present + state.state.encodedSize)
             return try make(
                 .revert(store, to: revision, where: wanted, state),
                 by: connection.access.principal!, for: connection, id: pending.id)
         }
         if clock.isSliceUsedUp { connection.pause() }
         // The cost is not known in advance.
+        connection.turn.note(state: clock.work &- start)
         long.noteTime(clock.work &- start)
         return true
     }
@@ -322,7 +328,7 @@ extension Engine {
         var isAny = false
         for case let connection? in connections.all {
             // A query may be followed by another one.
-            while let query = connection.query {
+            while !connection.isClosing, let query = connection.query {
                 // Past actions not delivered yet are delivered by the next daemon.
                 if case .actions = query.purpose { break }
                 connection.endQuery()

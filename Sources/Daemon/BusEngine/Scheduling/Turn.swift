@@ -19,9 +19,9 @@ struct Turn {
     private(set) var isPresent = false
     /// It has not been served yet.
     private(set) var isFirst = true
-    /// What the expressions of the stores took that it created last, with those of views where no actions came with
-    /// them: the next ones may take as long.
-    private(set) var workOfCreation = 0
+    /// What its last creation or revert took. Of stores that it creates these are their expressions, with those of views where
+    /// no actions came with them. The next ones may take as long.
+    private(set) var workOfState = 0
 
     /// True if it did not wait before.
     mutating func queue() -> Bool {
@@ -74,5 +74,5 @@ struct Turn {
     /// It has another user, with another clock.
     mutating func changeUser() { share = Share(expecting: share.expected) }
 
-    mutating func note(creation work: Int) { workOfCreation = work }
+    mutating func note(state work: Int) { workOfState = work }
 }
