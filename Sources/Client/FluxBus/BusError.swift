@@ -46,6 +46,15 @@ public struct BusError: Error, Sendable, Equatable {
     }
 }
 
+extension BusError {
+    /// Whether a keyed request that is refused so may have been committed when it was sent before: the bus has not looked for its
+    /// key, or can't remember it. A conflict over `ifRevision`, which names the store's revision, is certain.
+    package var saysNothingOfKey: Bool {
+        [.conflict, .forbidden, .unknownType, .tooLarge, .limit, .unavailable].contains(code)
+            && details["revision"] == nil
+    }
+}
+
 /// Printed, also by a program that such an error ends, it is its message.
 extension BusError: CustomStringConvertible, LocalizedError {
     public var description: String { message }

@@ -203,7 +203,7 @@ package struct CommandFailure: Error, Equatable {
 
     /// Why there is no reply to a request. Nobody knows then whether the bus has committed what it commits.
     static func unanswered(_ request: BusRequest, _ error: BusError) -> any Error {
-        guard commits.contains(request.op), request["dryRun"] != true else { return error }
+        guard mayCommit(request) else { return error }
         let way =
             request["key"] == nil ? "look before you send it again" : "send it again with the same key"
         return unanswered("it may have been committed or not; \(way)", error)
@@ -213,6 +213,10 @@ package struct CommandFailure: Error, Equatable {
         guard error.code == .timedOut || error.code == .closed else { return error }
         return CommandFailure(
             CommandStatus(error.code), CommandWords.sentence(error.message).endingSentence(with: consequence))
+    }
+
+    static func mayCommit(_ request: BusRequest) -> Bool {
+        commits.contains(request.op) && request["dryRun"] != true
     }
 
     private static let commits: Set<String> = ["dispatch", "create", "drop", "revert", "cancel", "reload"]

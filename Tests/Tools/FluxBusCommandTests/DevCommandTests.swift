@@ -41,6 +41,23 @@ struct DevCommandTests {
         #expect(program.isCooked)
     }
 
+    @Test func aReloadThatIsNotAnsweredEndsNothing() throws {
+        let bus = try ScriptedBus { line in
+            line.contains("reload") && !line.contains("dryRun") ? nil : [ScriptedBus.reply(to: line)]
+        }
+        defer { bus.stop() }
+        let directory = TemporaryDirectory()
+        try directory.write("lamp.yaml", "type: lamp\ninitial: { on: false }\n")
+        let program = try TerminalProgram(
+            [RunningProgram.path(of: "fluxbus"), "dev", directory.path],
+            environment: ["FLUXBUS_ADDRESS": bus.address, "LANG": "C.UTF-8"], rows: 40, columns: 200)
+        #expect(program.shows("r reloads, q ends"))
+        program.type("r")
+        #expect(program.shows("it may have been committed or not; look before you send it again."))
+        program.type("q")
+        #expect(program.wait() == 0)
+    }
+
     /// There is no daemon to start: it says so, and the script that runs it goes on.
     @Test func withoutADaemonOnlyItEnds() throws {
         let directory = TemporaryDirectory()

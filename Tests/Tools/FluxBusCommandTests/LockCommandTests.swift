@@ -1,5 +1,7 @@
 import BusJSON
 import Foundation
+import Synchronization
+import TestFiles
 import TestServer
 import Testing
 
@@ -120,6 +122,37 @@ struct LockCommandTests {
         #expect(try lock.wait().status == 0)
         #expect(try isFree(bus))
         renewals.kill()
+    }
+
+    /// The command may end while a renewal has not been answered.
+    @Test func theLeaseIsGivenBackThoughARenewalIsOnItsWay() throws {
+        let directory = TemporaryDirectory()
+        let gate = "\(directory.path)/gate"
+        try #require(mkfifo(gate, 0o600) == 0)
+        let renewals = Mutex<[String]>([])
+        let drops = Mutex(0)
+        let bus = try ScriptedBus { line in
+            let stores: JSON = [["store": "lease/a", "ttl": 3]]
+            let reply = ScriptedBus.reply(to: line, ["revision": 5, "created": true, "stores": stores])
+            let renewal: String? = renewals.withLock { renewals in
+                if ScriptedBus.op(of: line) == "dispatch" { renewals.append(line) }
+                return renewals.count == 2 ? renewals[1] : nil
+            }
+            switch (ScriptedBus.op(of: line), renewal) {
+            case ("dispatch", _?):
+                try? FileHandle(forWritingAtPath: gate)?.close()
+                return []
+            case ("drop", let renewal?):
+                drops.withLock { $0 += 1 }
+                return [ScriptedBus.reply(to: renewal), reply]
+            default: return [reply]
+            }
+        }
+        defer { bus.stop() }
+        let lock = try RunningProgram.run(
+            "fluxbus", ["--address", bus.address, "lock", "lease/a", "--ttl", "3s", "--", "cat", gate])
+        #expect(lock.status == 0 && lock.errors.isEmpty, "\(lock)")
+        #expect(drops.withLock { $0 } == 1)
     }
 
     private func epoch(_ bus: AutomationBus) throws -> String { try bus.bus.client().epoch() }

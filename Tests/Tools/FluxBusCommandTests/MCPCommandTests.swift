@@ -1,4 +1,5 @@
 import BusJSON
+import Synchronization
 import TestServer
 import Testing
 
@@ -11,8 +12,9 @@ import Testing
         /// What came that answers nothing.
         private(set) var told: [JSON] = []
 
-        init(_ bus: LiveBus) throws {
-            program = try RunningProgram("fluxbus", ["--address", bus.address, "mcp"], hasInput: true)
+        init(_ address: String, timeout: String = "30s") throws {
+            program = try RunningProgram(
+                "fluxbus", ["--address", address, "--timeout", timeout, "mcp"], hasInput: true)
         }
 
         func send(_ line: String) throws { try program.send(line) }
@@ -62,7 +64,7 @@ import Testing
 
     @Test func anActionIsTriedAndThenCommitted() throws {
         let bus = try bus()
-        let agent = try Agent(bus)
+        let agent = try Agent(bus.address)
         let greeting = try agent.ask("initialize", Self.hello)["result"]
         #expect(greeting?["protocolVersion"] == "2025-06-18" && greeting?["serverInfo"]?["name"] == "fluxbus")
         try agent.send(#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#)
@@ -90,7 +92,7 @@ import Testing
 
     @Test func mistakesAreAnswered() throws {
         let bus = try bus()
-        let agent = try Agent(bus)
+        let agent = try Agent(bus.address)
         // What the bus refuses is for the agent to read.
         let refused = try agent.call("counter_increment", #"{"store":"none","confirm":true}"#)
         #expect(refused["isError"] == true)
@@ -122,9 +124,119 @@ import Testing
         #expect(try agent.end() == 0)
     }
 
+    private static func answer(_ line: String) -> String {
+        ScriptedBus.reply(
+            to: line,
+            ["types": [["type": "lamp", "initial": ["on": false], "actions": ["flip": ["toggle": ["on"]]]]]])
+    }
+
+    private static let flip = #"{"store":"hall","confirm":true}"#
+
+    @Test func anActionIsCommittedOnceThoughTheConnectionIsLost() throws {
+        let keys = Mutex<[JSON?]>([])
+        let bus = try ScriptedBus { line in
+            guard ScriptedBus.op(of: line) == "dispatch" else { return [Self.answer(line)] }
+            let key = (try? JSON(parsing: line))?["key"]
+            let isFirst = keys.withLock { keys in
+                keys.append(key)
+                return keys.count == 1
+            }
+            return isFirst ? nil : [ScriptedBus.reply(to: line, ["revision": 5, "changed": 1])]
+        }
+        defer { bus.stop() }
+        let agent = try Agent(bus.address)
+        let done = try agent.call("lamp_flip", Self.flip)
+        #expect(done["structuredContent"]?["changed"] == 1, "\(done)")
+        let sent = keys.withLock { $0 }
+        #expect(sent.count == 2 && sent[0]?.string != nil && sent[0] == sent[1])
+        #expect(try agent.end() == 0)
+    }
+
+    /// What the bus says of it now is nothing of before, nor is there a subscription of before.
+    @Test func aRefusalBehindALostConnectionIsNotBelieved() throws {
+        let hasCut = Mutex(false)
+        let ended = Mutex(0)
+        let bus = try ScriptedBus { line in
+            switch ScriptedBus.op(of: line) {
+            case "dispatch":
+                let isAgain = hasCut.withLock { hasCut in
+                    defer { hasCut = true }
+                    return hasCut
+                }
+                return isAgain ? [ScriptedBus.refusal(of: line, "forbidden")] : nil
+            case "subscribe": return [ScriptedBus.reply(to: line, ["sub": 1])]
+            case "unsubscribe":
+                ended.withLock { $0 += 1 }
+                return nil
+            default: return [Self.answer(line)]
+            }
+        }
+        defer { bus.stop() }
+        let agent = try Agent(bus.address)
+        let text = try agent.call("lamp_flip", Self.flip)["content"]?[0]?["text"]?.string ?? ""
+        #expect(text.hasPrefix("closed: ") && text.contains("it may have been committed or not"), "\(text)")
+        let hall = #"{"uri":"fluxbus://store/lamp/hall"}"#
+        #expect(try agent.ask("resources/subscribe", hall)["result"] == [:])
+        #expect(try agent.ask("resources/unsubscribe", hall)["result"] == [:])
+        #expect(ended.withLock { $0 } == 1)
+        #expect(try agent.end() == 0)
+    }
+
+    @Test func whoIsNotAnsweredMayHaveCommitted() throws {
+        let place = Mutex<ScriptedBus?>(nil)
+        let bus = try ScriptedBus { line in
+            guard ScriptedBus.op(of: line) == "dispatch" else { return [Self.answer(line)] }
+            place.withLock { $0.take() }?.endListening()
+            return nil
+        }
+        place.withLock { $0 = bus }
+        let agent = try Agent(bus.address)
+        let answer = try agent.call("lamp_flip", Self.flip)
+        let text = answer["content"]?[0]?["text"]?.string ?? ""
+        #expect(answer["isError"] == true && text.hasPrefix("closed: "), "\(text)")
+        #expect(
+            text.hasSuffix("it may have been committed or not; look before you confirm it again."), "\(text)")
+        // The server stays, and what commits nothing is told as it is.
+        let other = try agent.call("find", #"{"type":"lamp"}"#)["content"]?[0]?["text"]?.string ?? ""
+        #expect(other.hasPrefix("unreachable: ") && !other.contains("committed"), "\(other)")
+        #expect(try agent.end() == 0)
+    }
+
+    @Test func aReplyThatComesLateIsGivenToNobodyElse() throws {
+        let late = Mutex<String?>(nil)
+        let bus = try ScriptedBus { line in
+            switch ScriptedBus.op(of: line) {
+            case "hello": late.withLock { $0 = nil }
+            case "dispatch":
+                late.withLock { $0 = ScriptedBus.refusal(of: line, "conflict") }
+                return []
+            default: break
+            }
+            return (late.withLock { $0.take() }.map { [$0] } ?? []) + [Self.answer(line)]
+        }
+        defer { bus.stop() }
+        let agent = try Agent(bus.address, timeout: "200ms")
+        // Whatever may take that long on a busy machine.
+        func told(_ tool: String, _ arguments: String) throws -> JSON {
+            while true {
+                let params = #"{"name":"\#(tool)","arguments":\#(arguments)}"#
+                guard let result = try agent.ask("tools/call", params)["result"] else { continue }
+                return result
+            }
+        }
+        let text = try told("lamp_flip", Self.flip)["content"]?[0]?["text"]?.string ?? ""
+        #expect(text.hasPrefix("timed_out: ") && text.contains("look before you confirm it again"), "\(text)")
+        var found: String
+        repeat {
+            found = try told("find", #"{"type":"lamp"}"#)["content"]?[0]?["text"]?.string ?? ""
+        } while found.hasPrefix("timed_out: ")
+        #expect(found.contains("lamp"), "\(found)")
+        #expect(try agent.end() == 0)
+    }
+
     @Test func storesAreResourcesThatTellOfChanges() throws {
         let bus = try bus()
-        let agent = try Agent(bus)
+        let agent = try Agent(bus.address)
         let listed = try agent.ask("resources/list")["result"]?["resources"]?.array?.compactMap {
             $0["uri"]?.string
         }

@@ -264,7 +264,7 @@ final class Lease {
         }
     }
 
-    /// Drops it, if it is still this one.
+    /// Drops it, if it is still this one. The answer to a renewal may come before.
     private func release() {
         let mine: JSON = ["==": [["var": "holder"], .string(holder)]]
         let request = BusRequest("drop", ["store": .string(store), "if": mine])
@@ -272,7 +272,15 @@ final class Lease {
             guard let connection = bus.connection else {
                 throw BusError(.closed, "The connection to the bus is lost.")
             }
-            try connection.request(request, until: session.replyDeadline.earlier(Deadline(after: length)))
+            let deadline = session.replyDeadline.earlier(Deadline(after: length))
+            let id = connection.queue(request)
+            try connection.flush(until: deadline)
+            var reply: JSONObject = [:]
+            while reply["id"] != .int(id) {
+                let line = try connection.receiveLine(until: deadline)
+                if case .reply(let next) = try BusMessage(parsing: line) { reply = next }
+            }
+            if reply["ok"] != true { throw BusError(reply: reply["error"]) }
         } catch {
             try? session.console.note(
                 "\(store) ends by itself, within its ttl: \(CommandFailure(error).message)")

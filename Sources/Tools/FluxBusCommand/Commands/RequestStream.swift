@@ -44,9 +44,7 @@ final class RequestStream {
         do {
             return try exchange()
         } catch let error as BusError where sent > settled {
-            throw CommandFailure.unanswered(
-                "\(sent - settled) requests were not answered, and may have been committed or not; look before you send them again",
-                error)
+            throw CommandFailure.unanswered(open, error)
         }
     }
 
@@ -54,7 +52,7 @@ final class RequestStream {
         var deadline = Deadline.never
         while true {
             try takeReplies()
-            if isUnread, sent != settled { throw Self.unread }
+            if isUnread, sent != settled { throw unread }
             try sendRequests()
             if input.hasEnded, sent == settled { return worst }
             try session.console.flush()
@@ -72,9 +70,15 @@ final class RequestStream {
         }
     }
 
-    private static let unread = CommandFailure(
-        .unreachable,
-        "Nobody reads the replies any more, and not all requests were answered; send the rest again.")
+    private var open: String {
+        "\(sent - settled) requests were not answered, and may have been committed or not; look before you send them again"
+    }
+
+    private var unread: CommandFailure {
+        let advice = sent == settled ? "" : " (\(open))"
+        return CommandFailure(
+            .unreachable, "Nobody reads the replies any more\(advice); send the rest again.")
+    }
 
     private var hasRoom: Bool { sent - settled < Self.window && connection.unsentBytes < Self.mostUnsent }
 
@@ -83,7 +87,7 @@ final class RequestStream {
     private func sendRequests() throws {
         while hasRoom, let line = try input.next() {
             // Where all have been answered and read, only another one fails.
-            if isUnread { throw Self.unread }
+            if isUnread { throw unread }
             try send(line)
         }
         if input.hasEnded, needsMarkers, lastMarker < sent { sendMarker() }

@@ -87,6 +87,8 @@ final class DevLoop {
             try ReloadCommand.show(reply, isRehearsal: isRehearsal, on: session.console)
         } catch let error as BusError {
             session.console.report(CommandFailure(error))
+        } catch let failure as CommandFailure {
+            session.console.report(failure)
         }
         if isRehearsal { try session.console.note("r reloads, q ends") }
     }

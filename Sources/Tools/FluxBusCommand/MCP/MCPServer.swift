@@ -74,7 +74,11 @@ final class MCPServer {
         let new = try session.connect()
         if new.greeting == nil { try new.hello(client: agent, until: session.replyDeadline) }
         for store in followed {
-            try follow(store, on: new)
+            do {
+                try follow(store, on: new)
+            } catch let error as BusError where !Reconnection.mayPass(error) {
+                followed.remove(store)
+            }
             // It may have changed meanwhile.
             try tell(changed: store)
         }
@@ -85,10 +89,33 @@ final class MCPServer {
     /// Asks the bus; where the connection was lost, once more on another. What would be committed has a key.
     private func ask(_ request: BusRequest) throws -> JSONObject {
         do {
-            return try session.ask(request, on: connect())
+            return try askOnce(request)
         } catch let error as BusError where error.code == .closed {
-            lose()
-            return try session.ask(request, on: connect())
+            do {
+                return try askOnce(request)
+            } catch let later as BusError where CommandFailure.mayCommit(request) && Self.isSilent(later) {
+                throw error
+            }
+        }
+    }
+
+    /// Whether an error leaves open what became of the request before.
+    private static func isSilent(_ error: BusError) -> Bool {
+        error.saysNothingOfKey || [.unreachable, .untrusted, .unauthorized].contains(error.code)
+    }
+
+    /// Gives up a connection on which a reply is still due: the next request would take it for its own.
+    private func askOnce(_ request: BusRequest) throws -> JSONObject {
+        let connection = try connect()
+        do throws(BusError) {
+            var reply = try connection.request(request, until: session.replyDeadline)
+            reply["id"] = nil
+            return reply
+        } catch {
+            if [.closed, .timedOut, .unexpectedReply].contains(error.code) {
+                (self.connection, numbers) = (nil, [:])
+            }
+            throw error
         }
     }
 
@@ -141,6 +168,7 @@ final class MCPServer {
             let failure: Failure = error.code == .unknownStore ? .noResource : .invalidParams
             if id != nil { try refuse(id, Refusal(failure: failure, message: error.message)) }
         }
+        if connection == nil, !followed.isEmpty { _ = try? connect() }
     }
 
     /// What a message asks for.
@@ -203,7 +231,10 @@ final class MCPServer {
             followed.remove(store)
             for (number, other) in numbers where other == store {
                 numbers[number] = nil
-                _ = try ask(BusRequest("unsubscribe", ["sub": .int(number)]))
+                // It goes with the connection; on another one the number may be that of another store.
+                do {
+                    _ = try askOnce(BusRequest("unsubscribe", ["sub": .int(number)]))
+                } catch let error as BusError where error.code == .closed {}
             }
             return [:]
         case _ where method.hasPrefix("notifications/"): return nil
@@ -261,7 +292,9 @@ final class MCPServer {
             return ["content": [["type": "text", "text": .string(text.encoded)]], "structuredContent": text]
         } catch let error as BusError {
             // The agent reads it, and may do better.
-            let text = "\(error.code.rawValue): \(error.message)"
+            let isOpen = [.closed, .timedOut].contains(error.code) && CommandFailure.mayCommit(request)
+            let advice = isOpen ? "it may have been committed or not; look before you confirm it again" : nil
+            let text = "\(error.code.rawValue): \(error.message.endingSentence(with: advice))"
             return ["content": [["type": "text", "text": .string(text)]], "isError": true]
         }
     }
