@@ -198,6 +198,7 @@ extension ClientSession {
             effects.append(.notice(.ephemeralStoreLost(address: store.address, error)))
         }
         requests.droppedStores.formUnion(ephemeralStores.lazy.filter(\.isDropped).map(\.address))
+        requests.forgetSettledDrops()
         ephemeralStores.removeAll { $0.isInDoubt }
     }
 

@@ -76,13 +76,14 @@ extension ClientSession {
         switch reply {
         case .dispatch(let quick): saw(quick.revision, submission.role)
         case .object(let object): if let revision = object["revision"]?.int { saw(revision, submission.role) }
-        case .failure(let error): noticeFailure(of: submission, error)
+        case .failure: break
         }
         let outcome = sent.doubt(about: reply).map { ReplyOutcome.failure(Self.outcomeUnknown($0)) } ?? reply
+        if case .failure(let error) = outcome { noticeFailure(of: submission, error) }
         switch submission.role {
         case .plain: effects.append(.complete(submission, outcome))
         case .drop, .createEphemeral, .will:
-            if case .drop(let addresses, _) = submission.role { noticeLost(addresses, outcome) }
+            if case .drop(let addresses, _) = submission.role { noticeLost(addresses, reply) }
             note(submission.role, outcome)
             effects.append(.complete(submission, outcome))
         case .subscribe(let request):
@@ -118,10 +119,11 @@ extension ClientSession {
         effects.append(.notice(.dispatchFailed(error)))
     }
 
-    /// What stands of stores that went with their session before a drop of them was answered: they are missed if it was refused.
-    private mutating func noticeLost(_ dropped: [String], _ outcome: ReplyOutcome) {
+    /// Stores that went with their session before a drop of them was answered are lost if the drop is refused, except where
+    /// the bus says that there is none, or that it does not remember.
+    private mutating func noticeLost(_ dropped: [String], _ reply: ReplyOutcome) {
         for address in dropped where requests.droppedStores.remove(address) != nil {
-            if case .failure(let error) = outcome {
+            if case .failure(let error) = reply, ![.unknownStore, .conflict].contains(error.code) {
                 effects.append(.notice(.ephemeralStoreLost(address: address, error)))
             }
         }
@@ -142,6 +144,7 @@ extension ClientSession {
         switch role {
         case .createEphemeral(let address, let state, let timeToLive):
             guard reply["created"]?.bool == true else { return }
+            requests.droppedStores.remove(address)
             ephemeralStores.removeAll { $0.address == address }
             ephemeralStores.append(EphemeralStore(address: address, state: state, timeToLive: timeToLive))
         case .drop(let addresses, let types):

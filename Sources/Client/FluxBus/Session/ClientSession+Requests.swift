@@ -70,7 +70,7 @@ extension ClientSession {
         let length = writer.count - start
         if length > lineLimit {
             writer.truncate(to: start)
-            return refuseLong(submission, length)
+            return refuseLong(sent, length)
         }
         written += length
         sent.end = written
@@ -101,9 +101,11 @@ extension ClientSession {
     }
 
     /// A line that the bus would refuse without an `id` is not sent at all.
-    private mutating func refuseLong(_ submission: Submission, _ length: Int) {
-        let error = BusError(
+    private mutating func refuseLong(_ sent: SentRequest, _ length: Int) {
+        let submission = sent.submission
+        var error = BusError(
             .tooLarge, "This request takes \(length) bytes, the bus takes \(lineLimit); send less at a time.")
+        if sent.doubt(about: .failure(error)) != nil { error = Self.outcomeUnknown(error) }
         noticeFailure(of: submission, error)
         if case .subscribe(let request) = submission.role { subscriptions[request.number] = nil }
         guard !submission.role.isOwn else { return finish(error) }

@@ -161,7 +161,8 @@ package struct ClientSession {
 
     /// The error of an unanswered request when no answer will come.
     private func ending(of sent: SentRequest, _ closed: BusError) -> BusError {
-        guard sent.mayBeCommitted, sent.submission.repetition != .free else { return closed }
+        guard sent.mayBeCommitted, sent.submission.repetition != .free || sent.submission.role.leavesWill
+        else { return closed }
         return Self.outcomeUnknown(closed)
     }
 
@@ -195,6 +196,18 @@ package struct SessionRequests {
         earliestDeadline = min(earliestDeadline, submission.deadline)
         waiting.append(submission)
         waitingBytes += submission.size
+    }
+
+    /// Keeps of `droppedStores` those whose drops are sent again.
+    mutating func forgetSettledDrops() {
+        var repeated: Set<String> = []
+        for sent in resending.elements {
+            guard case .drop(let addresses, _) = sent.submission.role, !sent.submission.isSettled else {
+                continue
+            }
+            repeated.formUnion(addresses)
+        }
+        droppedStores.formIntersection(repeated)
     }
 
     mutating func takeID() -> Int {

@@ -25,6 +25,8 @@ package final class Submission: Sendable {
         case leave
         case own
 
+        var leavesWill: Bool { if case .will = self { true } else { false } }
+
         var isOwn: Bool {
             switch self {
             case .plain, .drop, .createEphemeral, .will, .subscribe: false
@@ -153,9 +155,7 @@ struct SentRequest {
         case .failure(let error):
             let isOpen =
                 switch submission.repetition {
-                // A conflict over `ifRevision` names the store's revision. Without one, the bus can't say whether the request
-                // was committed.
-                case .keyed: error.code == .conflict && error.details["revision"] == nil
+                case .keyed: error.saysNothingOfKey
                 // Without a key nobody knows whose store exists.
                 case .free: error.code == .exists
                 case .never: false

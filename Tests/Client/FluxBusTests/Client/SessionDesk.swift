@@ -10,6 +10,8 @@ final class SessionDesk {
     private(set) var outcomes: [ReplyOutcome] = []
     /// Which ephemeral stores the program was told to be lost.
     private(set) var lostStores: [String] = []
+    /// With what dispatches failed that nobody waits for.
+    private(set) var failures: [BusError.Code] = []
     var lastID = 0
 
     init(_ change: (inout BusOptions) -> Void = { _ in }) {
@@ -65,6 +67,7 @@ final class SessionDesk {
             case .event(let request, let event, _):
                 if request.receive(event, 0) == .rest { session.pause(request.number) }
             case .notice(.ephemeralStoreLost(let address, _)): lostStores.append(address)
+            case .notice(.dispatchFailed(let error)): failures.append(error.code)
             case .greeted, .status, .notice: break
             }
         }

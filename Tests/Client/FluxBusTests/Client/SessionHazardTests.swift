@@ -14,6 +14,40 @@ import Testing
             repetition: .keyed, isAcknowledged: isAcknowledged, epoch: epoch)
     }
 
+    /// Nobody misses a store whose drop is not sent again, and not the next one of that address.
+    @Test(arguments: [Repetition.never, .keyed]) func unansweredDropDoesNotConcernTheNextStore(
+        repetition: Repetition
+    ) {
+        let desk = SessionDesk()
+        let create = BusRequest("create", ["store": "door/a", "ephemeral": true])
+        func make() {
+            desk.session.submit(
+                Submission(.request(create), role: .createEphemeral("door/a", state: nil), repetition: .keyed)
+            )
+            #expect(desk.written().map { $0["op"] } == ["create"])
+            desk.reply(#""revision":5,"created":true"#)
+        }
+        func drop(deadline: Int) {
+            desk.session.submit(
+                Submission(
+                    .request(BusRequest("drop", ["store": "door/a"])), role: .drop(["door/a"]),
+                    repetition: repetition, deadline: deadline))
+        }
+        make()
+        drop(deadline: 5_000_000_000)
+        #expect(desk.written().map { $0["op"] } == ["drop"])
+        desk.cut()
+        desk.connect(revision: 6)
+        desk.pass(9_000_000_000)
+        desk.perform()
+        #expect(desk.written().isEmpty && desk.outcomes.count == 2)
+        make()
+        drop(deadline: .max)
+        _ = desk.written()
+        desk.refuse("forbidden")
+        #expect(desk.lastCode == .forbidden && desk.lostStores.isEmpty)
+    }
+
     @Test func replyThatBelongsToNobodyTakesNoRequestWithIt() {
         let desk = SessionDesk()
         desk.session.submit(dispatch("quiet", isAcknowledged: false))
@@ -27,6 +61,22 @@ import Testing
         #expect(desk.written().compactMap { $0["action"] } == ["quiet", "open"])
         desk.receive(#"{"id":\#(desk.lastID),"ok":true,"revision":6,"matched":1,"changed":1}"#)
         #expect(desk.outcomes.count == 2)
+    }
+
+    /// Nor does the notice believe a refusal of what may have been committed before.
+    @Test func noticeTellsOfDoubt() {
+        for isRepeated in [false, true] {
+            let desk = SessionDesk()
+            desk.session.submit(dispatch("quiet", isAcknowledged: false))
+            var lines = desk.written()
+            if isRepeated {
+                desk.cut()
+                desk.connect(revision: 6)
+                lines = desk.written()
+            }
+            desk.refuse("forbidden", id: lines.first { $0["op"] == "dispatch" }?["id"]?.int)
+            #expect(desk.failures == [isRepeated ? .outcomeUnknown : .forbidden])
+        }
     }
 
     /// However late the caller looks, what the bus refused is told by the notice alone.
