@@ -101,6 +101,20 @@ import Testing
         #expect(try install("--check", "--remove").status == 64)
     }
 
+    /// The configuration comes last: where it is, an installation asks for no other sample.
+    @Test func whatWasNotInstalledWholeIsInstalledWholeLater() throws {
+        try unpack()
+        try directory.write("root/etc/fluxbus/types", "no folder\n")
+        #expect(try install().status != 0)
+        #expect(try !files("etc").contains("./fluxbus/fluxbusd.yaml"))
+        try succeed(shell("rm \"$1/etc/fluxbus/types\"", root))
+        try succeed(install())
+        #expect(
+            try Set(files("etc")).isSuperset(of: [
+                "./fluxbus/fluxbusd.yaml", "./fluxbus/access.yaml", "./fluxbus/types/counter.yaml",
+            ]))
+    }
+
     /// What an operator has beside what is installed: neither written nor closed to him, nor opened to others.
     @Test func whatAnOperatorHasStaysAsItIs() throws {
         try unpack()
@@ -114,6 +128,8 @@ import Testing
         try succeed(
             shell(
                 """
+                mkdir -p "$1/usr/local/man" "$1/usr/local/share"
+                ln -s ../man "$1/usr/local/share/man"
                 cd "$1/etc/fluxbus"
                 chmod 600 effects/mail.yaml
                 ln -s /nowhere effects/gone.yaml
@@ -122,6 +138,7 @@ import Testing
         #expect(try text(unit) == "ExecStart=/usr/bin/rsync\n")
         #expect(try text("etc/fluxbus/access.yaml") == "roles: {}\n")
         #expect(try text("etc/fluxbus/fluxbusd.yaml").contains("counter/main"))
+        #expect(try files("usr/local/man").contains("./man1/fluxbus.1"))
         let modes = try shell(
             "cd \"$1\" && stat -c %A etc/fluxbus/effects/* usr/local/bin/fluxbusd && find . -name '*.new'",
             root)

@@ -50,6 +50,19 @@ import Testing
         #expect(try names("config") == ["fluxbusd.yaml"])
     }
 
+    /// What a link names may be there later.
+    @Test func linksAreLeftAlone() throws {
+        let path = "\(directory.path)/config"
+        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+        try FileManager.default.createSymbolicLink(
+            atPath: "\(path)/fluxbusd.yaml", withDestinationPath: "/nowhere/fluxbusd.yaml")
+        try begin()
+        #expect(try names("config") == ["fluxbusd.yaml"])
+        #expect(
+            try FileManager.default.destinationOfSymbolicLink(atPath: "\(path)/fluxbusd.yaml")
+                == "/nowhere/fluxbusd.yaml")
+    }
+
     @Test func usersOwnTypesAreNotMixedWithSamples() throws {
         try directory.write(
             "config/types/mine.yaml",
