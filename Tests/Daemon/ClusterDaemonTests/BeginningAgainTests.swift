@@ -67,6 +67,22 @@ struct BeginningAgainTests {
         #expect(cluster["a"].daemon.exits == [] && cluster["a"].isAttached)
     }
 
+    /// What it would leave behind is in the log, which it does not reach.
+    @Test func aDetachedMemberDoesNotLeave() throws {
+        let cluster = try TestCluster(["a"], servers: 1)
+        let member = cluster["a"]
+        let client = try member.client()
+        member.cut()
+        try TestCluster.wait(until: "detachment; \(member.messages)") { !member.isAttached }
+        let refused = try client.ask(#"{"op":"cluster","leave":true}"#)
+        #expect(refused.contains(#""code":"unavailable""#) && member.daemon.exits == [], "\(refused)")
+        member.mend()
+        try member.waitUntilAttached()
+        let left = try client.ask(#"{"op":"cluster","leave":true}"#)
+        #expect(left.contains(#""ok":true"#), "\(left)")
+        try TestCluster.wait(until: "end; \(member.messages)") { member.daemon.exits.first == 0 }
+    }
+
     private func waitForSearch(_ member: TestMember) throws {
         try TestCluster.wait(until: "search for a snapshot; \(member.daemon.status)") {
             member.daemon.status.contains("waiting for a snapshot")

@@ -106,7 +106,9 @@ extension BusServer {
         } catch {
             throw StartFailure(LogStart.code(of: error), error.message)
         }
-        tell("start this member, then the others")
+        tell(
+            "start this member; then let each of the others take a copy of it: fluxbus cluster rescue replace --yes"
+        )
     }
 
     // MARK: - Another copy

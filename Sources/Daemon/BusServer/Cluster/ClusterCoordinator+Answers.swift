@@ -11,6 +11,11 @@ extension ClusterCoordinator {
     func answer(_ query: ClusterQuery) {
         switch query.subject {
         case .members(let isWhole): engine?.answer(query, with: .success(members(isWhole: isWhole)))
+        case .leave where !member.isAttached:
+            let refusal = ClusterRefusal(
+                "The shared log does not answer, so this member can't leave now. Stop its daemon: its sessions end with its lease."
+            )
+            engine?.answer(query, with: .failure(refusal))
         case .leave:
             engine?.answer(query, with: .success([]))
             leave()
