@@ -60,8 +60,9 @@ var passing = map[Code]bool{
 	Unreachable: true, Untrusted: true, TimedOut: true, Limit: true, Unavailable: true, Closed: true,
 }
 
-// saysNothing holds the refusals that may come before the bus looks whether it has committed the request already.
-var saysNothing = map[Code]bool{Conflict: true, Forbidden: true, UnknownType: true, TooLarge: true, Limit: true}
+// saysNothing holds the refusals that can't say whether a request was committed before: the bus has not looked for its key, or, with
+// Conflict, can't remember it.
+var saysNothing = map[Code]bool{Conflict: true, Forbidden: true, UnknownType: true, TooLarge: true, Limit: true, Unavailable: true}
 
 // An Error is a refusal of the bus, or a failure on the way to it.
 type Error struct {

@@ -372,7 +372,7 @@ func (c *connection) writeAll() {
 		}
 		for out = c.link.session.outgoing(out); len(out) > 0; out = c.link.session.outgoing(out) {
 			if _, err := c.Write(out); err != nil {
-				// The bus may have said why before it ended the connection, so reading goes on. What is only half closed is closed later.
+				// The bus may have said why before it ended the connection, so reading goes on. The rest is closed after a while.
 				time.AfterFunc(c.link.options.attempt, c.close)
 				return
 			}

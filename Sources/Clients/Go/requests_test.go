@@ -115,7 +115,7 @@ func TestEphemeralStoreMayHaveGoneWithItsConnection(t *testing.T) {
 	}
 }
 
-// The bus looks at these before it looks whether it has committed the request.
+// The bus may refuse with some of these before it checks whether it has committed the request.
 func TestRefusalOfWhatIsSentAgainDoesNotSayWhetherItWasCommitted(t *testing.T) {
 	for refusal, wanted := range map[string]string{
 		`"code":"forbidden"`: "outcome_unknown", `"code":"unknown_type"`: "outcome_unknown", `"code":"limit"`: "outcome_unknown",

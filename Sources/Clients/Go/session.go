@@ -505,8 +505,7 @@ func (s *session) replied(read *reply) error {
 	return nil
 }
 
-// refusalOf: what is sent again may have been committed, which these refusals can't say. A conflict over ifRevision, which names
-// the store's revision, can.
+// refusalOf: a conflict over ifRevision names the store's revision, and is certain.
 func (s *session) refusalOf(p *Pending, err *Error) error {
 	_, isOverRevision := err.Details["revision"]
 	if p.isKeyed && p.written > 1 && saysNothing[err.Code] && !isOverRevision {

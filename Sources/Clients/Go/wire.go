@@ -117,17 +117,16 @@ func (b *body) fail(err error) {
 	}
 }
 
-var errNotUTF8 = errors.New("a text is not UTF-8, or has \\ufffd instead of that character itself")
+var errNotUTF8 = errors.New("a text is not UTF-8, or has the escape \\ufffd where the character U+FFFD itself must stand")
 
-// hasOtherThanUTF8: json.Marshal writes \ufffd for what is not UTF-8, and that character itself as it is.
-func hasOtherThanUTF8(encoded []byte) bool {
-	isReplaced := bytes.Contains(encoded, []byte(`\ufffd`)) &&
+// isReplaced: json.Marshal writes \ufffd for what is not UTF-8, and that character itself as it is.
+func isReplaced(encoded []byte) bool {
+	return bytes.Contains(encoded, []byte(`\ufffd`)) &&
 		bytes.Contains(bytes.ReplaceAll(encoded, []byte(`\\`), nil), []byte(`\ufffd`))
-	return isReplaced || !utf8.Valid(encoded)
 }
 
-// withExponents gives doubles an exponent where json.Marshal writes none: the bus takes them for integers then, and refuses those
-// that 64 bits do not hold.
+// withExponents gives large doubles an exponent where json.Marshal writes none. Without one the bus takes them for integers, and
+// refuses what 64 bits do not hold.
 func withExponents(encoded []byte) []byte {
 	var out []byte
 	isText, copied := false, 0
@@ -168,7 +167,8 @@ func (b *body) add(name string, value any) {
 		return
 	}
 	encoded, err := json.Marshal(value)
-	if err == nil && hasOtherThanUTF8(encoded) {
+	_, isRaw := value.(json.RawMessage)
+	if err == nil && (!utf8.Valid(encoded) || !isRaw && isReplaced(encoded)) {
 		err = errNotUTF8
 	}
 	if err != nil {

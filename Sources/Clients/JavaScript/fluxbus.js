@@ -17,8 +17,8 @@ const backlog = 1_000;
 /** What commits exactly once, thanks to its key; and what only reads, or is the same when done twice. */
 const keyed = new Set(["dispatch", "create", "drop", "cancel"]);
 const repeatable = new Set([...keyed, ..."get stores types history blame samples sync ping stats timers will clients".split(" ")]);
-/** Refusals that may come before the bus looks for a key: they can't say whether the request was committed before. */
-const unsure = new Set(["conflict", "forbidden", "unknown_type", "too_large", "limit"]);
+/** They can't say whether a request was committed before: the bus has not looked for its key, or, with `conflict`, can't remember it. */
+const unsure = new Set(["conflict", "forbidden", "unknown_type", "too_large", "limit", "unavailable"]);
 /** What names a revision, which means nothing in another epoch. */
 const revisions = ["ifRevision", "revision", "since", "until"];
 /** Failures after which another attempt may succeed. */
@@ -57,7 +57,7 @@ const closed = (what, reason) => new BusError("closed", what, {reason});
 const timedOut = () => new BusError("timed_out",
 	"The bus did not answer in the time allowed; whether this was committed is unknown: look, then decide.");
 
-/** Sets a timer. It can't wait longer than 2^31 ms, and would not wait at all: a time that is longer is as good as none. */
+/** Sets a timer, but none for 2^31 ms or more: it would be over at once. */
 const timed = (time, call, set = setTimeout) => time < 2 ** 31 ? set(call, time) : undefined;
 
 /** Has the signal and the time-out call `giveUp`. The two functions that it gives settle the promise, and let go of both. */
@@ -100,7 +100,7 @@ function parse(text) {
 function stringify(value) {
 	try {
 		const text = JSON.stringify(value);
-		// A null that nobody wrote stands for a number that is none, and one of many digits may be beyond 64 bits.
+		// A null that nobody wrote stands for NaN or Infinity, and a number of 19 digits or more may be beyond 64 bits.
 		if (!text.includes("null") && !/\d{19}/.test(text)) return text;
 	} catch {
 		// There are BigInts in it, or it can't be written.
@@ -387,7 +387,7 @@ export class Bus {
 		if (isKeyed) body.key ??= `${this.#prefix}-${id}`;
 		const text = this.#encode(body), isRepeatable = !isOwn && repeatable.has(body.op);
 		const tellsSeen = isKeyed && body.after === undefined && body.epoch === undefined;
-		// What the program changes later is not left again.
+		// A copy: what the program changes later must not reach the will.
 		const will = body.op === "will" ? this.#options.json.parse(text) : null, parts = [body].concat(body.actions ?? []);
 		const namesRevision = parts.some(part => revisions.some(name => part?.[name] !== undefined));
 		// Such a store goes with its session, which may have ended since it was made.
@@ -452,7 +452,7 @@ export class Bus {
 		if (isOK) return request.resolve(reply);
 		const {code = "unexpected_reply", message = "The bus did not say why.", ...details} = reply.error ?? {};
 		const error = new BusError(code, message, details);
-		// A conflict over `ifRevision` names a revision, and came after the bus had looked for the key.
+		// A conflict over `ifRevision` names a revision, and is certain.
 		const isUnknown = unsure.has(code) && request.wasCut && request.isKeyed && details.revision === undefined;
 		request.reject(isUnknown ? outcomeUnknown(error) : error);
 	}
@@ -463,7 +463,7 @@ export class Bus {
 		return new Promise((resolve, reject) => {
 			this.#check();
 			signal?.throwIfAborted();
-			// What the program changes later is not asked for.
+			// A copy: what the program changes later must not reach the subscription.
 			const _body = this.#options.json.parse(this.#encode(body));
 			const taker = new Taker({_body, _position: null, _leave: this.#leave});
 			[taker._ready, taker._fail] = limited(resolve, reject, {signal, timeout}, error => this.#leave(taker, error));

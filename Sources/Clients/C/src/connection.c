@@ -83,7 +83,7 @@ static bool take_reply(fluxbus *bus, const fluxbus_json *reply) {
     const char *message = fluxbus_json_string(fluxbus_json_member(details, "message"));
     fluxbus_error error = {code ? code : "unexpected_reply", message ? message : "The bus refused the request without saying why.", details};
     /* What is sent again may have been committed, which these can't say; a conflict over `ifRevision`, which names a revision, can. */
-    bool is_unknown = is_one_of(error.code, "conflict forbidden unknown_type too_large limit");
+    bool is_unknown = is_one_of(error.code, "conflict forbidden unknown_type too_large limit unavailable");
     is_unknown &= request->written > 1 && !fluxbus_json_member(details, "revision");
     /* A store that was made before may have gone with a connection since then. */
     is_unknown |= request->call.is_ephemeral && request->is_torn && fluxbus_json_boolean(fluxbus_json_member(reply, "duplicate"));

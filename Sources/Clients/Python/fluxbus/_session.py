@@ -23,8 +23,8 @@ WINDOW = 10_000
 #: Operations that carry a key, and those that only read or are the same when done twice.
 KEYED = frozenset("dispatch create drop cancel".split())
 REPEATABLE = frozenset("get stores types history blame samples sync ping stats timers will clients dispatch".split())
-#: Refusals that may come before the bus looks for a key: they can't say whether the request was committed before.
-UNSURE = frozenset("conflict forbidden unknown_type too_large limit".split())
+#: They can't say whether a request was committed before: the bus has not looked for its key, or, with conflict, can't remember it.
+UNSURE = frozenset("conflict forbidden unknown_type too_large limit unavailable".split())
 #: Members that name a revision, which means nothing in another epoch.
 REVISIONS = frozenset("ifRevision revision since until".split())
 ELSEWHERE = "The bus began a new epoch after this was asked for, in which the revision that it names means another state."
@@ -234,7 +234,7 @@ class Session:
         if ok and reply.get("revision", 0) > self.revision:
             self.revision = reply["revision"]
         if error and error.code in UNSURE and request.keyed and request.written > 1:
-            # A conflict over `if_revision` names the store's revision, and came after the bus had looked for the key.
+            # A conflict over `if_revision` names the store's revision, and is certain.
             error = error if "revision" in error.details else outcome_unknown(error)
         if request.ephemeral and request.torn and reply.get("duplicate"):
             error = outcome_unknown(BusError("closed", "The store may have gone with the connection over which it was made."))

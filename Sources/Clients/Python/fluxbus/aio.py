@@ -36,7 +36,7 @@ CHUNK = 1 << 18
 
 
 def read_to_the_end(reader: asyncio.StreamReader, transport: asyncio.BaseTransport) -> None:
-    """Has all read when a write fails: the bus may have said why it goes."""
+    """Reads what is left when a write fails: the bus may have said why it ends the connection."""
     protocol = transport.get_protocol()
     connection_lost = protocol.connection_lost
 

@@ -453,7 +453,7 @@ impl<T> Session<T> {
         let mut error = Error::refusal(&message["error"]);
         // What is sent again may have been committed, which these refusals can't say. A conflict over `ifRevision`, which names
         // the store's revision, can.
-        let says_nothing = matches!(&*error.code, "conflict" | "forbidden" | "unknown_type" | "too_large" | "limit");
+        let says_nothing = matches!(&*error.code, "conflict" | "forbidden" | "unknown_type" | "too_large" | "limit" | "unavailable");
         if says_nothing && sent.is_keyed && sent.written > 1 && !error.details.contains_key("revision") {
             error = Error::outcome_unknown(&error);
         }

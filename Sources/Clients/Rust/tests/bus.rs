@@ -139,7 +139,7 @@ fn create_is_what_it_says() {
     bus.close(Duration::MAX);
 }
 
-/// The bus refuses what is no address of one store; all of a type would be something else.
+/// The bus refuses what is not the address of one store; all of a type would be something else.
 #[test]
 fn get_is_for_one_store() {
     for target in ["counter", "counter/*"] {

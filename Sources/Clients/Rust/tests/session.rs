@@ -129,7 +129,7 @@ fn ephemeral_store_may_have_gone_with_its_connection() {
     }
 }
 
-/// The bus looks at these before it looks whether it has committed the request.
+/// The bus may refuse with some of these before it checks whether it has committed the request.
 #[test]
 fn refusal_of_what_is_sent_again_does_not_say_whether_it_was_committed() {
     for (refusal, code) in [
