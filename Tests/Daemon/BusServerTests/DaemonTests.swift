@@ -233,6 +233,10 @@ struct DaemonTests {
         let daemon = try bus.start(["--log-level", "critical"])
         let first = try bus.client()
         _ = try first.ask(#"{"op":"ping"}"#)
+        func timers() throws -> Int {
+            try daemon.descriptorCount() - daemon.descriptorCount(includingTimers: false)
+        }
+        let timersBefore = try timers()
         // Room for three more.
         let limit = try daemon.descriptorCount() + 3
         let words = ["/usr/bin/prlimit", "--pid", "\(daemon.process)"]
@@ -264,5 +268,6 @@ struct DaemonTests {
             replies.append(try ping().1)
         }
         #expect(replies.last == #"{"ok":true}"#, "\(replies)")
+        #expect(try replies.count == 1 || timers() > timersBefore, "\(replies)")
     }
 }

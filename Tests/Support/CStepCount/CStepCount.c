@@ -29,6 +29,8 @@ int step_count(char *const arguments[], char *const environment[], long counts[]
     bool counting = false;
     // The first stop is that of the new program.
     int status = wait_for(child);
+    // It does not outlive whoever counts.
+    ptrace(PTRACE_SETOPTIONS, child, NULL, (void *)(long)PTRACE_O_EXITKILL);
     while (status >= 0 && WIFSTOPPED(status)) {
         int signal = WSTOPSIG(status);
         if (signal == SIGSTOP) {

@@ -357,7 +357,7 @@ final class ClusterCoordinator {
             return giveUp(
                 StartFailure(
                     .configuration,
-                    "The etcd of the bus \(settings.bus.value) has removed what it had before place \(lack.least), so no bus can begin there. If that bus has other members, take a copy from one of them: fluxbus cluster rescue replace --yes. Otherwise give it an etcd of its own, new and without auto-compaction."
+                    "The etcd of the bus \(settings.bus.value) no longer has what came before place \(lack.least), so no bus can begin there. If the bus has other members, take a copy from one of them: fluxbus cluster rescue replace --yes. Otherwise use a new etcd, without auto-compaction."
                 ))
         }
         let reason =

@@ -3,7 +3,7 @@ import FluxBus
 import Synchronization
 
 /// The first line of a browser, in which it shows a token of the bus: a guess until the bus has answered. Its `via` is replaced by
-/// the browser's address, whatever the browser claims; where the address is known, later lines can't change that.
+/// the browser's address, or left out where that is not known. Where it is known, later lines can't change it.
 final class Introduction: Sendable {
     private struct State {
         var line = LineBuffer()
