@@ -491,13 +491,16 @@ func folders(in folder: String) -> [String] {
 }
 
 // Tests exercise optimized libraries and whole programs. Optimizing the tests, too, takes longer than it saves, but for
-// simulations, which compute; and so does making their modules first, for which nobody waits.
+// simulations, which compute; and so does making their modules first, for which nobody waits. Debug information of tests is a
+// sixth of the time of compiling them, and an expectation tells its place without it.
 for target in package.targets where target.type == .test {
     let optimization =
         ["SimulationTests", "ModelTests", "ClusterTests"].contains(target.name) ? "-O" : "-Onone"
     target.swiftSettings =
         (target.swiftSettings ?? []) + [
-            .unsafeFlags([optimization, "-no-emit-module-separately-wmo"], .when(configuration: .release))
+            .unsafeFlags(
+                [optimization, "-no-emit-module-separately-wmo", "-Xfrontend", "-gnone"],
+                .when(configuration: .release))
         ]
 }
 

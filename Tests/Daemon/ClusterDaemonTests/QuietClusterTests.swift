@@ -333,12 +333,7 @@ struct QuietClusterTests {
         // An etcd whose history goes back to its beginning.
         let etcd = try TestEtcd()
         let first = try TestMember("first", etcd, bus: "history", arguments: ["--cluster-init"])
-        // The same files, for this machine alone.
-        let whole = try String(contentsOfFile: "\(first.directory.path)/fluxbusd.yaml", encoding: .utf8)
-        let alone = try #require(whole.components(separatedBy: "cluster:").first)
-        try first.directory.write("alone.yaml", alone)
-        let daemon = try RunningProgram("fluxbusd", ["--config", "\(first.directory.path)/alone.yaml"])
-        #expect(daemon.waitFor("listening on"))
+        let daemon = try alone(first)
         let client = try first.client(token: 5)
         let epoch = try client.epoch()
         let request = #"{"op":"dispatch","store":"counter/main","action":"increment","key":"before"}"#
@@ -370,5 +365,36 @@ struct QuietClusterTests {
         }
         #expect(first.daemon.stop() == 0)
         #expect(second.daemon.stop() == 0)
+    }
+
+    @Test func whoBeginsABusTooLateKeepsTheHistoryOfHisMachine() throws {
+        let late = try TestMember("late", cluster.etcd, bus: "home", arguments: ["--cluster-init"])
+        let get = #"{"op":"get","store":"counter/main"}"#
+        var daemon = try alone(late)
+        _ = try ok(late.client(token: 5), #"{"op":"dispatch","store":"counter/main","action":"increment"}"#)
+        let before = try ok(late.client(token: 5), get)
+        daemon.signal(SIGTERM)
+        #expect(try daemon.wait().status == 0)
+
+        try late.start()
+        try TestCluster.wait(until: "end of the member that comes too late") { !late.daemon.isRunning }
+        #expect(late.daemon.exits == [78])
+        #expect(late.messages.contains("The bus home has begun already"), "\(late.messages)")
+
+        daemon = try alone(late)
+        #expect(try ok(late.client(token: 5), get) == before)
+        daemon.signal(SIGTERM)
+        #expect(try daemon.wait().status == 0)
+    }
+
+    /// A daemon with the files of a member, for its machine alone.
+    private func alone(_ member: TestMember) throws -> RunningProgram {
+        let path = member.directory.path
+        let whole = try String(contentsOfFile: "\(path)/fluxbusd.yaml", encoding: .utf8)
+        try member.directory.write(
+            "alone.yaml", try #require(whole.components(separatedBy: "cluster:").first))
+        let daemon = try RunningProgram("fluxbusd", ["--config", "\(path)/alone.yaml"])
+        #expect(daemon.waitFor("listening on"))
+        return daemon
     }
 }

@@ -98,7 +98,8 @@ import Testing
         #expect(parts.first?["from"] == 400)
         #expect(parts.dropFirst().allSatisfy { $0["from"] == nil })
         #expect(parts.last?["revision"] == 401)
-        #expect(Set(parts.flatMap { $0["changes"]?.object?.keys ?? [] }).count == 400)
+        let stores = parts.flatMap { (part: JSON) -> [String] in part["changes"]?.object?.keys ?? [] }
+        #expect(Set(stores).count == 400)
     }
 
     @Test func dryRunLeavesNothingBehind() throws {

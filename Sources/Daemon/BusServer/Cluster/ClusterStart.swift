@@ -45,7 +45,9 @@ struct ClusterStart {
                 let file = try CopyFile(log)
                 return (file, try file.use(openCopy))
             }
-            let replica = copy.replica ?? LocalCopy.blank(knowing: configuration.knownTypes, hashSeed: seed)
+            let brought = copy.isHistory ? try bring(file) : nil
+            let replica =
+                brought ?? copy.replica ?? LocalCopy.blank(knowing: configuration.knownTypes, hashSeed: seed)
             let passed = inheritance?.summary.member
             let isAsLeft = !copy.isNew && passed?.place == replica.link.place
             let member = try located { () throws(LogFailure) in
@@ -70,12 +72,17 @@ struct ClusterStart {
 
     private var seed: UInt64 { configuration.hashSeed }
 
-    private func openSharedLog() throws(StartFailure) -> EtcdLog {
+    private func password() throws(StartFailure) -> String {
         var errors = ConfigurationErrors()
         let password = settings.password(&errors)
         try errors.throwIfAny()
+        return password ?? ""
+    }
+
+    private func openSharedLog() throws(StartFailure) -> EtcdLog {
+        let password = try password()
         do throws(OrderedLogFailure) {
-            var etcd = settings.etcdSettings(password: password ?? "")
+            var etcd = settings.etcdSettings(password: password)
             etcd.relays = settings.from.map { [settings, tokens] address in
                 Relay(address: address.value) { () throws(OrderedLogFailure) in
                     try RelayConnection(to: address.value, settings, tokens)
@@ -105,6 +112,8 @@ struct ClusterStart {
         var isNew = false
         /// Why the file gives way to another, once there is one.
         var givesWay: DiscardedCopy?
+        /// The file is no copy yet, and has the history with which the bus is to begin.
+        var isHistory = false
     }
 
     private func openCopy(_ file: LogFile) throws(LogFailure) -> Copy {
@@ -177,10 +186,27 @@ struct ClusterStart {
                 "The log \(path) has the history of this machine alone; start once with --cluster-init to begin the bus \(settings.bus.value) with it, or name a new file."
             )
         }
-        return Copy(
-            replica: try Self.bring(
-                file, settings, knowing: configuration.knownTypes, limits: configuration.limits,
-                hashSeed: seed))
+        return Copy(isHistory: true)
+    }
+
+    /// Makes the history of this machine the copy with which the bus begins. Where the bus has begun, the file stays this
+    /// machine's own.
+    private func bring(_ file: CopyFile) throws(StartFailure) -> Replica {
+        if try SharedLogSight(of: settings, password: password()).hasBus {
+            throw StartFailure(
+                .configuration,
+                SourceError(
+                    "The bus \(settings.bus.value) has begun already, so it can't begin with the history in \(log.path.value), which stays as it is; start without --cluster-init and with a new log file to join the bus, or name another bus.",
+                    at: settings.place
+                ).description)
+        }
+        return try located { () throws(LogFailure) in
+            try file.use { (file) throws(LogFailure) in
+                try Self.bring(
+                    file, settings, knowing: configuration.knownTypes, limits: configuration.limits,
+                    hashSeed: seed)
+            }
+        }
     }
 
     /// Makes a log that has the history of one machine the copy with which the bus begins.
