@@ -140,7 +140,6 @@ extension ClientSession {
         self.greeting = greeting
         lineLimit = greeting.limits["line"]?.int ?? Int.max
         seenRevision = max(seenRevision, greeting.revision)
-        attempts.helloDeadline = .max
         phase = .restoring
         effects.append(.greeted(greeting))
         restore(isResumed: reply["resumed"] == true, at: now)

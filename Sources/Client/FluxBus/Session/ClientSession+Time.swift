@@ -17,11 +17,13 @@ extension ClientSession {
     /// When the next `tick` is due; nil: not before something else happens.
     package func nextWake() -> Int? {
         guard phase != .ended else { return nil }
-        var next = min(requests.earliestDeadline, attempts.helloDeadline)
+        var next = requests.earliestDeadline
         if isClosing { next = min(next, closeDeadline) }
-        if phase == .disconnected {
-            next = min(next, attempts.next)
-        } else if let keepAlive = options.keepAlive?.nanoseconds {
+        switch phase {
+        case .disconnected: next = min(next, attempts.next)
+        case .greeting: next = min(next, attempts.helloDeadline)
+        case .restoring, .open, .ended:
+            guard let keepAlive = options.keepAlive?.nanoseconds else { break }
             next = min(next, (probedAt ?? lastHeard) + keepAlive)
         }
         if phase == .restoring {
@@ -50,10 +52,11 @@ extension ClientSession {
 
     private mutating func watchConnection(at now: Int) {
         guard phase != .disconnected, phase != .ended, disconnectReason == nil else { return }
-        if now >= attempts.helloDeadline {
+        if phase == .greeting {
+            guard now >= attempts.helloDeadline else { return }
             return violated(BusError(.timedOut, "The bus did not answer hello in the time allowed."))
         }
-        guard let keepAlive = options.keepAlive?.nanoseconds, phase != .greeting else { return }
+        guard let keepAlive = options.keepAlive?.nanoseconds else { return }
         // However late it is, as where this program stood still: the bus is asked before it is given up.
         guard now - (probedAt ?? lastHeard) >= keepAlive else { return }
         if probedAt != nil {

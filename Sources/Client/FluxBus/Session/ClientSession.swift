@@ -232,6 +232,7 @@ struct ConnectionAttempts {
     var next: Int
     var lastError: BusError?
     var patienceEnds: Int?
+    /// Until when the bus may answer the present hello.
     var helloDeadline = Int.max
 
     init(addresses: Int, now: Int) {

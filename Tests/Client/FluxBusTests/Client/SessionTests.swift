@@ -57,6 +57,26 @@ import Testing
         #expect(session.disconnectReason?.code == .timedOut)
     }
 
+    @Test func waitForTheHelloEndsWithItsConnection() throws {
+        let desk = Desk()
+        desk.cut()
+        desk.session.connected(at: desk.now)
+        desk.pass(6 * Self.second)
+        #expect(desk.session.disconnectReason?.code == .timedOut)
+        desk.session.lost(BusError(.closed, "cut"), sent: 0, at: desk.now)
+        let next = try #require(desk.session.nextWake())
+        #expect(next > desk.now)
+    }
+
+    /// Until the bus has answered, nobody asks it for a sign of life.
+    @Test func signsOfLifeAreDueAfterTheHello() {
+        var options = BusOptions()
+        (options.connectTimeout, options.keepAlive) = (.seconds(3), .seconds(1))
+        var session = ClientSession(options: options, seed: 1, now: 0)
+        session.connected(at: 0)
+        #expect(session.nextWake() == 3 * Self.second)
+    }
+
     @Test func actionsOfAHalfDeliveredCommitComeOnce() {
         let desk = Desk()
         let seen = Mutex<[String]>([])
