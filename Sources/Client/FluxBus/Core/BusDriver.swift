@@ -182,6 +182,7 @@ package final class BusDriver {
             releasedBytes += submission.size
             submission.settle(outcome)
         case .settle(let submission, let outcome): submission.settle(outcome)
+        case .ended: refuseQueued()
         case .event(let request, let event, let size):
             if request.receive(event, size) == .rest { pauses.append(request.number) }
         case .greeted(let greeting): core.state.withLock { $0.greeting = greeting }
@@ -190,8 +191,8 @@ package final class BusDriver {
         }
     }
 
-    /// Accepts nothing more; queued requests fail. Called once the driver has ended and its last connection is closed.
-    package func end() {
+    /// Accepts nothing more; queued requests fail.
+    private func refuseQueued() {
         let (left, line) = core.intake.withLock { intake in
             intake.hasEnded = true
             intake.isClosing = true
@@ -204,6 +205,8 @@ package final class BusDriver {
             waiting.submission.settle(.failure(BusCore.closed))
             waiting.admission?.end()
         }
-        core.ended()
     }
+
+    /// Tells that all is over. Called once the driver has ended and its last connection is closed.
+    package func end() { core.ended() }
 }

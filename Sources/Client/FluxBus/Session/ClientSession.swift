@@ -147,6 +147,7 @@ package struct ClientSession {
             effects.append(.complete(submission, .failure(closed)))
         }
         requests.waitingBytes = 0
+        effects.append(.ended)
         _ = requests.own.removeAll()
         ephemeralStores = []
         for number in subscriptions.keys.sorted() {

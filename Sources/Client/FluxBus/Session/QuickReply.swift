@@ -84,6 +84,8 @@ package enum SessionEffect {
     case complete(Submission, ReplyOutcome)
     /// A request is settled, but the bus still owes its answer.
     case settle(Submission, ReplyOutcome)
+    /// Every request is settled and none is accepted any more: those queued outside fail, before the subscriptions end.
+    case ended
     case event(SubscriptionRequest, SubscriptionEvent, size: Int)
     case greeted(BusGreeting)
     case status(BusStatus)

@@ -68,7 +68,7 @@ final class SessionDesk {
                 if request.receive(event, 0) == .rest { session.pause(request.number) }
             case .notice(.ephemeralStoreLost(let address, _)): lostStores.append(address)
             case .notice(.dispatchFailed(let error)): failures.append(error.code)
-            case .greeted, .status, .notice: break
+            case .ended, .greeted, .status, .notice: break
             }
         }
     }

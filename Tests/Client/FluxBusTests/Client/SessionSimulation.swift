@@ -186,7 +186,7 @@ final class SessionSimulation {
                     submission.settle(outcome)
                 case .event(let request, let event, _):
                     if request.receive(event, 0) == .rest { session.pause(request.number) }
-                case .greeted, .status, .notice: break
+                case .ended, .greeted, .status, .notice: break
                 }
             }
         }

@@ -76,9 +76,10 @@ import Testing
         observation.dispose()
     }
 
-    @Test func actionsThatTheEndOvertookAreTold() async throws {
+    /// With a window of one, the second action waits for room.
+    @Test(arguments: [1, 2]) func actionsThatTheEndOvertookAreTold(window: Int) async throws {
         let live = try LiveBus()
-        let bus = try await live.connect { $0.closeTimeout = .zero }
+        let bus = try await live.connect { ($0.closeTimeout, $0.window) = (.zero, window) }
         let main = try await bus.store("main", of: SharedCounter.self)
         var failures = main.failures.values.makeAsyncIterator()
         var statuses = main.status.values.makeAsyncIterator()
@@ -86,10 +87,12 @@ import Testing
         live.stop()
         // One that is written before the loss is noticed fails with `outcome_unknown`.
         while bus.status == .connected { await Task.yield() }
-        main.actions.increment()
+        for _ in 0..<2 { main.actions.increment() }
         await bus.close()
-        let failure = await failures.next()?.error
-        #expect((failure as? BusError)?.code == .closed, "\(String(describing: failure))")
+        for _ in 0..<2 {
+            let failure = await failures.next()?.error
+            #expect((failure as? BusError)?.code == .closed, "\(String(describing: failure))")
+        }
         #expect(await failures.next() == nil)
         #expect(await statuses.next() == .ended(nil))
         #expect(await statuses.next() == nil)
