@@ -32,6 +32,8 @@
         private(set) var totalSent = 0
         private var hasEnded = false
         private var nextID = 1
+        /// Answers to requests up to this one are skipped.
+        private var lastGivenUp = 0
 
         /// Connects, and over TCP sends a hello with `token`, which a bus there demands as the first line, unless it knows the
         /// certificate of `tls`.
@@ -155,6 +157,16 @@
             _ request: BusRequest, until deadline: Deadline = .never
         ) throws(BusError) -> JSONObject {
             let id = queue(request)
+            do throws(BusError) {
+                return try answer(to: id, until: deadline)
+            } catch {
+                // Where it was only late, it would be taken for the answer to the next request.
+                lastGivenUp = id
+                throw error
+            }
+        }
+
+        private func answer(to id: Int, until deadline: Deadline) throws(BusError) -> JSONObject {
             try flush(until: deadline)
             var ending: BusError?
             while true {
@@ -168,6 +180,7 @@
                 case .event("goodbye", let event): ending = BusMessage.goodbye(event)
                 case .event: held.append(line)
                 case .reply(let reply):
+                    if let id = reply["id"]?.int, id <= lastGivenUp { continue }
                     guard reply["ok"]?.bool == true else { throw BusError(reply: reply["error"]) }
                     guard reply["id"] == .int(id) else {
                         throw BusError(.unexpectedReply, "A reply came that belongs to another request.")
