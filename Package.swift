@@ -129,7 +129,7 @@ let package = Package(
         // The client library: connections, subscriptions, remote stores. What only Linux has is used by its folder `Linux` alone.
         .target(
             name: "FluxBus",
-            dependencies: ["BusJSON", "BusTime", "BusTypes", "Flux"]
+            dependencies: ["BusJSON", "BusProtocol", "BusTime", "BusTypes", "Flux"]
                 + ["BusMap", "BusSystem", "BusTLS", "CLinux", "CMap"].map {
                     .byName(name: $0, condition: .when(platforms: [.linux]))
                 }),

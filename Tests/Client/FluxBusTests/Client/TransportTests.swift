@@ -53,6 +53,16 @@ import Testing
         #expect(counter.seen == [7])
     }
 
+    @Test(arguments: ["clients", "samples"]) func whatOnlyReadsIsAskedAgain(operation: String) async throws {
+        let transport = QueueTransport { attempt, request in
+            if request["op"] == "hello" { return .greeting(request) }
+            return attempt == 1 ? .cut : .reply(to: request, #""clients":[]"#)
+        }
+        let bus = try await transport.connect()
+        #expect(try await bus.request(BusRequest(operation))["clients"] == [])
+        await bus.close()
+    }
+
     @Test func reconnectingDoesNotWait() async throws {
         let counter = Counter()
         let transport = QueueTransport { attempt, request in
