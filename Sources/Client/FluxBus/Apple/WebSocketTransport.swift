@@ -98,11 +98,14 @@
                     guard self.socket === socket, !self.isOpen, let driver = self.driver else { return }
                     if let error {
                         self.close()
-                        if addresses.count > 1 { return self.connect(to: addresses.dropFirst(), options) }
-                        driver.connectFailed(
-                            BusError(
-                                .unreachable, "No bus answers at \(address) (\(error.localizedDescription)).")
-                        )
+                        if addresses.count > 1 {
+                            self.connect(to: addresses.dropFirst(), options)
+                        } else {
+                            driver.connectFailed(
+                                BusError(
+                                    .unreachable,
+                                    "No bus answers at \(address) (\(error.localizedDescription))."))
+                        }
                     } else {
                         self.isOpen = true
                         driver.connected(to: address)
