@@ -8,8 +8,6 @@ struct ChangeAssembler {
 
     init(format: BusMirror.Format) { self.format = format }
 
-    var isOpen: Bool { whole != nil }
-
     /// Discards the parts of an unfinished event.
     mutating func clear() {
         whole = nil

@@ -8,8 +8,6 @@ struct SubscriptionRecord {
     /// Whether it has been granted once; from then on it is restored on each new connection.
     var isEstablished = false
     var isPaused = false
-    /// It was cancelled, but its `subscribe` is still under way.
-    var isCancelled = false
     /// Where it continues; nil while no first event has been delivered.
     var position: ResumePoint?
     /// The present `sub` was requested to continue from `position`.
