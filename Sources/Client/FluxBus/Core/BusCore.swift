@@ -120,6 +120,5 @@ final class BusCore: Sendable {
     }
 
     static let cancelled = BusError(.cancelled, "The task that waited for the bus was cancelled.")
-    static let closed = BusError(
-        .closed, "This connection to the bus was closed; connect again to go on.")
+    static let closed = ClientSession.closed
 }

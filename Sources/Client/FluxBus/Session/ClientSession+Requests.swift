@@ -5,8 +5,7 @@ extension ClientSession {
     /// Accepts a request, which then is settled in any case.
     package mutating func submit(_ submission: Submission) {
         if phase == .ended {
-            let error = BusError(.closed, "This connection to the bus was closed; connect again to go on.")
-            return effects.append(.complete(submission, .failure(error)))
+            return effects.append(.complete(submission, .failure(Self.closed)))
         }
         if case .subscribe(let request) = submission.role {
             subscriptions[request.number] = SubscriptionRecord(request)

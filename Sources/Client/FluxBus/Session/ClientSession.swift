@@ -129,8 +129,7 @@ package struct ClientSession {
     mutating func finish(_ error: BusError?) {
         guard phase != .ended else { return }
         phase = .ended
-        let closed =
-            error ?? BusError(.closed, "This connection to the bus was closed; connect again to go on.")
+        let closed = error ?? Self.closed
         for sent in requests.unanswered.removeAll() where !sent.submission.role.isOwn {
             effects.append(.complete(sent.submission, .failure(ending(of: sent, closed))))
         }
@@ -166,6 +165,9 @@ package struct ClientSession {
         else { return closed }
         return Self.outcomeUnknown(closed)
     }
+
+    static let closed = BusError(
+        .closed, "This connection to the bus was closed; connect again to go on.")
 
     static func outcomeUnknown(_ original: BusError) -> BusError {
         var details = original.details
