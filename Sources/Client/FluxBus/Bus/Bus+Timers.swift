@@ -19,7 +19,7 @@ extension Bus {
         timeout: TimeLimit = .standard
     ) async throws(BusError) -> ScheduledDispatch {
         var request = BusRequest("dispatch")
-        request.set(target.member.name, target.member.value)
+        request.set(target.member.name, .string(target.member.value))
         request.set("action", .string(action))
         if !payload.isEmpty { request.set("payload", .object(payload)) }
         request.set(time.member.name, time.member.value)
@@ -52,20 +52,9 @@ extension Bus {
         _ timer: String, of target: DispatchTarget, usesKey: Bool? = nil, timeout: TimeLimit = .standard
     ) async throws(BusError) -> Int {
         let request = BusRequest(
-            "cancel", [target.member.name: target.member.value, "timer": .string(timer)])
+            "cancel", [target.member.name: .string(target.member.value), "timer": .string(timer)])
         let submission = submission(request, timeout: timeout, usesKey: usesKey)
         await core.submit(submission)
         return try Self.revision(of: await PendingReply(submission: submission, core: core).value)
-    }
-}
-
-extension DispatchTarget {
-    /// The member of a request for it.
-    fileprivate var member: (name: String, value: JSON) {
-        switch self {
-        case .store(let address): ("store", .string(address))
-        case .type(let name): ("type", .string(name))
-        case .everything: ("type", "*")
-        }
     }
 }

@@ -30,13 +30,9 @@ package enum RequestBody: Sendable {
 
         fileprivate func writeOpen(to writer: ByteWriter, id: Int) {
             writer.append("{\"op\":\"dispatch\",\"id\":", decimal: id)
-            switch target {
-            case .store(let address):
-                writer.append(",\"store\":", quoted: address)
-            case .type(let name):
-                writer.append(",\"type\":", quoted: name)
-            case .everything: writer.append(",\"type\":\"*\"")
-            }
+            let (name, value) = target.member
+            writer.append(",\"", raw: name)
+            writer.append("\":", quoted: value)
             writer.append(",\"action\":", quoted: action)
             if !payload.isEmpty {
                 writer.append(",\"payload\":", jsonObject: payload)
@@ -56,13 +52,8 @@ package enum RequestBody: Sendable {
         }
 
         fileprivate var encodedSize: Int {
-            let name =
-                switch target {
-                case .store(let text), .type(let text): text.utf8.count
-                case .everything: 1
-                }
-            return 80 + name + action.utf8.count + payload.encodedSize + (condition?.encodedSize ?? 0)
-                + (filter?.encodedSize ?? 0)
+            80 + target.member.value.utf8.count + action.utf8.count + payload.encodedSize
+                + (condition?.encodedSize ?? 0) + (filter?.encodedSize ?? 0)
         }
     }
 

@@ -67,12 +67,9 @@ public struct ActionRequest: Sendable, Equatable {
     }
 
     var json: JSON {
-        var object: JSONObject = ["action": .string(action)]
-        switch target {
-        case .store(let address): object["store"] = .string(address)
-        case .type(let name): object["type"] = .string(name)
-        case .everything: object["type"] = "*"
-        }
+        var object: JSONObject = [
+            "action": .string(action), target.member.name: .string(target.member.value),
+        ]
         if !payload.isEmpty { object["payload"] = .object(payload) }
         return .object(object)
     }
@@ -86,4 +83,13 @@ public enum DispatchTarget: Hashable, Sendable {
     case type(String)
     /// Every store of every type that declares the action.
     case everything
+
+    /// The member of a request for it.
+    var member: (name: String, value: String) {
+        switch self {
+        case .store(let address): ("store", address)
+        case .type(let name): ("type", name)
+        case .everything: ("type", "*")
+        }
+    }
 }
