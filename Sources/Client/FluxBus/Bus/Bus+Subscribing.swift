@@ -19,6 +19,8 @@ extension Bus {
         public var wantsCause = false
         /// Actions instead of changes.
         public var wantsActions = false
+        /// The store that is followed, where it is to go on in an epoch that does not know it.
+        var creation: SubscriptionRequest.Creation?
 
         public init() {}
     }
@@ -91,7 +93,8 @@ extension Bus {
         let wire = Self.request(pattern, options)
         let request = SubscriptionRequest(
             number: number, request: wire, format: options.format, isOfActions: options.wantsActions,
-            wantsFirstStates: options.wantsFirstStates, start: options.since, receive: receive)
+            wantsFirstStates: options.wantsFirstStates, start: options.since, creation: options.creation,
+            receive: receive)
         let submission = Submission(
             .request(wire), role: .subscribe(request), repetition: .free, deadline: deadline(timeout))
         await core.submit(submission)

@@ -17,7 +17,8 @@ import Synchronization
 /// without a key), it fails with `outcome_unknown`.
 ///
 /// **Restored** with a new connection: the will and ephemeral stores (with the state they were created with), where the bus has not
-/// kept them, subscriptions at their positions, then the unanswered requests in their order.
+/// kept them, what ``store(_:of:creating:isEphemeral:isOptimistic:)`` has created and a restart has lost, subscriptions at their
+/// positions, then the unanswered requests in their order.
 ///
 /// The connection ends with `close()`, or when the last reference to the `Bus` is released; subscriptions end with it.
 public final class Bus: Sendable {

@@ -25,24 +25,21 @@ extension Bus {
         isEphemeral: Bool = false, isOptimistic: Bool = false
     ) async throws(BusError) -> RemoteStore<State> {
         let address = "\(State.typeName)/\(name)"
-        var recreation: RemoteStoreCore<State>.Recreation?
+        let core = RemoteStoreCore<State>(address: address, isOptimistic: isOptimistic) { [core] in
+            core.epoch
+        }
+        var options = SubscriptionOptions()
         if let initial {
             let state = try Self.members(of: initial)
             try await create(address, state: state, isEphemeral: isEphemeral, ifMissing: true)
             // The client itself restores what goes with its connection.
             if !isEphemeral {
-                let request = BusRequest(
-                    "create", ["store": .string(address), "state": .object(state), "ifMissing": true])
-                recreation = .init { [weak self] done in
-                    guard let self else { return done(.failure(BusCore.closed)) }
-                    post(request, onReply: done)
+                options.creation = .init(store: address, state: state) { error in
+                    core.report(ActionFailure(actions: [], error: error))
                 }
             }
         }
-        let core = RemoteStoreCore<State>(
-            address: address, isOptimistic: isOptimistic, recreation: recreation
-        ) { [core] in core.epoch }
-        let subscription = try await subscribe(to: .store(address)) { core.take($0) }
+        let subscription = try await subscribe(to: .store(address), options: options) { core.take($0) }
         // The first event comes directly after the subscription's reply, so a later reply comes after both.
         if !core.hasFirst { try await sync() }
         switch core.status.value {

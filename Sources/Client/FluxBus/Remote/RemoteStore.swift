@@ -105,7 +105,6 @@ public final class RemoteStore<State: SharedState>: StateStore {
             let answer = await PendingReply(submission: question, core: bus.core).outcome()
             _ = try answer.object.get()
             guard Self.ownRevision(in: answer) != nil else {
-                if try await core.createAgain() { continue }
                 throw BusError(.unknownStore, "There is no store \(address) any more; create it.")
             }
             _ = try await PendingReply(submission: barrier, core: bus.core).value

@@ -32,8 +32,6 @@ final class RemoteStoreCore<State: SharedState>: Sendable {
     private struct Contents {
         var status = RemoteStoreStatus.absent
         var hasFirst = false
-        /// The present epoch began without the store: it was not dropped.
-        var isLost = false
     }
 
     let address: String
@@ -52,20 +50,10 @@ final class RemoteStoreCore<State: SharedState>: Sendable {
     private let isEqual = Equality.of(State.self)
 
     private let currentEpoch: @Sendable () -> String
-    private let recreation: Recreation?
-
-    /// How a store that this program has created is created again in an epoch that does not know it.
-    struct Recreation: Sendable {
-        /// Asks the bus for it, and tells what comes of that.
-        let post: @Sendable (@escaping @Sendable (Result<JSONObject, BusError>) -> Void) -> Void
-    }
 
     /// `epoch` returns that of the present connection.
-    init(
-        address: String, isOptimistic: Bool, recreation: Recreation?, epoch: @escaping @Sendable () -> String
-    ) {
+    init(address: String, isOptimistic: Bool, epoch: @escaping @Sendable () -> String) {
         currentEpoch = epoch
-        self.recreation = recreation
         self.address = address
         state = Variable(State())
         status = Variable(.absent)
@@ -106,16 +94,6 @@ final class RemoteStoreCore<State: SharedState>: Sendable {
     /// Whether nothing up to a revision of the bus still waits to be part of the confirmed state.
     func hasTaken(through revision: Int) -> Bool {
         turn.withLock { $0.reconciler.hasTaken(through: revision) }
-    }
-
-    /// Creates the store again, if this program has created it and it was lost; false if it is not to be.
-    func createAgain() async throws(BusError) -> Bool {
-        guard let recreation, contents.withLock({ $0.isLost }) else { return false }
-        let outcome = await withCheckedContinuation { continuation in
-            recreation.post { continuation.resume(returning: $0) }
-        }
-        _ = try outcome.get()
-        return true
     }
 
     /// Records the store's own revision, of which an answer tells; on the bus's thread.
@@ -166,16 +144,6 @@ final class RemoteStoreCore<State: SharedState>: Sendable {
             // A reset, or several commits in one, do not say which of them changed the store.
             let own = event.isReset || event.coalesced ?? 1 > 1 ? nil : event.revision
             let newEpoch = event.isReset ? currentEpoch() : nil
-            if let newEpoch {
-                let known = confirmed
-                let isLost = contents.withLock { contents in
-                    let wasThere = contents.isLost || known.state != nil
-                    contents.isLost = wasThere && known.epoch != newEpoch && state == nil
-                    return contents.isLost
-                }
-                if isLost { replaceLost() }
-            }
-            if state != nil { contents.withLock { $0.isLost = false } }
             change { turn in
                 if let newEpoch {
                     turn.epoch = newEpoch
@@ -190,14 +158,6 @@ final class RemoteStoreCore<State: SharedState>: Sendable {
             set(.unfit(error))
         }
         contents.withLock { $0.hasFirst = true }
-    }
-
-    /// A restart of the bus has lost the store that this program had created.
-    private func replaceLost() {
-        recreation?.post { [weak self] outcome in
-            guard case .failure(let error) = outcome else { return }
-            self?.report(ActionFailure(actions: [], error: error))
-        }
     }
 
     private func decoded(_ json: JSON) throws(BusError) -> State {

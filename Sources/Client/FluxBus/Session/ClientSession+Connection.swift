@@ -136,6 +136,9 @@ extension ClientSession {
             epoch = greeting.epoch
             seenRevision = 0
             settledRevision = 0
+            for number in subscriptions.keys where subscriptions[number]?.presence == .there {
+                subscriptions[number]?.presence = .lost
+            }
         }
         self.greeting = greeting
         lineLimit = greeting.limits["line"]?.int ?? Int.max
@@ -159,6 +162,7 @@ extension ClientSession {
             if !isResumed { (ephemeralStores[index].isKept, ephemeralStores[index].attempt) = (false, nil) }
             if !ephemeralStores[index].isKept { restoreStore(index) }
         }
+        for number in subscriptions.keys.sorted() { createAgain(number) }
         var resumed = 0
         for number in subscriptions.keys.sorted() {
             guard let record = subscriptions[number], record.isEstablished, !record.isPaused else { continue }
@@ -235,9 +239,25 @@ extension ClientSession {
         }
     }
 
-    mutating func restoreOne(_ request: BusRequest, _ role: Submission.Role) {
-        requests.own.append(Submission(.request(request), role: role))
+    mutating func restoreOne(
+        _ request: BusRequest, _ role: Submission.Role,
+        onOutcome: (@Sendable (ReplyOutcome) -> Void)? = nil
+    ) {
+        requests.own.append(Submission(.request(request), role: role, onOutcome: onOutcome))
         restorationsLeft += 1
+    }
+
+    /// Has the bus create the store of a subscription that the present epoch may not know.
+    private mutating func createAgain(_ number: Int) {
+        guard let record = subscriptions[number], record.presence == .lost,
+            let creation = record.request.creation
+        else { return }
+        let request = BusRequest(
+            "create",
+            ["store": .string(creation.store), "state": .object(creation.state), "ifMissing": true])
+        restoreOne(request, .createAgain(number)) { outcome in
+            if case .failure(let error) = outcome { creation.onRefusal(error) }
+        }
     }
 
     /// Has the bus create a store again. Where the connection before may have asked for that in the same session, the key says

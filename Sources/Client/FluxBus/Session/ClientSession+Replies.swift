@@ -91,6 +91,11 @@ extension ClientSession {
             effects.append(.complete(submission, outcome))
         case .hello: greeted(outcome, at: now)
         case .restoreStore(let index): storeRestored(index, outcome, at: now)
+        case .createAgain(let number):
+            // A store that was refused is asked for again with the next connection.
+            if case .success = outcome.object { subscriptions[number]?.presence = .there }
+            effects.append(.settle(submission, outcome))
+            restored(at: now)
         case .restoreWill:
             if case .failure(let error) = outcome {
                 effects.append(.notice(.willLost(error)))

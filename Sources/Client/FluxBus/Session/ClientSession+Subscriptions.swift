@@ -127,6 +127,7 @@ extension ClientSession {
             guard isReset || from == record.position?.revision else {
                 throw BusError(.gap, "Changes before revision \(from) are missing.")
             }
+            subscriptions[number]?.notePresence(in: event, isReset: isReset)
             if isReset, record.isResuming { effects.append(.notice(.reset(subscription: number))) }
             let isEmpty =
                 !isReset && event["states"] == nil && event["dropped"] == nil

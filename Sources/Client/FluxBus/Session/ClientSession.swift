@@ -8,8 +8,8 @@ import BusJSON
 ///
 /// Guarantees: answers and events are delivered in the order of the bus. A request that was accepted is settled exactly
 /// once. A request with a key commits exactly once however often the connection ends, or fails with `outcome_unknown`.
-/// A new connection gets, in this order: the will, the ephemeral stores, the subscriptions at their positions, the
-/// unanswered requests in their order, and then new ones.
+/// A new connection gets, in this order: the will, the ephemeral stores, in a new epoch the other stores that this program has
+/// created and follows, the subscriptions at their positions, the unanswered requests in their order, and then new ones.
 package struct ClientSession {
     package enum Phase {
         case disconnected

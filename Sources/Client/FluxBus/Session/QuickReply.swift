@@ -82,7 +82,7 @@ package enum ReplyOutcome: Sendable {
 package enum SessionEffect {
     /// A request has left the session; its place in the window is free.
     case complete(Submission, ReplyOutcome)
-    /// A request is settled, but the bus still owes its answer.
+    /// A request is settled that has no place in the window, or keeps it because the bus still owes its answer.
     case settle(Submission, ReplyOutcome)
     /// Every request is settled and none is accepted any more: those queued outside fail, before the subscriptions end.
     case ended

@@ -17,6 +17,8 @@ package final class Submission: Sendable {
         // The session's own, without waiters.
         case hello
         case restoreStore(Int)
+        /// Creates the store of a subscription again.
+        case createAgain(Int)
         case restoreWill
         case resubscribe(Int)
         /// Looks whether an ephemeral store is still there.
@@ -30,7 +32,8 @@ package final class Submission: Sendable {
         var isOwn: Bool {
             switch self {
             case .plain, .drop, .createEphemeral, .will, .subscribe: false
-            case .hello, .restoreStore, .restoreWill, .resubscribe, .look, .probe, .leave, .own: true
+            case .hello, .restoreStore, .createAgain, .restoreWill, .resubscribe, .look, .probe, .leave, .own:
+                true
             }
         }
     }

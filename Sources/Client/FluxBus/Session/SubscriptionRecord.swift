@@ -18,8 +18,17 @@ struct SubscriptionRecord {
     var actionsAtPosition = 0
     var actionsToSkip = 0
     var skipRevision = 0
+    /// What is known of the store that the request has created.
+    var presence = Presence.there
     /// The session's `settledRevision` when the present `sub` was granted: earlier replies say nothing about it.
     var settledBefore = 0
+
+    enum Presence {
+        case there
+        case dropped
+        /// The bus has begun an epoch, and may not know the store in it.
+        case lost
+    }
 
     init(_ request: SubscriptionRequest) {
         self.request = request
@@ -36,6 +45,16 @@ struct SubscriptionRecord {
         let before = position?.revision == revision ? actionsAtPosition : 0
         actionsAtPosition = isOneOfSeveral ? before + 1 : 0
         return true
+    }
+
+    /// Notes what a change says of the store that the request has created.
+    mutating func notePresence(in change: JSONObject, isReset: Bool) {
+        guard let store = request.creation?.store else { return }
+        if change["states"]?[store] != nil {
+            presence = .there
+        } else if presence == .there, isReset || change["dropped"]?.array?.contains(.string(store)) == true {
+            presence = .dropped
+        }
     }
 
     /// Moves to an event that has come. Returns the request that receives it.
@@ -76,6 +95,20 @@ package struct SubscriptionRequest: Sendable {
         case rest
     }
 
+    /// A store that this program has created, and that goes on in an epoch that does not know it.
+    package struct Creation: Sendable {
+        let store: String
+        let state: JSONObject
+        /// Receives the refusal when it could not be created again.
+        let onRefusal: @Sendable (BusError) -> Void
+
+        package init(store: String, state: JSONObject, onRefusal: @escaping @Sendable (BusError) -> Void) {
+            self.store = store
+            self.state = state
+            self.onRefusal = onRefusal
+        }
+    }
+
     /// Its number among the subscriptions of one bus, over all connections.
     package let number: Int
     /// `subscribe` with everything but `since`, `epoch` and `initial`.
@@ -86,12 +119,14 @@ package struct SubscriptionRequest: Sendable {
     let wantsFirstStates: Bool
     /// Where to begin, if not now.
     let start: ResumePoint?
+    /// The store it follows, where this program has created it.
+    let creation: Creation?
     /// Receives an event and its size in bytes.
     package let receive: @Sendable (SubscriptionEvent, Int) -> Verdict
 
     package init(
         number: Int, request: BusRequest, format: BusMirror.Format = .merge, isOfActions: Bool = false,
-        wantsFirstStates: Bool = true, start: ResumePoint? = nil,
+        wantsFirstStates: Bool = true, start: ResumePoint? = nil, creation: Creation? = nil,
         receive: @escaping @Sendable (SubscriptionEvent, Int) -> Verdict
     ) {
         self.number = number
@@ -100,6 +135,7 @@ package struct SubscriptionRequest: Sendable {
         self.isOfActions = isOfActions
         self.wantsFirstStates = wantsFirstStates
         self.start = start
+        self.creation = creation
         self.receive = receive
     }
 }

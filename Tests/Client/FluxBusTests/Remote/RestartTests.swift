@@ -67,6 +67,17 @@ import Testing
         #expect(others.status.value == .absent)
     }
 
+    @Test func actionsOfAnOutageReachTheStoreThatIsCreatedAgain() async throws {
+        let live = try LiveBus()
+        let bus = try await live.connect()
+        let own = try await bus.store("own", of: SharedCounter.self, creating: SharedCounter(count: 2))
+        live.stop()
+        while bus.status == .connected { await Task.yield() }
+        own.actions.increment()
+        try live.start()
+        #expect(try await own.confirmed().state.count == 3)
+    }
+
     @Test func revisionFromBeforeARestartIsAConflict() async throws {
         let live = try LiveBus()
         let bus = try await live.connect()
