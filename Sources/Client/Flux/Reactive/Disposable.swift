@@ -101,20 +101,30 @@ public final class DisposableScope: Sendable {
 
     /// Adds something that ends with the scope, or at once if the scope has ended. It leaves the scope if it is disposed of.
     public func add(_ disposable: Disposable) {
-        let number = contents.withLock { contents -> UInt64? in
-            guard var members = contents.members.take() else { return nil }
-            // Members that have ended by themselves are removed, or a long-lived scope would only grow.
-            if members.count >= contents.limit {
-                members.removeAll { $0.disposable.isDisposed }
-                contents.limit = max(16, members.count * 2)
-            }
+        let entered = contents.withLock { contents -> (number: UInt64, isCrowded: Bool)? in
+            guard contents.members != nil else { return nil }
             contents.number += 1
-            members.append(Member(number: contents.number, disposable: disposable))
-            contents.members = members
-            return contents.number
+            contents.members?.append(Member(number: contents.number, disposable: disposable))
+            return (contents.number, contents.members.map { $0.count > contents.limit } ?? false)
         }
-        guard let number else { return disposable.dispose() }
+        guard let (number, isCrowded) = entered else { return disposable.dispose() }
         if !disposable.whenDisposed({ [weak self] in self?.remove(number) }) { remove(number) }
+        if isCrowded { removeEnded() }
+    }
+
+    /// Removes the members that have ended by themselves, or a long-lived scope would only grow.
+    private func removeEnded() {
+        // Asked outside the lock: that may be the last to hold an observer, whose deinit may do anything.
+        let members = contents.withLock { $0.members } ?? []
+        let ended = Set(members.lazy.filter(\.disposable.isDisposed).map(\.number))
+        // Released outside the lock, too.
+        _ = contents.withLock { contents -> [Member] in
+            guard let former = contents.members else { return [] }
+            let left = former.filter { !ended.contains($0.number) }
+            contents.limit = max(16, left.count * 2)
+            contents.members = left
+            return former
+        }
     }
 
     /// Removes a member that has been disposed of.

@@ -121,4 +121,27 @@ import Testing
         #expect(member == nil)
         #expect(!scope.isDisposed)
     }
+
+    /// Uses a scope as it goes.
+    private final class User: Sendable {
+        private let scope: DisposableScope
+
+        init(_ scope: DisposableScope) { self.scope = scope }
+
+        deinit { _ = scope.count }
+    }
+
+    /// A scope that looks whether an observer is still there may be the last to hold it.
+    @Test func whatAScopeLooksForMayUseTheScope() {
+        let scope = DisposableScope()
+        onThreads(4) { _ in
+            for _ in 0..<20_000 {
+                // The observer goes with its source, while other threads look for it.
+                let (source, user) = (Sink<Int>(), User(scope))
+                source.observe(until: scope) { _ in withExtendedLifetime(user) {} }
+                withExtendedLifetime(source) {}
+            }
+        }
+        #expect(scope.count <= 32)
+    }
 }
