@@ -30,6 +30,8 @@ final class ClockWait: Sendable {
         // A call that comes too early does no harm.
         let next = clock.wake(at: time) { self.begin(until: time) }
         alarm.withLock { $0 = next }
+        // A task that was cancelled may have ended by now, and nobody else would give the alarm up.
+        if sleep.withLock({ $0 == .over }) { endAlarm() }
     }
 
     /// Returns when the wait is over. Throws `CancellationError` when the task is cancelled.
@@ -40,9 +42,11 @@ final class ClockWait: Sendable {
             wakeUp()
         }
         wakeUp()
-        alarm.withLock { $0.take() }?.dispose()
+        endAlarm()
         try Task.checkCancellation()
     }
+
+    private func endAlarm() { alarm.withLock { $0.take() }?.dispose() }
 
     private func fallAsleep() {
         sleep.withLock { sleep in

@@ -1,4 +1,6 @@
+import Dispatch
 import Flux
+import Foundation
 import Testing
 
 /// Thunks that wait until it is time.
@@ -62,6 +64,34 @@ import Testing
         #expect(time.nextAlarm == nil)
         await time.advance(by: .seconds(1))
         #expect(store.state.count == 0)
+    }
+
+    /// It may end before the wait has begun that it is there for.
+    @Test func debouncedOneThatIsCancelledAtOnceLeavesNoAlarm() async {
+        let (alarms, whenAsked) = (Variable(0), Variable<@Sendable () -> Void>({}))
+        let clock = StoreClock {
+            .zero
+        } wake: { _, _ in
+            whenAsked.value()
+            alarms.modify { $0 += 1 }
+            return Disposable { alarms.modify { $0 -= 1 } }
+        }
+        let store = Store<Counter>(state: Counter(), clock: clock)
+        let hasEnded = DispatchSemaphore(value: 0)
+        store.effects.observeEnds { hasEnded.signal() }
+        whenAsked.value = { [weak store] in
+            store?.cancel(id: "a")
+            hasEnded.wait()
+        }
+        let debounced = add(1).debounced(id: "a", for: .seconds(1))
+        await withCheckedContinuation { continuation in
+            // It is held up until the thunk has ended, which needs a thread of its own.
+            Thread.detachNewThread {
+                store.dispatch(debounced)
+                continuation.resume()
+            }
+        }
+        #expect(alarms.value == 0)
     }
 
     @Test func debouncedOneThatIsRunWaitsToo() async throws {
