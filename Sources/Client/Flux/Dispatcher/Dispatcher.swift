@@ -42,14 +42,14 @@ public final class Dispatcher: Sendable {
     ///
     /// While another dispatch is under way, on this thread or another, it is queued and this returns at once. Otherwise
     /// all handlers have been called when it returns, and it throws the first error of theirs. Inside a mutation it is
-    /// refused with ``FluxError/dispatchInMutation(action:)``.
+    /// refused with ``FluxError/dispatchInMutation(action:)``, and from an observer of a replay it is ignored (see ``Recorder``).
     public func dispatch<Kind: Outcome>(
         _ outcome: Kind.Type, _ result: Result<Kind.Payload, Kind.Failure>
     ) throws {
         let name = String(describing: outcome)
-        guard !ThreadContext.current.refusesDispatch() else {
-            throw FluxError.dispatchInMutation(action: name)
-        }
+        let context = ThreadContext.current
+        if context.refusesDispatch() { throw FluxError.dispatchInMutation(action: name) }
+        if context.isReplaying { return }
         let mine = contents.withLock { contents -> UInt64? in
             contents.number += 1
             contents.line.append(

@@ -11,8 +11,8 @@ import Synchronization
 /// ```
 ///
 /// A step is what reached the mutations, so a replay needs no middleware and no thunk, and none runs. It is one change for the
-/// observers. What they dispatch while they are notified of it, to this store or another, is ignored: it was dispatched the
-/// first time. (A task that an observer starts is on its own.)
+/// observers. What they dispatch while they are notified of it, to this store, to another, to a bus or by a ``Dispatcher``, is
+/// ignored: it was dispatched the first time. (A task that an observer starts is on its own.)
 ///
 /// A replay discards nothing. A commit after it follows the step that was shown and discards the steps after that, as
 /// typing after an undo does. Other recorders of the store start over from the state that the replay shows.

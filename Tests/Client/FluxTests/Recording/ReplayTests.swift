@@ -66,6 +66,23 @@ import Testing
         #expect(runs.entries.isEmpty)
     }
 
+    @Test func outcomeThatAnObserverDispatchesDuringAReplayIsIgnored() async throws {
+        let dispatcher = Dispatcher()
+        let ticks = ReduceStore<Int>(0, dispatcher: dispatcher)
+        ticks.reduce(DispatcherTests.Tick.self) { sum, result in sum += result.get() }
+        let store = Store<Counter>(state: Counter())
+        let recorder = Recorder(store)
+        store.signal(\.count).observe { count in
+            try? dispatcher.dispatch(DispatcherTests.Tick.self, .success(count))
+        }
+        store.dispatch([.increment(), .increment()])
+        #expect(ticks.state == 3)
+        try await recorder.replay(upTo: 1)
+        #expect(ticks.state == 3)
+        store.dispatch(.increment(by: 9))
+        #expect(ticks.state == 13, "after the replay, observers dispatch as ever")
+    }
+
     @Test func replayThatThrowsKeepsWhatWasRecorded() async throws {
         let store = Store<Counter>(state: Counter())
         let recorder = Recorder(store)
