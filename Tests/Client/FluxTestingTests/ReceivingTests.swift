@@ -65,6 +65,22 @@ import Testing
         try await test.finish()
     }
 
+    /// An expectation is the test's own code, which may do what it likes.
+    @Test(arguments: [true, false]) func expectationMayUseTheStore(isExhaustive: Bool) async throws {
+        let test = TestStore<Shelf>(state: Shelf(), isExhaustive: isExhaustive)
+        test.store.dispatch(.add("tea"))
+        let isAdded = { (action: Shelf.Action) in
+            test.store.dispatch(.touch)
+            return if case .add = action { true } else { false }
+        }
+        try await test.receive(where: isAdded) {
+            $0.items = ["tea"]
+            $0.count = 1
+        }
+        try await test.receive(.touch)
+        try await test.finish()
+    }
+
     @Test func wrongExpectationOfAReceivedActionFails() async throws {
         test.dispatch(addTwo)
         let message = try await failure { try await test.receive(.add("tea")) { $0.items = ["tea"] } }

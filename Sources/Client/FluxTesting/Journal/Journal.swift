@@ -84,21 +84,20 @@ final class Journal<State: Flux.State>: Sendable {
     func takeFirst(
         if isRight: (JournalEntry<State>) -> Bool
     ) -> (entry: JournalEntry<State>, isTaken: Bool)? {
-        contents.withLock { contents in
-            guard let first = contents.entries.first else { return nil }
-            guard isRight(first) else { return (first, false) }
-            contents.entries.removeFirst()
-            return (first, true)
+        take { seen in
+            seen.entries.first.map { ($0, isRight($0)) }
+        } removing: { contents, found in
+            if found.isTaken { contents.entries.removeFirst() }
         }
     }
 
     /// Takes the first entry that is as it should be, with all before it.
     func skip(to isRight: (JournalEntry<State>) -> Bool) -> JournalEntry<State>? {
-        contents.withLock { contents in
-            guard let place = contents.entries.firstIndex(where: isRight) else { return nil }
-            defer { contents.entries.removeFirst(place + 1) }
-            return contents.entries[place]
-        }
+        take { seen in
+            seen.entries.firstIndex(where: isRight).map { (place: $0, entry: seen.entries[$0]) }
+        } removing: { contents, found in
+            contents.entries.removeFirst(found.place + 1)
+        }?.entry
     }
 
     /// Takes all entries but the first so many.
@@ -106,21 +105,17 @@ final class Journal<State: Flux.State>: Sendable {
         contents.withLock { contents in
             let taken = Array(contents.entries.dropFirst(count))
             contents.entries.removeLast(taken.count)
+            contents.removals += 1
             return taken
         }
     }
 
     /// Takes an action after that number, which was dispatched by the test and has been committed.
     func take(_ action: State.Action, after number: Int) -> JournaledAction<State>? {
-        contents.withLock { contents in
-            for (place, entry) in contents.entries.enumerated() {
-                guard case .action(let found) = entry, found.isDispatch(of: action, after: number) else {
-                    continue
-                }
-                contents.entries.remove(at: place)
-                return found
-            }
-            return contents.takePassed(action, after: number)
+        take { seen in
+            seen.dispatch(of: action, after: number)
+        } removing: { contents, found in
+            contents.remove(found)
         }
     }
 
@@ -136,9 +131,11 @@ final class Journal<State: Flux.State>: Sendable {
 
     /// Takes the first failure that is as it should be.
     func takeFailure(if isRight: (any Error) -> Bool) -> JournaledFailure? {
-        contents.withLock { contents in
-            contents.failures.firstIndex { isRight($0.error) }.map { contents.failures.remove(at: $0) }
-        }
+        take { seen in
+            seen.failures.firstIndex { isRight($0.error) }.map { (place: $0, failure: seen.failures[$0]) }
+        } removing: { contents, found in
+            contents.failures.remove(at: found.place)
+        }?.failure
     }
 
     /// What nobody has received of failures.
@@ -149,6 +146,26 @@ final class Journal<State: Flux.State>: Sendable {
         contents.withLock { contents in
             contents.entries = []
             contents.failures = []
+            contents.removals += 1
+        }
+    }
+
+    /// Takes what `look` finds. That is the test's code, which may use the store, and runs outside the lock; where others have
+    /// taken something meanwhile, it looks again.
+    private func take<Found>(
+        _ look: (JournalContents<State>) -> Found?,
+        removing remove: (inout JournalContents<State>, Found) -> Void
+    ) -> Found? {
+        while true {
+            let seen = contents.withLock { $0 }
+            guard let found = look(seen) else { return nil }
+            let isTaken = contents.withLock { contents in
+                guard contents.removals == seen.removals else { return false }
+                contents.removals += 1
+                remove(&contents, found)
+                return true
+            }
+            if isTaken { return found }
         }
     }
 }
@@ -165,6 +182,8 @@ struct JournalContents<State: Flux.State> {
     /// What the test has not received yet.
     var entries: [JournalEntry<State>] = []
     var failures: [JournaledFailure] = []
+    /// How often something was taken from these.
+    var removals = 0
     /// Those that the test has dispatched.
     var thunks: [Task<Void, any Error>] = []
 
@@ -207,9 +226,20 @@ struct JournalContents<State: Flux.State> {
         latest = state
     }
 
-    mutating func takePassed(_ action: State.Action, after number: Int) -> JournaledAction<State>? {
-        let place = passed.firstIndex { $0.isDispatch(of: action, after: number) }
-        return place.map { passed.remove(at: $0) }
+    /// The dispatch of an action that the test has made after that number, whether or not it is committed.
+    func dispatch(of action: State.Action, after number: Int) -> JournaledAction<State>? {
+        for case .action(let entered) in entries where entered.isDispatch(of: action, after: number) {
+            return entered
+        }
+        return passed.first { $0.isDispatch(of: action, after: number) }
+    }
+
+    /// Removes an action, which may have been committed since it was found.
+    mutating func remove(_ action: JournaledAction<State>) {
+        entries.removeAll { entry in
+            if case .action(let other) = entry { other.number == action.number } else { false }
+        }
+        passed.removeAll { $0.number == action.number }
     }
 }
 
