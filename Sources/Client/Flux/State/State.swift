@@ -120,6 +120,12 @@ package enum Mutating {
     }
 }
 
+/// Whether observers are being notified of a replay on this thread, for dispatches to other things than a ``Store``: they are
+/// ignored.
+package enum Replaying {
+    package static var isUnderWay: Bool { ThreadContext.current.isReplaying }
+}
+
 /// A read-only view of a state: its members, and values that extensions derive from them.
 ///
 /// ```swift

@@ -1,4 +1,5 @@
 import BusJSON
+import Flux
 
 /// Dispatches: of one action, of several as one commit, as a dry run, and without waiting for a reply.
 extension Bus {
@@ -41,12 +42,13 @@ extension Bus {
         return PendingReply(submission: submission, core: core)
     }
 
-    /// Dispatches an action without waiting for room, for callers that can't wait; see `post`.
+    /// Dispatches an action without waiting for room, for callers that can't wait; see `post`. A mutation can't, and fails.
     public func postDispatch(
         _ action: String, to target: DispatchTarget, payload: JSONObject = [:], ifRevision: Int? = nil,
         usesKey: Bool? = nil, timeout: TimeLimit = .standard,
         onReply: @escaping @Sendable (Result<DispatchReply, BusError>) -> Void = { _ in }
     ) {
+        if let refusal = Self.refusal(of: action) { return onReply(.failure(refusal)) }
         core.post(
             dispatchSubmission(
                 action, target, payload, ifRevision: ifRevision, usesKey: usesKey, timeout: timeout
@@ -87,11 +89,14 @@ extension Bus {
     }
 
     /// Dispatches several actions as one commit, without waiting. `onReply` is called with the outcome on the bus's thread, and
-    /// must not block.
+    /// must not block. A mutation can't dispatch, and fails.
     public func postDispatch(
         _ actions: [ActionRequest], usesKey: Bool? = nil, timeout: TimeLimit = .standard,
         onReply: @escaping @Sendable (Result<DispatchReply, BusError>) -> Void = { _ in }
     ) {
+        if let first = actions.first, let refusal = Self.refusal(of: first.action) {
+            return onReply(.failure(refusal))
+        }
         let request = BusRequest("dispatch", ["actions": .array(actions.map(\.json))])
         core.post(submission(request, timeout: timeout, usesKey: usesKey) { onReply($0.dispatch) })
     }
@@ -143,6 +148,11 @@ extension Bus {
         var request = BatchStep.request(steps)
         request.set("dryRun", true)
         return try await self.request(request, timeout: timeout)
+    }
+
+    /// The error of a dispatch inside a mutation, which then fails, too; nil outside.
+    private static func refusal(of action: String) -> BusError? {
+        Mutating.refusal(of: action).map { BusError(.invalidRequest, "\($0)") }
     }
 
     func dispatchSubmission(

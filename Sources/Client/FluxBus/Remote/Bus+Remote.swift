@@ -79,11 +79,12 @@ extension Bus {
     }
 
     /// Actions to every store of a type on the bus, for callers that do not wait. `onFailure` is called with each
-    /// failure, on the bus's thread; it must not block.
+    /// failure, on the bus's thread; it must not block. From an observer of a replay they are ignored (see `Recorder`).
     public func actions<State: SharedState>(
         of type: State.Type, onFailure: @escaping @Sendable (BusError) -> Void = { _ in }
     ) -> Actions<State> {
         Actions { [self] action in
+            if Replaying.isUnderWay { return }
             do throws(BusError) {
                 let (name, payload) = try Self.coded(action, of: type)
                 postDispatch(name, to: .type(State.typeName), payload: payload) { outcome in

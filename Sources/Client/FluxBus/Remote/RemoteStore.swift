@@ -215,6 +215,7 @@ public final class RemoteStore<State: SharedState>: StateStore {
         if let refusal = Mutating.refusal(of: action) {
             return core.report(ActionFailure(actions: [action], error: refusal))
         }
+        if Replaying.isUnderWay { return }
         do throws(BusError) {
             let (name, payload) = try Bus.coded(action, of: State.self)
             let (submission, place) = core.begin(action) { id in
@@ -246,6 +247,7 @@ public final class RemoteStore<State: SharedState>: StateStore {
         if let refusal = Mutating.refusal(of: first) {
             return core.report(ActionFailure(actions: actions, error: refusal))
         }
+        if Replaying.isUnderWay { return }
         do throws(BusError) {
             var requests: [ActionRequest] = []
             for action in actions { requests.append(try request(action)) }

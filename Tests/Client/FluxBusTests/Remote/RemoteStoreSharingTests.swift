@@ -93,6 +93,77 @@ import Testing
         #expect(main.revision == before + 1)
     }
 
+    /// It was dispatched the first time.
+    @Test func whatAnObserverDispatchesDuringAReplayIsIgnored() async throws {
+        let live = try LiveBus()
+        let bus = try await live.connect()
+        let main = try await bus.store("main", of: SharedCounter.self)
+        let local = Store<SharedCounter>(state: SharedCounter())
+        let recorder = Recorder(local)
+        local.signal(\.count).observe { count in
+            guard count == 1 else { return }
+            main.actions.increment()
+            main.weakActions.increment(by: 10)
+            main.dispatch(atomically: [.increment(by: 100), .increment(by: 100)])
+            bus.actions(of: SharedCounter.self).increment(by: 1000)
+        }
+        local.dispatch([.increment(), .increment()])
+        try await bus.sync()
+        #expect(main.state.count == 1211)
+        try await recorder.replay(upTo: 1)
+        try await bus.sync()
+        #expect(main.state.count == 1211)
+        local.dispatch([.reset, .increment()])
+        try await bus.sync()
+        #expect(main.state.count == 2422, "after the replay, observers dispatch as ever")
+    }
+
+    /// A state whose only mutation does something that it must not do.
+    private struct Reaching: State {
+        private var count = 0
+
+        enum Action: Sendable { case reach }
+
+        static let body = Mutex<@Sendable () -> Void>({})
+
+        struct Mutations: Flux.Mutations {
+            func commit(_ action: Action, to state: inout Reaching) {
+                state.count += 1
+                let body = Reaching.body.withLock { $0 }
+                body()
+            }
+        }
+    }
+
+    /// As it can't in a process.
+    @Test func mutationCannotDispatchToABus() async throws {
+        let live = try LiveBus()
+        let bus = try await live.connect()
+        let all = try await bus.stores(of: SharedCounter.self)
+        let main = try await bus.store("main", of: SharedCounter.self)
+        let request = try main.request(.increment())
+        let failures = Mutex<[BusError.Code]>([])
+        let local = Store<Reaching>(state: Reaching())
+        let attempts: [@Sendable () -> Void] = [
+            { all.actions.increment() }, { main.actions.increment() },
+            {
+                bus.actions(of: SharedCounter.self) { error in failures.withLock { $0.append(error.code) } }
+                    .increment()
+            },
+            { bus.postDispatch("increment", to: .type("counter")) },
+            { bus.postDispatch([request]) },
+        ]
+        for attempt in attempts {
+            Reaching.body.withLock { $0 = attempt }
+            await #expect(throws: FluxError.dispatchInMutation(action: "reach")) {
+                try await local.state(after: .reach)
+            }
+        }
+        try await bus.sync()
+        #expect(main.state.count == 0)
+        #expect(failures.withLock { $0 } == [.invalidRequest])
+    }
+
     @Test func errorOfADispatchedThunkIsAFailure() async throws {
         struct Offline: Error {}
         let live = try LiveBus()
