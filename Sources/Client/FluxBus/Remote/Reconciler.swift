@@ -144,6 +144,7 @@ package struct Reconciler<State: SharedState>: Sendable {
     /// The bus has committed the action.
     package mutating func committed(_ id: Int, revision: Int) {
         guard let place = place(of: id) else { return }
+        giveUpUnanswered(before: place)
         pending.update(at: place) { $0.revision = revision }
         unansweredCount -= 1
         answered = max(answered, revision)
@@ -153,11 +154,23 @@ package struct Reconciler<State: SharedState>: Sendable {
     /// The bus has refused the action, or its outcome is unknown: the next states will show it.
     package mutating func failed(_ id: Int) {
         guard let place = place(of: id) else { return }
+        giveUp(at: place)
+        advance()
+    }
+
+    /// Answers come in order, so an action without one has been cancelled: it may be a part of the states up to the next answer.
+    private mutating func giveUpUnanswered(before place: Int) {
+        for earlier in (0..<place).reversed() {
+            guard let action = pending[earlier], action.revision == nil else { return }
+            if !action.hasFailed { giveUp(at: earlier) }
+        }
+    }
+
+    private mutating func giveUp(at place: Int) {
         pending.update(at: place) { $0.hasFailed = true }
         unansweredCount -= 1
         failedCount += 1
         isStale = true
-        advance()
     }
 
     /// Where the action stands that has this number and no outcome yet.

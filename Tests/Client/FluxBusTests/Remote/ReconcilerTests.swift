@@ -32,6 +32,23 @@ import Testing
         #expect(store.shown?.entries == [6])
     }
 
+    /// The bus has committed it all the same, and the next answer may come before it is known here that nobody waits for it.
+    @Test func cancelledActionIsNotCountedTwice() {
+        var store = Reconciler<SharedCounter>(isOptimistic: true)
+        store.changed(to: SharedCounter(), from: 0, revision: 1)
+        for id in 0..<3 { store.dispatched(.increment(), id: id) }
+        store.changed(to: SharedCounter(count: 2), from: 1, revision: 3)
+        store.committed(1, revision: 3)
+        #expect(store.shown?.count == 3)
+        #expect(store.pendingCount == 1)
+        store.failed(0)
+        #expect(store.shown?.count == 3)
+        store.changed(to: SharedCounter(count: 3), from: 3, revision: 4)
+        store.committed(2, revision: 4)
+        #expect(store.shown?.count == 3)
+        #expect(store.pendingCount == 0)
+    }
+
     @Test func actionThatChangedNothingGoesWithItsAnswer() {
         var store = Reconciler<Ledger>(isOptimistic: true)
         store.changed(to: Ledger([1]), from: 0, revision: 1)
