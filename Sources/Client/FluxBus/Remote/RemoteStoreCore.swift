@@ -27,6 +27,12 @@ final class RemoteStoreCore<State: SharedState>: Sendable {
         var nextID = 0
         /// The observers' queue will look what is shown.
         var isLookQueued = false
+
+        /// Earlier states and revisions are no longer valid. The state is nil where there is none that fits.
+        mutating func begin(_ epoch: String, with state: State?, at revision: Int) {
+            self.epoch = epoch
+            reconciler.reset(to: state, revision: revision)
+        }
     }
 
     private struct Contents {
@@ -146,8 +152,7 @@ final class RemoteStoreCore<State: SharedState>: Sendable {
             let newEpoch = event.isReset ? currentEpoch() : nil
             change { turn in
                 if let newEpoch {
-                    turn.epoch = newEpoch
-                    turn.reconciler.reset(to: state, revision: event.revision)
+                    turn.begin(newEpoch, with: state, at: event.revision)
                 } else {
                     turn.reconciler.changed(
                         to: state, from: event.from, revision: event.revision, ownRevision: own)
@@ -155,6 +160,10 @@ final class RemoteStoreCore<State: SharedState>: Sendable {
             }
             set(state == nil ? .absent : .live)
         } catch {
+            if event.isReset {
+                let epoch = currentEpoch()
+                change { $0.begin(epoch, with: nil, at: event.revision) }
+            }
             set(.unfit(error))
         }
         contents.withLock { $0.hasFirst = true }

@@ -117,6 +117,38 @@ import Testing
         #expect(try await main.confirmed().state.note == .loud)
     }
 
+    /// A new history has revisions of its own from its first state on, also where that does not fit.
+    @Test func revisionsOfANewHistoryCountThoughItsFirstStateDoesNotFit() async throws {
+        let bus = try HandmadeBus { bus in
+            for (epoch, count) in [("e1", "1"), ("e2", #""many""#)] {
+                guard let peer = bus.accept() else { return }
+                peer.greet(epoch: epoch, revision: 5)
+                guard let subscription = peer.request(for: "subscribe") else { return }
+                peer.send(#"{"id":\#(subscription),"ok":true,"sub":1,"revision":5,"epoch":"\#(epoch)"}"#)
+                peer.send(
+                    #"{"event":"change","sub":1,"from":0,"revision":5,"reset":true,"states":{"counter/main":{"count":\#(count)}}}"#
+                )
+                if epoch == "e1" {
+                    _ = peer.request(for: "ping")
+                    peer.close()
+                    continue
+                }
+                peer.send(
+                    #"{"event":"change","sub":1,"from":5,"revision":6,"changes":{"counter/main":{"count":2}}}"#
+                )
+                guard let dispatch = peer.request(for: "dispatch") else { return }
+                peer.send(#"{"id":\#(dispatch),"ok":true,"revision":7,"matched":1,"changed":0}"#)
+                _ = peer.request(for: "nothing")
+            }
+        }
+        let client = try await Bus.connect(bus.address)
+        let store = try await client.store("main", of: SharedCounter.self)
+        client.post(BusRequest("ping"))
+        for await count in store.values(\.count) where count == 2 { break }
+        #expect(try await store.dispatch(.increment(), ifRevision: 6).revision == 7)
+        await client.close()
+    }
+
     /// A store's own revision may be newer than the state known here; the two must not be taken for a pair, or a change of what
     /// is not known would pass as `ifRevision`. Nor may one be awaited that no event reports, as where the rules hide the part
     /// of the state that has changed.
