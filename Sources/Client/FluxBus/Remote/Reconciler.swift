@@ -69,8 +69,8 @@ package struct Reconciler<State: SharedState>: Sendable {
 
     package init(isOptimistic: Bool) { self.isOptimistic = isOptimistic }
 
-    /// Whether no state up to this revision waits for an answer.
-    package func hasTaken(through revision: Int) -> Bool { held.first.map { $0.revision > revision } ?? true }
+    /// Whether no commit up to this revision is in a state that waits for an answer.
+    package func hasTaken(through revision: Int) -> Bool { held.first.map { $0.from >= revision } ?? true }
 
     /// How many dispatched actions are not part of `confirmed` yet.
     package var pendingCount: Int { pending.count - failedCount }

@@ -65,9 +65,13 @@ public final class RemoteStore<State: SharedState>: StateStore {
     /// `ifRevision`: that of the last commit that changed the store. The state has every commit that any client was told of
     /// before the call. Throws `unavailable` if the store changes so often that its revision can't be known.
     public func confirmed() async throws(BusError) -> (state: State, revision: Int) {
+        var epoch = core.epoch
         var barrier = try await bus.sync()
-        // What came before the answer may still wait for those of own actions.
-        while !core.hasTaken(through: barrier) { barrier = try await bus.sync() }
+        // What came before the answer may still wait for those of own actions; what comes later is not waited for.
+        while !core.hasTaken(through: barrier) {
+            let next = try await bus.sync()
+            if core.epoch != epoch { (epoch, barrier) = (core.epoch, next) }
+        }
         let (state, revision, _) = try await lastConfirmed()
         return (state, revision)
     }

@@ -82,6 +82,17 @@ import Testing
         #expect(store.ownRevision == nil && !store.hasTaken(through: 12))
     }
 
+    /// A state stands for all commits since the one before it.
+    @Test func stateThatWaitsKeepsBackEachOfItsCommits() {
+        var store = Reconciler<SharedCounter>(isOptimistic: true)
+        store.changed(to: SharedCounter(), from: 0, revision: 1)
+        store.dispatched(.increment(), id: 0)
+        store.changed(to: SharedCounter(count: 5), from: 1, revision: 6)
+        #expect(store.hasTaken(through: 1) && !store.hasTaken(through: 2) && !store.hasTaken(through: 6))
+        store.failed(0)
+        #expect(store.hasTaken(through: 2))
+    }
+
     /// An answer may tell of a change that has not come yet, or of one that waits: with its revision, a state from before would pass
     /// for the newest.
     @Test func ownRevisionIsThatOfTheConfirmedStateOrUnknown() {

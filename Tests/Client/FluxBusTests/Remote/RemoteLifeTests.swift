@@ -149,6 +149,59 @@ import Testing
         await client.close()
     }
 
+    /// A bus on which others always commit, and this client, too: before it answers a barrier it asks for an action, which it
+    /// answers before the next barrier, and sends one more commit of another client. It does so twenty times.
+    private static func busy(asks: @escaping @Sendable () -> Void) throws -> HandmadeBus {
+        try HandmadeBus { bus in
+            guard let peer = bus.accept() else { return }
+            peer.greet(revision: 5)
+            guard let subscription = peer.request(for: "subscribe") else { return }
+            peer.send(#"{"id":\#(subscription),"ok":true,"sub":1,"revision":5,"epoch":"e1"}"#)
+            peer.send(
+                #"{"event":"change","sub":1,"from":0,"revision":5,"reset":true,"states":{"counter/main":{"count":0}}}"#
+            )
+            // A store that is known late has asked for it before.
+            guard let mark = peer.request(for: "mark") else { return }
+            peer.send(#"{"id":\#(mark),"ok":true}"#)
+            var revision = 5
+            func commit() {
+                peer.send(
+                    #"{"event":"change","sub":1,"from":\#(revision),"revision":\#(revision + 1),"changes":{"counter/main":{"count":\#(revision - 4)}}}"#
+                )
+                revision += 1
+            }
+            var dispatch: Int?
+            for _ in 0..<20 {
+                guard let sync = peer.request(for: "sync") else { return }
+                if let dispatch {
+                    commit()
+                    peer.send(
+                        #"{"id":\#(dispatch),"ok":true,"revision":\#(revision),"matched":1,"changed":1}"#)
+                }
+                asks()
+                dispatch = peer.request(for: "dispatch")
+                commit()
+                peer.send(#"{"id":\#(sync),"ok":true,"revision":\#(revision)}"#)
+            }
+            _ = peer.request(for: "nothing")
+        }
+    }
+
+    @Test func confirmedStateDoesNotWaitForLaterCommits() async throws {
+        let (asked, asks) = AsyncStream.makeStream(of: Void.self)
+        let busy = try Self.busy { asks.yield() }
+        var options = BusOptions()
+        options.closeTimeout = .zero
+        let bus = try await Bus.connect(busy.address, options: options)
+        let store = try await bus.store("main", of: SharedCounter.self, isOptimistic: true)
+        try await bus.request(BusRequest("mark"))
+        let dispatches = Task { for await _ in asked { store.actions.increment() } }
+        let (state, revision) = try await store.confirmed()
+        #expect(state.count == 2 && revision == 7, "the other client's commit, and that of the action")
+        dispatches.cancel()
+        await bus.close()
+    }
+
     /// A store's own revision may be newer than the state known here; the two must not be taken for a pair, or a change of what
     /// is not known would pass as `ifRevision`. Nor may one be awaited that no event reports, as where the rules hide the part
     /// of the state that has changed.
