@@ -21,7 +21,7 @@ import Flux
 /// behind that of a reply, though its action is shown.
 ///
 /// Observers are called on a queue of the store's own, one value after another; use `observe(on:)` for another place.
-/// The store is followed as long as this object is held.
+/// The store is followed as long as this object or its ``actions`` are held; then its signals end.
 public final class RemoteStore<State: SharedState>: StateStore {
     public typealias Dispatched = DispatchReply
 
@@ -42,7 +42,10 @@ public final class RemoteStore<State: SharedState>: StateStore {
         effects = Effects { [core] error in core.report(ActionFailure(actions: [], error: error)) }
     }
 
-    deinit { subscription.cancel() }
+    deinit {
+        subscription.cancel()
+        core.finish()
+    }
 
     // MARK: - Reading
 
@@ -198,24 +201,21 @@ public final class RemoteStore<State: SharedState>: StateStore {
         return ActionRequest(name, to: .store(address), payload: payload)
     }
 
-    /// Actions to this store, for callers that do not wait. ``failures`` reports those that the bus refuses.
+    /// Actions to this store, for callers that do not wait. ``failures`` reports those that the bus refuses. They keep the store.
     ///
     /// ```swift
     /// kitchen.actions.increment()
     /// ```
     public var actions: Actions<State> {
-        Actions { [bus, core] action in Self.post(action, bus, core) }
+        Actions { [self] action in post(action) }
     }
 
     /// Dispatches to this store while somebody holds it, without keeping it followed; afterwards nothing happens.
     public var weakActions: Actions<State> {
-        Actions { [weak self] action in
-            guard let self else { return }
-            Self.post(action, bus, core)
-        }
+        Actions { [weak self] action in self?.post(action) }
     }
 
-    private static func post(_ action: State.Action, _ bus: Bus, _ core: RemoteStoreCore<State>) {
+    private func post(_ action: State.Action) {
         if let refusal = Mutating.refusal(of: action) {
             return core.report(ActionFailure(actions: [action], error: refusal))
         }
@@ -224,8 +224,8 @@ public final class RemoteStore<State: SharedState>: StateStore {
             let (name, payload) = try Bus.coded(action, of: State.self)
             let (submission, place) = core.begin(action) { id in
                 let submission = bus.dispatchSubmission(
-                    name, .store(core.address), payload, ifRevision: nil, usesKey: nil, timeout: .standard
-                ) { outcome in
+                    name, .store(address), payload, ifRevision: nil, usesKey: nil, timeout: .standard
+                ) { [core] outcome in
                     let result = outcome.dispatch
                     core.end(id, result)
                     if case .failure(let error) = result {

@@ -125,15 +125,19 @@ final class RemoteStoreCore<State: SharedState>: Sendable {
         case .change(let change): take(change)
         case .ended(let error):
             set(.ended(error))
-            // After everything still to be delivered, and like that not on this thread.
-            queue.async { [state, status, failures] in
-                state.finish()
-                status.finish()
-                failures.finish()
-            }
+            finish()
         // The next change begins there.
         case .bookmark: mirror.withLock { _ = try? $0.fold(event) }
         case .action, .gap: break
+        }
+    }
+
+    /// Ends all signals, after everything still to be delivered, and like that not on this thread.
+    func finish() {
+        queue.async { [state, status, failures] in
+            state.finish()
+            status.finish()
+            failures.finish()
         }
     }
 

@@ -47,6 +47,29 @@ import Testing
         #expect(remains.all == nil)
     }
 
+    /// What is left of two stores that nobody holds any more.
+    private func parts(
+        _ bus: Bus
+    ) async throws -> (
+        actions: Actions<SharedCounter>, constant: Constant<SharedCounter>, counts: [Values<Int>]
+    ) {
+        let acted = try await bus.store("main", of: SharedCounter.self)
+        let read = try await bus.store("main", of: SharedCounter.self, isOptimistic: true)
+        return (acted.actions, read.constant, [acted.values(\.count), read.values(\.count)])
+    }
+
+    @Test func actionsKeepTheirStoreAndWhatReadsItDoesNot() async throws {
+        let live = try LiveBus()
+        let bus = try await live.connect()
+        let left = try await parts(bus)
+        left.actions.increment()
+        for await count in left.counts[0] where count == 1 { break }
+        for await _ in left.counts[1] {}
+        #expect(left.constant.value.count == 0)
+        left.actions.increment()
+        for await count in left.counts[0] where count == 2 { break }
+    }
+
     /// How many threads of this process serve a bus.
     private static var busThreads: Int {
         let tasks = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/task")) ?? []
