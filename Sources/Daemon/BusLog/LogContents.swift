@@ -48,6 +48,30 @@ final class LogContents {
         return ends.integer(0)...max(ends.integer(1), tail?.numbers?.upperBound ?? 0)
     }
 
+    /// The numbers of the oldest and newest group that can be read without passing damage: those behind it, or, where it hides
+    /// the newest ones, those before it.
+    func readableNumbers() throws(LogFailure) -> (numbers: ClosedRange<Int>?, hidesNewest: Bool) {
+        do throws(LogFailure) {
+            return (try numbers(), false)
+        } catch {
+            guard error.kind == .damaged else { throw error }
+            let behind = try readable("DESC")
+            let found = behind.isEmpty ? try readable("ASC") : behind
+            guard let one = found.first, let other = found.last else { throw error }
+            return (min(one, other)...max(one, other, tail?.numbers?.upperBound ?? 0), behind.isEmpty)
+        }
+    }
+
+    private func readable(_ order: String) throws(LogFailure) -> [Int] {
+        let all = try Statement(database, "SELECT number FROM groups ORDER BY number \(order)")
+        do throws(LogFailure) {
+            return try all.rowsBeforeDamage { 1...Self.most ~= all.integer(0) ? all.integer(0) : nil }
+        } catch {
+            guard error.kind == .damaged else { throw error }
+            return []
+        }
+    }
+
     /// The number of the oldest group that comes after a revision; one more than the newest if none does.
     ///
     /// Bisected, which needs no index and so costs no page per append. Where that meets a group that is missing or
@@ -68,7 +92,7 @@ final class LogContents {
 
     /// - Parameter unknown: What a group that is missing or can't be read counts as; nil makes the result nil.
     private func bisect(_ revision: Int, unknown: Bool?) throws(LogFailure) -> Int? {
-        guard let numbers = try numbers() else { return 1 }
+        guard let numbers = try readableNumbers().numbers else { return 1 }
         // Everything from `after` on comes after the revision. The search starts at the newest
         // end, where most reads begin.
         var after = numbers.upperBound + 1

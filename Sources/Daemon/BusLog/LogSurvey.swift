@@ -56,8 +56,13 @@ struct LogSurvey {
     }
 
     private mutating func followGroups(_ contents: LogContents) throws(LogFailure) {
+        // Damage of older groups costs no commit.
+        try noting { _ throws(LogFailure) in _ = try contents.numbers() }
+        var hidesNewest = false
         let isWhole = try noting { survey throws(LogFailure) in
-            guard let numbers = try contents.numbers() else { return }
+            let readable = try contents.readableNumbers()
+            hidesNewest = readable.hidesNewest
+            guard let numbers = readable.numbers else { return }
             var next = try contents.number(after: survey.lastRevision)
             // Even without a group after the snapshot the newest group is checked: the next one is written behind it.
             if next > numbers.upperBound { next = numbers.upperBound }
@@ -69,7 +74,7 @@ struct LogSurvey {
                 return true
             }
         }
-        lostCommits = !isWhole
+        lostCommits = !isWhole || hidesNewest
     }
 
     /// A whole group comes next.
@@ -81,7 +86,7 @@ struct LogSurvey {
 
     /// Whether the groups begin with the first commit of all.
     private static func beginsAtOrigin(_ contents: LogContents) throws(LogFailure) -> Bool {
-        guard let numbers = try contents.numbers() else { return false }
+        guard let numbers = try contents.readableNumbers().numbers else { return false }
         var begins = false
         try contents.forEachGroup(from: numbers.lowerBound) { group throws(LogFailure) in
             begins = group.first == 1

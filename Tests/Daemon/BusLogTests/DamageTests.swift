@@ -247,6 +247,23 @@ import Testing
         #expect(try directory.reader().groups(after: 40) == Array(groups.suffix(20)))
     }
 
+    /// A page that can't be read, with the oldest groups or the newest: it hides no others.
+    @Test(arguments: [2, 60]) func zeroedPageCostsWhatIsInIt(_ revision: Int) throws {
+        let directory = Scratch()
+        var groups: [Copy] = []
+        try directory.write { groups = try Self.write($0) }
+        var bytes = directory.bytes
+        let found = bytes.firstRange(of: Array("{\"revision\":\(revision)}".utf8))
+        let page = try #require(found).lowerBound / 4096 * 4096
+        bytes.replaceSubrange(page..<page + 4096, with: repeatElement(0, count: 4096))
+        directory.bytes = bytes
+        let file = try directory.open()
+        #expect(file.lastRevision == (revision == 60 ? 59 : 60))
+        #expect(file.mayHaveLost == (revision == 60))
+        #expect(try directory.reader().groups(after: 20) == Array(groups[20..<file.lastRevision]))
+        #expect(file.notices.first?.contains(revision == 60 ? "are lost" : "no commit is lost") == true)
+    }
+
     @Test(arguments: [1, 99, 4096, 40_000, 100_000])
     func cutFileIsRefusedOrSaved(_ size: Int) throws {
         let directory = Scratch()

@@ -188,6 +188,21 @@ struct LogLifeTests {
         #expect(try bus.verify().status == 0)
     }
 
+    @Test func aLogThatHasLostItsNameGoesOnUnderAnother() throws {
+        let first = try bus.start()
+        let epoch = try bus.client().epoch()
+        let increment = #"{"op":"dispatch","store":"counter/main","action":"increment"}"#
+        #expect(try bus.client().ask(increment).contains(#""ok":true"#))
+        #expect(try bus.stop(first) == 0)
+        try bus.change("DELETE FROM meta")
+        let second = try bus.start()
+        #expect(second.waitFor("a new epoch begins"))
+        #expect(try bus.client().epoch() != epoch)
+        #expect(try bus.client().ask(increment).contains(#""ok":true"#))
+        #expect(try bus.client().ask(#"{"op":"get","store":"counter/main"}"#).contains(#""count":2"#))
+        #expect(try bus.stop(second) == 0)
+    }
+
     @Test(arguments: ["interval", "never"])
     func aCrashOfTheMachineBeginsANewEpoch(sync: String) throws {
         let first = try bus.start(["--sync", sync])

@@ -131,7 +131,6 @@ struct LogStart {
     /// Whether the file has nothing to begin with: it was never used, or the first start was
     /// cut short before its snapshot.
     static func isNew(_ file: LogFile) throws(LogFailure) -> Bool {
-        if file.epoch == nil { return true }
         guard file.lastRevision == 0 else { return false }
         return try LogReader(path: file.path).snapshots().isEmpty
     }
@@ -149,7 +148,8 @@ struct LogStart {
                 "the clock was ahead when the newest commit was made: a new epoch begins, at the current time",
                 metadata: LogKind.newEpoch.metadata)
         }
-        if file.mayHaveLost, !hasTakenOver {
+        // Where damage has cost the name of the history, too.
+        if file.mayHaveLost || (file.epoch == nil && !isNew), !hasTakenOver {
             // A file with nothing to begin with has a new epoch already.
             if !isNew { engine.epoch = UUIDText.random() }
             logger.warning(

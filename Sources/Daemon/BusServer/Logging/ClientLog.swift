@@ -49,12 +49,17 @@ final class ClientLog {
         details: Logger.Metadata = [:]
     ) {
         guard level >= logger.logLevel else { return }
-        if level <= .debug || allows(level, peer) {
+        if level <= .debug || isUnlimited(kind, peer) || allows(level, peer) {
             let who = peer.map { Self.metadata($0, nil) } ?? [:]
             logger.log(
                 level: level, "\(message)",
                 metadata: who.merging(details) { $1 }.merging(kind?.metadata ?? [:]) { $1 })
         }
+    }
+
+    /// Whether it tells of a reload that no client has asked for: nobody but the operator can have many of them.
+    private func isUnlimited(_ kind: LogKind?, _ peer: Peer?) -> Bool {
+        peer == nil && [.reloaded, .reloadRefused, .definitionKept].contains(kind)
     }
 
     /// Whether a client may have one more entry; counts it either way.
