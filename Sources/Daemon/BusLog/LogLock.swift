@@ -24,8 +24,7 @@ final class LogLock {
     init(beside path: String) throws(LogFailure) {
         file = path + "-lock"
         (descriptor, isNew) = try Self.lock(file, path)
-        let lines = Self.lines(descriptor)
-        note = lines.count < 2 ? nil : LogNote(line: lines[1])
+        note = Self.note(descriptor)
         write(note)
     }
 
@@ -52,6 +51,19 @@ final class LogLock {
     func give(to user: uid_t, _ group: gid_t) { _ = fchown(descriptor, user, group) }
 
     // MARK: - The note
+
+    /// What the owner of a log has noted, or a previous one; nil if there is nothing to read.
+    static func note(beside path: String) -> LogNote? {
+        let descriptor = open(path + "-lock", O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+        guard descriptor >= 0 else { return nil }
+        defer { close(descriptor) }
+        return note(descriptor)
+    }
+
+    private static func note(_ descriptor: Int32) -> LogNote? {
+        let lines = lines(descriptor)
+        return lines.count < 2 ? nil : LogNote(line: lines[1])
+    }
 
     /// Records where a run of a history begins. It is on disk then: a note of this history is found after any crash, though its
     /// revision may be older than the last.

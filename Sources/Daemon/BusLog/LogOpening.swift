@@ -183,11 +183,7 @@ struct LogOpening {
             let epoch = try Meta.text("epoch", in: database)
             if let note, note.epoch == epoch {
                 if survey.lastRevision >= note.revision { return }
-                tellLoss(
-                    "The log \(path) ends with revision \(survey.lastRevision), but revision \(note.revision) had been "
-                        + "reached: its write-ahead log was taken away or cut, or an older file put in its place."
-                )
-                return
+                return tellLoss(note.loss(of: path, endingWith: survey.lastRevision))
             }
             guard isWriteAheadLogAbsent else { return }
             if try Meta.isInUse(in: database) {
@@ -274,4 +270,9 @@ struct LogNote: Equatable {
     }
 
     var line: String { "\(epoch) \(revision)" }
+
+    /// What to say of a log that ends before it.
+    func loss(of path: String, endingWith last: Int) -> String {
+        "The log \(path) ends with revision \(last), but revision \(revision) had been reached: its tail or its write-ahead log was taken away, cut or damaged, or an older file put in its place."
+    }
 }

@@ -8,6 +8,8 @@ package final class LogReader {
     package let path: String
     /// When the file was last changed, if it is read as it stands.
     private var changed: Int?
+    /// How far the log had come before it was opened, as its daemon noted.
+    private var note: LogNote?
     let database: Database
     let contents: LogContents
     /// Reads blocks of the index, once one was looked for.
@@ -30,6 +32,7 @@ package final class LogReader {
         self.path = path
         try LogPlace.checkPresence(of: path)
         let place = LogPlace.resolved(path)
+        note = LogLock.note(beside: place)
         let isAlone = WALScan(place + "-wal").isEmpty
         changed = isAlone ? LogPlace.changeTime(of: place) : nil
         database = try Database(path: place, isAlone ? .readingAlone : .reading)
@@ -52,6 +55,15 @@ package final class LogReader {
         guard let changed else { return false }
         let place = LogPlace.resolved(path)
         return !WALScan(place + "-wal").isEmpty || LogPlace.changeTime(of: place) != changed
+    }
+
+    /// Throws `damaged` where a log that is read as it stands ends before what its daemon noted: commits are missing.
+    package func requireEnd() throws(LogFailure) {
+        guard let note, try epoch() == note.epoch else { return }
+        let last = max(try snapshots().first?.revision ?? 0, try lastRevision(by: .max))
+        if last < note.revision {
+            throw LogFailure(.damaged, path: path, note.loss(of: path, endingWith: last))
+        }
     }
 
     /// The name of the history; nil before the writer has begun one.

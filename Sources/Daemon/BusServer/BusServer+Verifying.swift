@@ -35,6 +35,7 @@ extension BusServer {
                     past, Replayer(knowing: setup.natives, hashSeed: .random(in: .min ... .max)), progress,
                     tell)
             }
+            if isRight == true { try past.requireEnd() }
         } catch {
             guard past.wasWritten else { throw failure(error) }
         }

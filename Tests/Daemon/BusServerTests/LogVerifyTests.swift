@@ -51,6 +51,20 @@ struct LogVerifyTests {
         #expect(try bus.verify().status == 65)
     }
 
+    /// What is there is whole, and what the daemon had noted beside it is not.
+    @Test func anEndThatIsMissingIsFound() throws {
+        let daemon = try bus.start()
+        try write(20, to: try bus.client())
+        daemon.signal(SIGKILL)
+        _ = try daemon.wait()
+        #expect(try bus.verify().status == 0)
+        for suffix in ["-tail", "-wal"] { unlink(bus.log + suffix) }
+        let outcome = try bus.verify()
+        #expect(outcome.status == 65)
+        #expect(outcome.errors.contains("but revision 21 had been reached"), "\(outcome)")
+        #expect(!outcome.output.contains("log OK"))
+    }
+
     @Test func aChangedSnapshotIsFound() throws {
         let daemon = try bus.start()
         try write(1200, to: try bus.client())

@@ -28,6 +28,11 @@ package struct LogPast: PastSource {
     /// Whether somebody has written it meanwhile, so that what was read may be wrong.
     var wasWritten: Bool { reader.wasWritten }
 
+    /// Throws unless all is here that the daemon noted.
+    func requireEnd() throws(PastFailure) {
+        try read { (reader) throws(LogFailure) in try reader.requireEnd() }
+    }
+
     package func snapshots() throws(PastFailure) -> [Int] {
         try read { (reader) throws(LogFailure) in try reader.snapshots().map(\.revision).sorted() }
     }
