@@ -62,18 +62,14 @@ public struct Constant<Value: Sendable>: SignalSource {
     /// Of what changes before its observers hear of it: says on the thread that has changed it that ``value`` may be a new one.
     @usableFromInline let predictions: Signal<Void>?
 
+    /// A value that is read apart from its signal.
     @inlinable
-    init(
+    package init(
         signal: Signal<Value>, predictions: Signal<Void>? = nil, read: @escaping @Sendable () -> Value
     ) {
         self.signal = signal
         self.predictions = predictions
         self.read = read
-    }
-
-    /// A value that is read apart from its signal, and changes before that says so.
-    package init(signal: Signal<Value>, predictions: Signal<Void>, read: @escaping @Sendable () -> Value) {
-        self.init(signal: signal, predictions: Optional(predictions), read: read)
     }
 
     /// A value that never changes.

@@ -5,9 +5,25 @@ import Flux
 import Synchronization
 
 /// All stores of a type, updated by the bus's thread.
+///
+/// That thread only notes what a commit has changed, because a map that others hold is copied when it is changed. Who looks makes
+/// one map of all that was noted, so observers that lag behind get many commits as one.
 final class RemoteStoresCore<State: SharedState>: Sendable {
-    /// By the names after the slash.
-    let states = Variable<[String: State]>([:])
+    /// What has changed since somebody looked.
+    private struct Changes {
+        /// Whether everything known before is to be forgotten.
+        var isReset = false
+        /// By the names after the slash; nil for a store that is gone.
+        var states: [String: State?] = [:]
+        /// The observers' queue will look.
+        var isLookQueued = false
+    }
+
+    /// By the names after the slash, without what is noted in `changes`.
+    private let states = Variable<[String: State]>([:])
+    private let changes = Mutex(Changes())
+    /// Held by those who look, one after another.
+    private let turn = Mutex<Void>(())
     /// Stores whose state does not fit the Swift type, and the end.
     let failures = Sink<BusError>()
     /// Whether the bus has sent the first states.
@@ -24,14 +40,18 @@ final class RemoteStoresCore<State: SharedState>: Sendable {
         case .change(let change): take(change)
         case .ended(let error):
             if let error { report(error) }
-            // After everything still to be delivered, and like that not on this thread.
-            queue.async { [states, failures] in
-                states.finish()
-                failures.finish()
-            }
+            finish()
         // The next change begins there.
         case .bookmark: mirror.withLock { _ = try? $0.fold(event) }
         case .action, .gap: break
+        }
+    }
+
+    /// Ends all signals, after everything still to be delivered, and like that not on this thread.
+    func finish() {
+        queue.async { [states, failures] in
+            states.finish()
+            failures.finish()
         }
     }
 
@@ -41,36 +61,79 @@ final class RemoteStoresCore<State: SharedState>: Sendable {
         }
         switch outcome {
         case .failure(let error): report(error)
-        case .success(let change?): show(change)
+        case .success(let change?): note(change)
         case .success(nil): break
         }
         isKnown.store(true, ordering: .releasing)
     }
 
-    private func show(_ change: MirrorChange) {
-        var next = change.isReset ? [:] : states.value
-        for store in change.stores {
+    private func note(_ change: MirrorChange) {
+        let news = change.stores.map { store in
             let name = String(store.address.drop { $0 != "/" }.dropFirst())
-            guard let json = store.new else {
-                next[name] = nil
-                continue
-            }
-            do {
-                next[name] = try State.state(from: json)
-            } catch {
-                next[name] = nil
-                report(
-                    BusError(
-                        .unfitState, "The state of \(store.address) does not fit \(State.self): \(error)"))
-            }
+            return (name, store.new.flatMap { state(from: $0, of: store) })
         }
-        states.put(next)
-        queue.async { self.states.deliver() }
+        // Released outside the lock: the deinit of a state may do anything.
+        var former: [State?] = []
+        let mustLook = changes.withLock { changes in
+            if change.isReset {
+                former += changes.states.values
+                changes.states = [:]
+                changes.isReset = true
+            }
+            for (name, state) in news {
+                if let state = changes.states.updateValue(state, forKey: name) { former.append(state) }
+            }
+            defer { changes.isLookQueued = true }
+            return !changes.isLookQueued
+        }
+        if mustLook { queue.async { self.look() } }
+    }
+
+    private func state(from json: JSON, of store: MirrorChange.Store) -> State? {
+        do {
+            return try State.state(from: json)
+        } catch {
+            report(
+                BusError(
+                    .unfitState, "The state of \(store.address) does not fit \(State.self): \(error)"))
+            return nil
+        }
+    }
+
+    // MARK: - Looking
+
+    /// The states known now, by the names after the slash.
+    var current: [String: State] {
+        // The former states are released outside the lock.
+        turn.withLock { _ in
+            let former = states.value
+            let news = changes.withLock { changes in
+                defer { (changes.isReset, changes.states) = (false, [:]) }
+                return changes
+            }
+            guard news.isReset || !news.states.isEmpty else { return (former, former) }
+            var current = news.isReset ? [:] : former
+            for (name, state) in news.states { current[name] = state }
+            states.put(current)
+            return (current, former)
+        }.0
+    }
+
+    var signal: Signal<[String: State]> {
+        _ = current
+        return states.signal
+    }
+
+    var constant: Constant<[String: State]> { Constant(signal: signal) { [self] in current } }
+
+    private func look() {
+        changes.withLock { $0.isLookQueued = false }
+        _ = current
+        states.deliver()
     }
 
     /// Reports a failure, on the queue of the observers.
     func report(_ error: BusError) { queue.async { self.failures.send(error) } }
-
 }
 
 /// All stores of one type on the bus, followed together: their names and their states.
@@ -95,16 +158,19 @@ public final class RemoteStores<State: SharedState>: SignalSource {
         self.subscription = subscription
     }
 
-    deinit { subscription.cancel() }
+    deinit {
+        subscription.cancel()
+        core.finish()
+    }
 
     /// The states by the stores' names.
-    public var states: [String: State] { core.states.value }
+    public var states: [String: State] { core.current }
 
-    /// The states now and after each commit that changed one of them.
-    public var signal: Signal<[String: State]> { core.states.signal }
+    /// The states now, and again when commits have changed some of them: observers that lag behind get many commits as one.
+    public var signal: Signal<[String: State]> { core.signal }
 
     /// The states as a value to read and observe, whole or in part.
-    public var constant: Constant<[String: State]> { core.states.constant }
+    public var constant: Constant<[String: State]> { core.constant }
 
     /// Failures: a state that does not fit the Swift type, and why following ended.
     public var failures: Signal<BusError> { core.failures.signal }

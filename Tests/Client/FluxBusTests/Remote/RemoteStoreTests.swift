@@ -1,3 +1,4 @@
+import Dispatch
 import FluxBus
 import Synchronization
 import TestServer
@@ -292,6 +293,32 @@ import Testing
         #expect(counters.states.keys.sorted() == ["main"])
         counters.actions.increment(by: 40)
         for await states in counters.values where states["main"]?.count == 42 { break }
+    }
+
+    /// What they have not seen costs memory for each store, and not for each commit.
+    @Test func observerOfAllStoresThatLagsGetsManyCommitsAsOne() async throws {
+        let live = try LiveBus()
+        let bus = try await live.connect()
+        let counters = try await bus.stores(of: SharedCounter.self)
+        let (seen, input) = AsyncStream.makeStream(of: [String: SharedCounter].self)
+        let mayReturn = DispatchSemaphore(value: 0)
+        let observation = counters.signal.observe { states in
+            input.yield(states)
+            if states["main"]?.count == 1 { mayReturn.wait() }
+        }
+        var states = seen.makeAsyncIterator()
+        #expect(await states.next() == ["main": SharedCounter()])
+        try await bus.dispatch("increment", to: .store("counter/main"))
+        #expect(await states.next() == ["main": SharedCounter(count: 1)])
+        for name in 0..<20 { try await bus.create("counter/hall\(name)", state: ["count": 5]) }
+        for name in 0..<20 { try await bus.drop("counter/hall\(name)") }
+        try await bus.create("counter/hall", state: ["count": 5])
+        for _ in 0..<20 { try await bus.dispatch("increment", to: .type("counter")) }
+        mayReturn.signal()
+        let last = ["main": SharedCounter(count: 21), "hall": SharedCounter(count: 25)]
+        #expect(await states.next() == last)
+        #expect(counters.states == last && counters.constant.value == last)
+        observation.dispose()
     }
 
     @Test func batchOverTwoStoresIsAllOrNothing() async throws {
