@@ -48,13 +48,14 @@ public final class BusAttachment<State: SharedState>: Sendable {
 
     deinit { detach() }
 
-    /// Problems from now on.
+    /// Problems from now on, until it ends.
     public var problems: Signal<Problem> { sink.signal }
 
     /// Detaches: `Store<S>.actions` is for this process's stores again.
     public func detach() {
         subscription.cancel()
         store.detach()
+        sink.finish()
     }
 }
 

@@ -88,6 +88,16 @@ import Testing
         try await bus.attach(Trail.self).detach()
     }
 
+    @Test func problemsEndWithTheAttachment() async throws {
+        let live = try LiveBus()
+        let bus = try await live.connect()
+        let attachment = try await bus.attach(Trail.self)
+        let problems = attachment.problems.values
+        attachment.detach()
+        for await _ in problems {}
+        attachment.detach()
+    }
+
     @Test func refusedGlobalActionIsAProblem() async throws {
         let live = try LiveBus()
         let bus = try await live.connect()
