@@ -122,7 +122,7 @@ package struct Reconciler<State: SharedState>: Sendable {
 
     /// Records the revision of the store's last change, of which an answer tells that has just come: unless it is that of a state
     /// that waits or has not come yet.
-    package mutating func told(ownRevision: Int) {
+    package mutating func recordOwnRevision(_ ownRevision: Int) {
         guard held.isEmpty, ownRevision <= revision, self.ownRevision == nil else { return }
         self.ownRevision = ownRevision
     }
@@ -131,13 +131,13 @@ package struct Reconciler<State: SharedState>: Sendable {
     /// by now. If one of them was adopted since the question, or waits, the revision may be that state's, and nothing is recorded.
     ///
     /// - Parameter adoptions: How many states had been adopted when the bus was asked.
-    package mutating func learned(ownRevision: Int, after adoptions: Int) {
+    package mutating func recordOwnRevision(_ ownRevision: Int, after adoptions: Int) {
         guard held.isEmpty, adoptions == self.adoptions, self.ownRevision == nil else { return }
         self.ownRevision = ownRevision
     }
 
     /// The bus says that this is not the store's own revision.
-    package mutating func refuted(ownRevision: Int) {
+    package mutating func forgetOwnRevision(_ ownRevision: Int) {
         if self.ownRevision == ownRevision { self.ownRevision = nil }
     }
 

@@ -96,7 +96,7 @@ public final class RemoteStore<State: SharedState>: StateStore {
             let question = bus.submission(
                 BusRequest("stores", ["match": .string(address)]), timeout: .standard
             ) { [core] outcome in
-                if let revision = Self.ownRevision(in: outcome) { core.learn(ownRevision: revision) }
+                if let revision = Self.ownRevision(in: outcome) { core.recordOwnRevision(revision) }
             }
             // What the answer names may be newer than the state known here, and would let a change of what is not known pass: once
             // this is answered, all that led to it has come.
@@ -105,7 +105,7 @@ public final class RemoteStore<State: SharedState>: StateStore {
                 guard case .success = outcome.object,
                     let revision = question.outcome.flatMap(Self.ownRevision(in:))
                 else { return }
-                core.learn(ownRevision: revision, after: adoptions)
+                core.recordOwnRevision(revision, after: adoptions)
             }
             await bus.core.submit(question)
             await bus.core.submit(barrier)

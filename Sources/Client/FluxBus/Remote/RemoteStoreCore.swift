@@ -103,15 +103,15 @@ final class RemoteStoreCore<State: SharedState>: Sendable {
     }
 
     /// Records the store's own revision, of which an answer tells; on the bus's thread.
-    func learn(ownRevision: Int) {
+    func recordOwnRevision(_ ownRevision: Int) {
         let epoch = currentEpoch()
-        change { if $0.epoch == epoch { $0.reconciler.told(ownRevision: ownRevision) } }
+        change { if $0.epoch == epoch { $0.reconciler.recordOwnRevision(ownRevision) } }
     }
 
     /// Records the store's own revision, which the bus was asked for after `adoptions` states had been taken; on the bus's
     /// thread.
-    func learn(ownRevision: Int, after adoptions: Int) {
-        change { $0.reconciler.learned(ownRevision: ownRevision, after: adoptions) }
+    func recordOwnRevision(_ ownRevision: Int, after adoptions: Int) {
+        change { $0.reconciler.recordOwnRevision(ownRevision, after: adoptions) }
     }
 
     /// Whether the bus has sent the first state, or that there is none.
@@ -207,9 +207,9 @@ final class RemoteStoreCore<State: SharedState>: Sendable {
             case .failure(let error):
                 turn.reconciler.failed(id)
                 if error.code == .conflict, let ifRevision {
-                    turn.reconciler.refuted(ownRevision: ifRevision)
+                    turn.reconciler.forgetOwnRevision(ifRevision)
                     if turn.epoch == epoch, let actual = error.details["revision"]?.int {
-                        turn.reconciler.told(ownRevision: actual)
+                        turn.reconciler.recordOwnRevision(actual)
                     }
                 }
             }

@@ -98,14 +98,14 @@ import Testing
     @Test func ownRevisionIsThatOfTheConfirmedStateOrUnknown() {
         var store = Reconciler<Ledger>(isOptimistic: true)
         store.reset(to: Ledger([1]), revision: 9)
-        store.told(ownRevision: 10)
+        store.recordOwnRevision(10)
         #expect(store.ownRevision == nil)
         store.dispatched(.add(entry: 3), id: 0)
         store.changed(to: Ledger([1, 2]), from: 9, revision: 12)
-        store.told(ownRevision: 9)
+        store.recordOwnRevision(9)
         #expect(store.ownRevision == nil, "a newer state waits")
         store.failed(0)
-        store.told(ownRevision: 11)
+        store.recordOwnRevision(11)
         #expect(store.confirmed?.entries == [1, 2] && store.ownRevision == 11)
     }
 
