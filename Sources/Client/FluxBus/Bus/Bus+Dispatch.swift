@@ -11,7 +11,8 @@ extension Bus {
     ///
     /// For one store, `ifRevision` and `if` set conditions: the action commits only if the store has that revision, and only if
     /// the expression (a text, or an object of JsonLogic) holds for its state. Otherwise `conflict` is thrown, whose `details`
-    /// hold the actual `revision`. For a type, `where` selects the stores for which an expression holds. `traceparent` (W3C
+    /// hold the actual `revision`. The revision is taken for one of the epoch of ``greeting`` when this is called, and in a later
+    /// epoch the action never commits. For a type, `where` selects the stores for which an expression holds. `traceparent` (W3C
     /// Trace Context) is passed on to events, to the log and to what follows from the action. `usesKey` overrides the option
     /// `usesKeys`.
     ///

@@ -67,6 +67,8 @@ public final class RemoteStore<State: SharedState>: StateStore {
     /// Asks the bus for the state, and for the store's own revision, which ``dispatch(_:ifRevision:if:timeout:)`` takes as
     /// `ifRevision`: that of the last commit that changed the store. The state has every commit that any client was told of
     /// before the call. Throws `unavailable` if the store changes so often that its revision can't be known.
+    ///
+    /// The revision is valid until the bus begins a new history, as one without a log does when it is restarted.
     public func confirmed() async throws(BusError) -> (state: State, revision: Int) {
         var epoch = core.epoch
         var barrier = try await bus.sync()
@@ -142,8 +144,13 @@ public final class RemoteStore<State: SharedState>: StateStore {
     /// Dispatches an action to this store. Returns when it is committed and ``state`` has seen it.
     ///
     /// With `ifRevision` it commits only if that is the store's own revision, and with `if` only if that expression (a text, or an
-    /// object of JsonLogic) holds for the state on the bus; else `conflict`, whose `details` hold the actual `revision`. Throws the bus's refusal: `rejected`, `invalid_payload`, `unknown_store`, …; and `cancelled`, without
-    /// sending anything, where the task is cancelled already.
+    /// object of JsonLogic) holds for the state on the bus; else `conflict`, whose `details` hold the actual `revision`. Throws
+    /// the bus's refusal: `rejected`, `invalid_payload`, `unknown_store`, …; and `cancelled`, without sending anything, where the
+    /// task is cancelled already.
+    ///
+    /// `ifRevision` is taken for a revision of the history that the store follows when this is called. In a new one, which a bus
+    /// without a log begins when it is restarted, the action never commits then. A revision that was read before can't be told from
+    /// one of the present history: the action commits if the number is the same. ``SharedValue/update(_:)`` is exact also then.
     @discardableResult
     public nonisolated(nonsending) func dispatch(
         _ action: State.Action, ifRevision: Int? = nil, if condition: JSON? = nil,

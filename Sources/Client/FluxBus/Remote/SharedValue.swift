@@ -39,14 +39,15 @@ public final class SharedValue<Value: Codable & Sendable>: SignalSource {
     }
 
     /// Sets the value. With `ifRevision`, only if it has not been changed since that revision; else `conflict`, whose
-    /// `details` hold the actual `revision`. Returns the new revision when ``value`` has seen it.
+    /// `details` hold the actual `revision`. A revision from before a restart of a bus without a log may mean another value (see
+    /// ``RemoteStore/dispatch(_:ifRevision:if:timeout:)``). Returns the new revision when ``value`` has seen it.
     @discardableResult
     public func set(_ value: Value, ifRevision: Int? = nil) async throws(BusError) -> Int {
         try await store.dispatch(.set(value: encoded(value)), ifRevision: ifRevision).revision
     }
 
-    /// Sets what `change` makes of the value; again with the newer value when another client was faster. Throws `unavailable`
-    /// where the store changes so often that its revision can't be known.
+    /// Sets what `change` makes of the value; again with the newer value when another client was faster, or when the bus has begun
+    /// a new history. Throws `unavailable` where the store changes so often that its revision can't be known.
     ///
     /// - Returns: The value that was set.
     @discardableResult
