@@ -4,6 +4,12 @@ extension BusError {
     /// Whether the bus does not have the past that it was asked for: the type or the log does not keep it, or there is no log.
     var meansNoPast: Bool { code == .conflict || code == .gone || meansNoLog }
 
+    /// Whether there is no past of it at all: its type keeps none, or there is no log.
+    var meansNeverPast: Bool { code == .gone && details["keep"] != "all" || meansNoLog }
+
+    /// Its message, for a sentence that goes on or ends elsewhere.
+    var clause: String { message.hasSuffix(".") ? String(message.dropLast()) : message }
+
     /// Whether a dispatch with a key may have been committed, or may yet be.
     var leavesOutcomeOpen: Bool {
         switch code {

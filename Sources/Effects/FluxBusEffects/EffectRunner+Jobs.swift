@@ -11,19 +11,29 @@ extension EffectRunner {
         deeds[job.event.id] = AwaitedDeed { [self] in finish(job, .failed("it was given up")) }
         guard effect.readsState else { return perform(job, state: nil) }
         Task { [self] in
-            let state: Result<JSON, BusError>
-            do throws(BusError) {
-                state = .success(try await host.bus.state(of: job.event.store, at: job.event.revision).state)
-            } catch {
-                // It went in the same commit.
-                state = error.code == .unknownStore ? .success(.null) : .failure(error)
-            }
-            host.queue.async { [self, state] in
+            let state = await Self.state(of: job.event, host.bus)
+            host.queue.async { [self] in
                 switch state {
                 case .success(let state): perform(job, state: state)
-                case .failure(let error): finish(job, .failed("the state can't be read: \(error.message)"))
+                case .failure(let error):
+                    let words = "the state can't be read: \(error.clause)"
+                    finish(job, error.code == .gone ? .refused(words) : .failed(words))
                 }
             }
+        }
+    }
+
+    /// The state of an event's store after its commit; where the bus keeps no past, that of now, and null once it is dropped.
+    private static func state(of event: EffectEvent, _ bus: Bus) async -> Result<JSON, BusError> {
+        do throws(BusError) {
+            do throws(BusError) {
+                return .success(try await bus.state(of: event.store, at: event.revision).state)
+            } catch {
+                guard error.meansNeverPast else { throw error }
+                return .success(try await bus.state(of: event.store).state)
+            }
+        } catch {
+            return error.code == .unknownStore ? .success(.null) : .failure(error)
         }
     }
 
@@ -151,7 +161,7 @@ extension EffectRunner {
         case .failure(let error):
             // The answer to this attempt says nothing about earlier ones.
             if error.leavesOutcomeOpen { uncertain.insert(job.event.id) }
-            let words = error.message.hasSuffix(".") ? String(error.message.dropLast()) : error.message
+            let words = error.clause
             finish(job, Self.final.contains(error.code) ? .refused(words) : .failed(words))
         }
     }

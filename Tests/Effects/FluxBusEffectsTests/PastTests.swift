@@ -94,6 +94,49 @@ import Testing
         #expect(try fixture.stop() == 0)
     }
 
+    /// Of such a type, and on a bus without a log, `state` is the state of now.
+    @Test(arguments: [("latest", true), ("none", true), ("all", false)])
+    func withoutAPastTheStateIsThatOfNow(_ policy: String, hasLog: Bool) async throws {
+        let fixture = try fixture(
+            "on: { action: turn, of: lamp/* }", "if: state.times == 1", keeping: policy, hasLog: hasLog)
+        let address = fixture.address
+        // The bus goes on before it is asked.
+        let relay = try LineRelay(
+            to: address,
+            Self.replacing("get") { _ in
+                _ = try? LineClient(address).ask(#"{"op":"dispatch","store":"lamp/a","action":"flash"}"#)
+                return nil
+            })
+        try fixture.start(through: relay)
+        let bus = try await fixture.bus()
+        try await bus.create("lamp/a")
+        let revision = try await turn(bus, "a", true)
+        try await fixture.waits(for: "effect/lit", bus, within: 60) { $0["succeeded"] == 1 }
+        #expect(try await bus.state(of: "log/main").state["notes"] == [.int(revision)])
+        #expect(try await bus.state(of: "effect/lit").state["retried"] == 0)
+        #expect(try fixture.stop() == 0)
+    }
+
+    /// What the type did not keep at the time is not there later either.
+    @Test func aStateFromBeforeThePastIsNotAskedForAgain() async throws {
+        let fixture = try fixture("on: { action: turn, of: lamp/* }", "if: state.isOn", keeping: "latest")
+        let early = try await fixture.bus().create("lamp/a").revision
+        try fixture.directory.write("types/lamp.yaml", WhenTests.lamp + "\nlog: { keep: all }")
+        try fixture.restartDaemon()
+        let relay = try LineRelay(
+            to: fixture.address,
+            Self.replacing("get") { #"{"id":\#($0),"op":"get","store":"lamp/a","revision":\#(early)}"# })
+        try fixture.start(through: relay)
+        let bus = try await fixture.bus()
+        _ = try await turn(bus, "a", true)
+        try await fixture.waits(for: "effect/lit", bus, within: 60) {
+            let failure = $0["failed"]?.object?.members.first?.value
+            return failure?["reason"]?.string?.hasSuffix("Ask for a later one") == true
+        }
+        #expect(try await bus.state(of: "effect/lit").state["retried"] == 0)
+        #expect(try fixture.stop() == 0)
+    }
+
     // MARK: Not now
 
     /// A bus that can't tell the past for now is asked again: nothing is taken for lost.
