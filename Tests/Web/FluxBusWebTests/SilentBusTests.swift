@@ -25,12 +25,16 @@ struct SilentBusTests {
 
     @Test func whatIsNotKnownIsSaidInTime() async throws {
         try await Self.run(SilentBus(), patience: .seconds(1)) { (web) throws in
-            for (method, path, code) in [
-                ("POST", "/v1/dispatch/counter/main/increment", "outcome_unknown"),
-                ("GET", "/v1/stores", "timed_out"), ("GET", "/v1/stores/counter/main", "timed_out"),
-                ("GET", "/v1/changes", "timed_out"),
+            let action = "/v1/dispatch/counter/main/increment"
+            for (method, path, body, code) in [
+                ("POST", action, "", "outcome_unknown"),
+                // These commit nothing.
+                ("POST", action + "?dryRun=true", "", "timed_out"),
+                ("POST", "/v1/dispatch", #"{"actions":[],"dryRun":true}"#, "timed_out"),
+                ("GET", "/v1/stores", "", "timed_out"), ("GET", "/v1/stores/counter/main", "", "timed_out"),
+                ("GET", "/v1/changes", "", "timed_out"),
             ] {
-                let answer = try web.ask(method, path, Self.bearer)
+                let answer = try web.ask(method, path, Self.bearer, body: body)
                 #expect(answer.status == 504, "\(path)")
                 #expect(try JSON(parsing: answer.text)["error"]?["code"]?.string == code)
             }

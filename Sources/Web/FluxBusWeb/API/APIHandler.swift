@@ -222,7 +222,7 @@ struct APIHandler: Sendable {
             return try connection.request(request, until: deadline)
         } catch {
             guard [.closed, .timedOut].contains(error.code),
-                ["dispatch", "create", "drop"].contains(request.op)
+                ["dispatch", "create", "drop"].contains(request.op), request["dryRun"] != true
             else {
                 throw error
             }
