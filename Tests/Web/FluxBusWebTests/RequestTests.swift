@@ -46,7 +46,7 @@ struct RequestTests {
         (head + "Content-Length: +1\r\n\r\n", 400), (head + "Content-Length: 1, 1\r\n\r\n", 400),
         (head + "Content-Length: 99999999999999999999\r\n\r\n", 413),
         (head + "Content-Length: 16385\r\n\r\n", 413),
-        ("QUERY /v1/stores HTTP/1.1\r\nHost: h\r\n\r\n", 405),
+        ("QUERY /v1/stores HTTP/1.1\r\nHost: h\r\n\r\n", 501),
         ("POST /v1/dispatch HTTP/1.1\r\nHost: h\r\nContent-Length: 1048577\r\n\r\n", 413),
         (head + "Transfer-Encoding: identity\r\nContent-Length: 3\r\n\r\n", 400),
         (head + "Transfer-Encoding: identity\r\n\r\n", 501),

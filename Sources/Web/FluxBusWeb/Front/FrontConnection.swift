@@ -355,7 +355,7 @@ package struct FrontAnswers {
     }
 
     private static let phrases = [
-        400: "Bad Request", 404: "Not Found", 405: "Method Not Allowed", 413: "Content Too Large",
+        400: "Bad Request", 404: "Not Found", 413: "Content Too Large",
         414: "URI Too Long", 417: "Expectation Failed",
         431: "Request Header Fields Too Large", 501: "Not Implemented", 503: "Service Unavailable",
         505: "HTTP Version Not Supported",
@@ -369,9 +369,6 @@ package struct FrontAnswers {
         let shown = origins.fields(for: origin)
         let others = fields.filter { field in !shown.contains { $0.name == field.name } }
         lines += (others + shown).map { "\($0.name): \($0.value)" }
-        if refusal.status == 405 {
-            lines.append("Allow: " + RequestHead.methods.sorted().joined(separator: ", "))
-        }
         lines += [
             "Content-Type: application/json", "Content-Length: \(body.utf8.count)",
             "Connection: close", "", body,

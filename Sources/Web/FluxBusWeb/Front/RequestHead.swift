@@ -152,7 +152,7 @@ package struct RequestHead: Equatable {
         else { throw .malformed }
         let method = String(decoding: words[0], as: UTF8.self)
         guard methods.contains(method) else {
-            throw Refusal(status: 405, reason: "This method is not allowed here.")
+            throw Refusal(status: 501, reason: "This method is not known.")
         }
         guard words[1].count <= limits.target else {
             throw Refusal(status: 414, reason: "A request's target has at most \(limits.target) bytes.")
