@@ -318,9 +318,9 @@ final class EffectRunner: @unchecked Sendable {
         let reason = String(decoding: failure.reason.utf8.prefix(EffectLimits.reason), as: UTF8.self)
         // The bus may end its sentence with a question.
         let end = reason.hasSuffix("?") ? "" : "."
-        host.log(
-            "\(effect.name): \(failure.action) of \(failure.store) (\(failure.id)) is set aside: \(reason)\(end)"
-        )
+        // What follows from a condition is no action.
+        let what = failure.action.isEmpty ? failure.store : "\(failure.action) of \(failure.store)"
+        host.log("\(effect.name): \(what) (\(failure.id)) is set aside: \(reason)\(end)")
         let payload: JSONObject = [
             "event": .string("\(failure.id)"), "store": .string(failure.store),
             "action": .string(failure.action),

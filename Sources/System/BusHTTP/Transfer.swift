@@ -48,7 +48,12 @@ package final class Transfer {
     /// What went wrong, in libcurl's words.
     func description(of code: CURLcode) -> String {
         let said = String(decoding: words.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
-        return said.isEmpty ? String(cString: curl_easy_strerror(code)) : said
+        guard said.isEmpty else { return said }
+        // So libcurl says that a line is too long for it; since 8.6 by `CURLE_TOO_LARGE`.
+        if code == CURLE_OUT_OF_MEMORY || code == CURLcode(100) {
+            return "A line of the answer's header is too long"
+        }
+        return String(cString: curl_easy_strerror(code))
     }
 
     /// Before it starts; kept as long as the transfer.

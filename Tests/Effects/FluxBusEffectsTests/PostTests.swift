@@ -71,6 +71,7 @@ struct PostTests {
         "fail": "answers 500: it is broken", "gone": "answers 410",
         "hang": "does not answer in time", "redirect": "redirects (302), and redirects are not followed",
         "moved": "redirects (308)", "reset": "127.0.0.1", "endless-fail": "answers 500",
+        "long": "A line of the answer's header is too long",
     ]
 
     @Test func whatFailsIsTriedAgainAndSaysWhy() async throws {

@@ -51,6 +51,21 @@ import Testing
         #expect(try fixture.stop() == 0)
     }
 
+    /// It follows from no action, so its store alone is named.
+    @Test func whatIsSetAsideIsNamedByItsStore() async throws {
+        let fixture = try EffectsFixture(
+            [
+                "lit":
+                    "when: { of: lamp/*, becomes: isOn }\ndo: { dispatch: { store: nothing/main, action: note } }"
+            ], more: ["lamp": Self.lamp])
+        let bus = try await fixture.bus()
+        try await bus.create("lamp/a")
+        try fixture.start()
+        let revision = try await turn(bus, "a", true)
+        #expect(try #require(fixture.service).waitFor("lit: lamp/a (\(revision):0"))
+        #expect(try fixture.stop() == 0)
+    }
+
     /// While the service is down a lamp goes on, off and on again: that is found in the history, each with its revision.
     @Test(arguments: [("all", 3), ("newest", 2), ("none", 0)])
     func whatBecameTrueMeanwhileIsFoundInTheHistory(_ word: String, _ count: Int) async throws {

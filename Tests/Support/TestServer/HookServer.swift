@@ -40,6 +40,7 @@ package final class HookServer {
                 if busy: status = int(busy[1])
                 words = b"it is\\nbroken" if word == "fail" else b""
                 self.send_response(status)
+                if word == "long": self.send_header("X-Long", "x" * 500000)
                 if 300 <= status < 400: self.send_header("Location", "/redirected")
                 if busy:
                     date = email.utils.formatdate(time.time() + int(busy[2]), usegmt=True)
