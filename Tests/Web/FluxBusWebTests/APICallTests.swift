@@ -113,6 +113,13 @@ import Testing
                 try call("POST", "dispatch", body, fields)
             }
         }
+        #expect(
+            throws: APICall.Refusal.invalid(
+                BusError(
+                    .invalidRequest,
+                    "`If-Match` says the same as `ifRevision` of the body; send one of them.",
+                    details: ["member": "If-Match"]))
+        ) { try call("POST", "dispatch", #"{"store":"a/b","ifRevision":3}"#, fields) }
         let changes = try call("GET", "changes", "", ["last-event-id": "e:17:2"])
         #expect(changes.place == EventPlace(epoch: "e", revision: 17, index: 2) && changes.place?.since == 16)
         #expect(try call("GET", "changes", "", ["last-event-id": "e:17"]).place?.since == 17)
@@ -167,6 +174,13 @@ import Testing
             let refusal = #expect(throws: APICall.Refusal.self) { try call("POST", target, body) }
             guard case .invalid(let error) = refusal else { continue }
             #expect(error.code == .parseError)
+        }
+        for target in ["dispatch", "dispatch/a/x"] {
+            let refusal = #expect(throws: APICall.Refusal.self) {
+                try call("POST", target, String(repeating: "[", count: 100))
+            }
+            guard case .invalid(let error) = refusal else { continue }
+            #expect(error.code == .tooLarge)
         }
         for tag in ["17", "\"x\"", "W/\"17\"", "", "\"", "\"+17\"", "\"-1\"", "\"1\",\"2\""] {
             #expect(throws: APICall.Refusal.self) { try call("DELETE", "stores/a/b", "", ["if-match": tag]) }

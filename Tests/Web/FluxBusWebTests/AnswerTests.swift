@@ -1,3 +1,4 @@
+import BusJSON
 import FluxBusWeb
 import Foundation
 import TestFiles
@@ -153,6 +154,21 @@ struct AnswerTests {
             client.send("HEAD /v1/changes HTTP/1.1\r\n" + fields)
             let answer = try client.answer(hasBody: false)
             #expect(answer.status == 405 && answer.fields["allow"] == "GET")
+        }
+    }
+
+    @Test func whatAPutMeetsIsSaidInTermsOfHTTP() async throws {
+        var setup = LiveBus.Setup()
+        setup.types = ["counter": try Repository.text("config/types/counter.yaml")]
+        try await WebFixture.run(setup) { (web) throws in
+            let own = ["Origin": "http://\(web.host)", "Cookie": try web.signIn()]
+            let path = "/v1/stores/counter/attic"
+            #expect(try web.ask("PUT", path, own).status == 201)
+            let answer = try web.ask("PUT", path, own)
+            #expect(answer.status == 409)
+            #expect(
+                try JSON(parsing: answer.text)["error"]?["message"]
+                    == "counter/attic exists already; use it, or replace it by a PUT with `If-Match`.")
         }
     }
 

@@ -273,6 +273,8 @@ struct HookTests {
             #expect(try answer(#"{"by":2,"id":1}"#, "none") == "404 unknown_op")
             #expect(try answer(#"{"by":2,"id":1}"#, "add?room=main", "PUT") == "405 invalid_request")
             #expect(try answer("{", "add?room=main") == "400 parse_error")
+            let deep = String(repeating: "[", count: 100)
+            #expect(try answer(deep, "add?room=main") == "413 too_large")
             #expect(try answer(#"{"by":"x","id":2}"#) == "400 invalid_payload")
             #expect(try answer(#"{"by":2}"#) == "400 invalid_request")
             #expect(try answer(#"{"by":2,"id":""}"#) == "400 invalid_request")

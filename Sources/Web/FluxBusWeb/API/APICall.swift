@@ -196,7 +196,9 @@ package struct APICall: Sendable {
                 throw .invalid(
                     Parameters.wrong(
                         "If-Match",
-                        "is for a dispatch to one store; say `ifRevision` in the body of any other"))
+                        request["store"] == nil
+                            ? "is for a dispatch to one store; say `ifRevision` in the body of any other"
+                            : "says the same as `ifRevision` of the body; send one of them"))
             }
             request.set("ifRevision", .int(try revision(match)))
         }
@@ -276,10 +278,10 @@ package struct APICall: Sendable {
     /// The body, which is an object; nil without one.
     private static func object(_ source: Source) throws(Refusal) -> JSONObject? {
         if source.body.isEmpty { return nil }
-        do {
+        do throws(JSONError) {
             if let object = try JSON(parsing: source.body).object { return object }
         } catch {
-            throw .invalid(BusError(.parseError, "The body is not JSON: \(error)."))
+            throw .invalid(BusError(body: error))
         }
         throw .invalid(BusError(.parseError, "The body must be a JSON object."))
     }

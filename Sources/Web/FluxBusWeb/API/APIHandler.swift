@@ -125,13 +125,22 @@ struct APIHandler: Sendable {
             do throws(Problem) {
                 reply = try await ask([call.request], caller, deadline)[0]
             } catch {
-                throw call.isConditional && [.conflict, .exists, .unknownStore].contains(error.error.code)
-                    ? Problem(error.error, status: .preconditionFailed) : error
+                let isFailed =
+                    call.isConditional && [.conflict, .exists, .unknownStore].contains(error.error.code)
+                throw Problem(
+                    call.creates ? Self.inTermsOfHTTP(error.error) : error.error,
+                    status: isFailed ? .preconditionFailed : nil)
             }
             var response = Self.json(.object(reply))
             if call.creates, reply["created"] == true { response.statusCode = .created }
             return response
         }
+    }
+
+    /// A refused `create`, without the member of the wire that a `PUT` does not have.
+    private static func inTermsOfHTTP(_ error: BusError) -> BusError {
+        let message = error.message.replacing("say `ifMissing`", with: "replace it by a PUT with `If-Match`")
+        return BusError(error.code, message, details: error.details)
     }
 
     /// A store, with the revision of its last change as its tag: read until nothing comes between the two.
@@ -290,6 +299,16 @@ struct Problem: Error {
         case .timedOut, .outcomeUnknown: .gatewayTimeout
         default: .internalServerError
         }
+    }
+}
+
+extension BusError {
+    /// Why a body is none that the bus takes, with the codes of the wire.
+    init(body error: JSONError) {
+        self =
+            error.reason == .tooDeep
+            ? BusError(.tooLarge, "The body is nested too deeply (byte \(error.offset)).")
+            : BusError(.parseError, "The body is not JSON: \(error).")
     }
 }
 

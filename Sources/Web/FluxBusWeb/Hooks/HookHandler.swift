@@ -181,13 +181,13 @@ final class HookHandler: Sendable {
     /// JSON whatever the sender calls it, for many call it a form; else a form, where it is one.
     private static func body(_ type: String?, _ bytes: [UInt8]) throws(Problem) -> JSON {
         if bytes.isEmpty { return .null }
-        do {
+        do throws(JSONError) {
             return try JSON(parsing: bytes)
         } catch {
             if type?.lowercased().hasPrefix("application/x-www-form-urlencoded") == true {
                 return try parameters(String(decoding: bytes, as: UTF8.self))
             }
-            throw Problem(BusError(.parseError, "The body is not JSON: \(error)."))
+            throw Problem(BusError(body: error))
         }
     }
 
