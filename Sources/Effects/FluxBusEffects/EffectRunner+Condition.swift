@@ -112,6 +112,7 @@ extension EffectRunner {
     /// does not count.
     private func scan(through revision: Int) {
         let (from, end) = (scanned, downtime == .none ? min(revision, claim.left) : revision)
+        let isFirst = claim.isFirst
         Task { [self] in
             var failure: BusError?
             do throws(BusError) {
@@ -136,7 +137,7 @@ extension EffectRunner {
                 case nil where end == revision: scanned(through: revision)
                 case nil: skip(through: revision)
                 case let error? where error.meansNoPast:
-                    lose(from: scanned, to: revision)
+                    if !isFirst { lose(from: scanned, to: revision) }
                     skip(through: revision)
                 case let error?:
                     mention(error, "the history can't be read")

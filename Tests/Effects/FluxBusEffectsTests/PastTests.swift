@@ -94,6 +94,20 @@ import Testing
         #expect(try fixture.stop() == 0)
     }
 
+    /// What happens while a condition is taken up for the first time is no loss: nobody has counted on it.
+    @Test(arguments: [("latest", true), ("none", true), ("all", false)])
+    func aNewConditionHasLostNothing(_ policy: String, hasLog: Bool) async throws {
+        let fixture = try fixture(
+            "when: { of: lamp/*, becomes: isOn }", keeping: policy, hasLog: hasLog)
+        let bus = try await fixture.bus()
+        try await bus.create("lamp/a")
+        try fixture.start()
+        let revision = try await turn(bus, "a", true)
+        try await fixture.waits(for: "log/main", bus, within: 60) { $0["notes"] == [.int(revision)] }
+        #expect(try await bus.state(of: "effect/lit").state["lost"] == .null)
+        #expect(try fixture.stop() == 0)
+    }
+
     /// Of such a type, and on a bus without a log, `state` is the state of now.
     @Test(arguments: [("latest", true), ("none", true), ("all", false)])
     func withoutAPastTheStateIsThatOfNow(_ policy: String, hasLog: Bool) async throws {
