@@ -7,6 +7,9 @@ extension BusError {
     /// Whether there is no past of it at all: its type keeps none, or there is no log.
     var meansNeverPast: Bool { code == .gone && details["keep"] != "all" || meansNoLog }
 
+    /// Whether there is a past of it, which begins later than that: no later attempt finds more.
+    var meansTooEarly: Bool { details["oldest"] != nil }
+
     /// Its message, for a sentence that goes on or ends elsewhere.
     var clause: String { message.hasSuffix(".") ? String(message.dropLast()) : message }
 

@@ -17,7 +17,7 @@ extension EffectRunner {
                 case .success(let state): perform(job, state: state)
                 case .failure(let error):
                     let words = "the state can't be read: \(error.clause)"
-                    finish(job, error.code == .gone ? .refused(words) : .failed(words))
+                    finish(job, error.meansTooEarly ? .refused(words) : .failed(words))
                 }
             }
         }
