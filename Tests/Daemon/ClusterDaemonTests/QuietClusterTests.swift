@@ -383,8 +383,6 @@ struct QuietClusterTests {
 
         daemon = try alone(late)
         #expect(try ok(late.client(token: 5), get) == before)
-        daemon.signal(SIGTERM)
-        #expect(try daemon.wait().status == 0)
     }
 
     /// A daemon with the files of a member, for its machine alone.
