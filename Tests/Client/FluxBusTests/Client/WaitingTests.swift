@@ -37,7 +37,7 @@ import Testing
             while peer.line() != nil {}
         }
         var options = BusOptions()
-        options.keepAlive = .seconds(1)
+        options.keepAlive = .seconds(3)
         options.timeout = .seconds(240)
         let bus = try await Bus.connect(slow.address, options: options)
         var notices = bus.notices.makeAsyncIterator()
