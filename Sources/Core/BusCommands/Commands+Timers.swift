@@ -40,14 +40,16 @@ extension Commands {
         return remember(key, matched: 0, changed: 0)
     }
 
-    /// Under access rules a timer is cancelled by its caller, or by who manages the bus. A refusal does not tell whether
-    /// the store exists.
+    /// Under access rules a timer is cancelled by its caller, if it is shown to that one, or by who manages the bus. A refusal
+    /// does not tell whether the store exists.
     private func requireOwnTimer(_ name: String, by caller: Caller) throws(RequestError) {
         guard let grants = caller.grants, !grants.mayManage else { return }
         let isStore = request.present.contains(.store)
         let target = String(decoding: isStore ? request.store : request.type, as: UTF8.self)
         let owner = isStore ? machine.find(target).map { TimerOwner.store($0) } : .type(target)
-        guard let owner, let timer = machine.timer(name, of: owner), timer.isAsked(by: caller.principal)
+        guard let owner, let timer = machine.timer(name, of: owner), timer.isAsked(by: caller.principal),
+            machine.rules < BusLimits.rulesOfShownTimers
+                || machine.shows(timer, to: caller.principal, grants)
         else {
             throw RequestError(
                 .forbidden,
@@ -144,5 +146,22 @@ extension BusTimer {
     /// Whether a principal has set it.
     package func isAsked(by principal: Principal) -> Bool {
         if case .action(_, _, let asker) = purpose { asker.identity == principal.identity } else { false }
+    }
+}
+
+extension StateMachine {
+    /// Whether a timer is shown to a client under access rules. Who has set it may not know what it tells: an action or a type
+    /// may have set it from a state that is hidden.
+    package func shows(_ timer: BusTimer, to principal: Principal, _ grants: Grants) -> Bool {
+        let isAsked = timer.isAsked(by: principal)
+        switch timer.owner {
+        case .store(let index):
+            let record = stores.pointer(index)
+            let (name, type) = (record.pointee.name, types[Int(record.pointee.type)].name)
+            return grants.knowsHistory(of: name, ofType: type)
+                || isAsked && grants.showsWhole(name, ofType: type)
+        case .type("*"): return isAsked || grants.knowsEverything
+        case .type(let name): return isAsked || grants.knowsHistory(ofAll: name)
+        }
     }
 }

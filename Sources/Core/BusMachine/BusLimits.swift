@@ -78,7 +78,7 @@ package struct BusLimits: Sendable, Equatable {
     /// The number of the rules by which entries are applied. It grows where they come to other states or refusals than the
     /// rules before, and an entry is applied by the rules that it was made by. Rules 4 add words of definitions, views
     /// and conditions of requests; no entry of rules 3 comes out differently by them.
-    package static let rules = 7
+    package static let rules = 8
 
     /// From these rules on, the bytes that expressions read are counted, and what the states of new stores spend.
     package static let rulesOfReading = 2
@@ -99,6 +99,8 @@ package struct BusLimits: Sendable, Equatable {
     /// From these rules on, a proposal also pays for the computed values of views that follow its entries, an action whose `when`
     /// fails leaves the store alone, and a revert keeps to `limits.state` and `limits.memory`.
     package static let rulesOfViewStates = 7
+    /// From these rules on, a client cancels timers of those stores only that it may see.
+    package static let rulesOfShownTimers = 8
 
     // MARK: - One commit
 

@@ -285,6 +285,28 @@ import Testing
         #expect(try bus.ada.code(#"{"op":"cancel","store":"lamp/hall","timer":"mine"}"#) == "ok")
     }
 
+    /// An action sets timers of stores that its client may not read, and from what these hold.
+    @Test func timersOfHiddenStoresAreNotShownToWhoSetThem() throws {
+        let bus = try GuardedBus.make(
+            GuardedBus.rulesOfPart(
+                """
+                - { role: part, may: dispatch, match: lamp/* }
+                - { role: part, may: read, match: lamp/hall }
+                """))
+        let (root, bob) = (bus.root, bus.bob)
+        #expect(try bob.answer(#"{"op":"dispatch","type":"lamp","action":"later"}"#)["matched"] == 1)
+        func stores(_ client: MemoryClient) throws -> [String]? {
+            try client.answer(#"{"op":"timers"}"#)["timers"]?.array?.compactMap { $0["store"]?.string }
+        }
+        #expect(try stores(root) == ["lamp/cellar", "lamp/hall"])
+        #expect(try stores(bob) == ["lamp/hall"])
+        for store in ["lamp/cellar", "lamp/nowhere"] {
+            #expect(try bob.code(#"{"op":"cancel","store":"\#(store)","timer":"off"}"#) == "forbidden")
+        }
+        #expect(try bob.code(#"{"op":"cancel","store":"lamp/hall","timer":"off"}"#) == "ok")
+        #expect(try stores(root) == ["lamp/cellar"])
+    }
+
     /// Messages name no type that one has nothing to do with.
     @Test func messagesSuggestNothingHidden() throws {
         let bus = try GuardedBus.make()
