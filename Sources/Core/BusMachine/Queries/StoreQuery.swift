@@ -253,9 +253,16 @@ package final class StoreQuery {
     /// Puts a store that has been passed in its place. Returns how many stores were looked at.
     private func insert(_ index: Int32) -> Int {
         let address = machine.address(of: Int(index))
-        let position =
-            found.firstIndex { UTF8Order.precedes(address, machine.address(of: Int($0))) } ?? found.count
-        let looked = found.count
+        var (position, end, looked) = (0, found.count, 0)
+        while position < end {
+            let middle = (position + end) / 2
+            if UTF8Order.precedes(address, machine.address(of: Int(found[middle]))) {
+                end = middle
+            } else {
+                position = middle + 1
+            }
+            looked += 1
+        }
         found.insert(index, at: position)
         bytes += size(of: index)
         if found.count > selection.limit { dropLast() }

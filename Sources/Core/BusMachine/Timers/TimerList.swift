@@ -35,9 +35,8 @@ package final class TimerList {
     private let after: Place?
     private let limit: Int
     private let isShown: (BusTimer) -> Bool
-    /// The slot that is looked at next, and how many of the timers that were set meanwhile were looked at.
+    /// The slot that is looked at next.
     private var slot = 0
-    private var seenMeanwhile = 0
     private var found: [(place: Place, timer: BusTimer)] = []
     private var hasMore = false
     /// The last one of a full page: what comes behind it is not on it.
@@ -70,7 +69,7 @@ package final class TimerList {
 
     /// Begins again, because all timers have been replaced.
     package func restart() {
-        (slot, seenMeanwhile, found, hasMore, last) = (0, machine.timers.setMeanwhile.count, [], false, nil)
+        (slot, found, hasMore, last) = (0, [], false, nil)
     }
 
     /// Looks through the timers while `mayGoOn`, which is called with each step; true when the page is there.
@@ -80,10 +79,8 @@ package final class TimerList {
             slot += 1
             if !mayGoOn(.looked) { return false }
         }
-        while seenMeanwhile < machine.timers.setMeanwhile.count {
-            let timer = machine.timers.setMeanwhile[seenMeanwhile]
-            seenMeanwhile += 1
-            consider(timer, mayGoOn)
+        for slot in machine.timers.setMeanwhile {
+            if let timer = machine.timers.timer(inSlot: Int(slot)) { consider(timer, mayGoOn) }
             _ = mayGoOn(.looked)
         }
         // Some have fired meanwhile.
@@ -106,7 +103,7 @@ package final class TimerList {
     private func cut(_ mayGoOn: (Step) -> Bool) {
         _ = mayGoOn(.ordered(found.count))
         found.sort { $0.place.precedes($1.place) }
-        // One that was taken away and put back stands in another slot.
+        // One that was set meanwhile may have been looked at twice.
         for index in found.indices.dropFirst().reversed() where found[index].timer === found[index - 1].timer
         {
             found.remove(at: index)

@@ -71,8 +71,8 @@ package struct TimerTable {
     /// The timer in a slot; nil where there is none.
     package func timer(inSlot slot: Int) -> BusTimer? { slots[slot] }
 
-    /// Timers that were set while somebody goes through the slots, and that may stand in slots already passed.
-    private(set) var setMeanwhile: [BusTimer] = []
+    /// The slots that timers were set in while somebody goes through them, and that may have been passed already.
+    package private(set) var setMeanwhile: Set<Int32> = []
     private(set) var readers = 0
 
     /// Somebody begins to go through the slots, or is done.
@@ -105,7 +105,7 @@ package struct TimerTable {
             timer.slot = Int32(slots.count)
             slots.append(timer)
         }
-        if readers > 0 { setMeanwhile.append(timer) }
+        if readers > 0 { setMeanwhile.insert(timer.slot) }
         timer.next = first
         first = timer.slot
         heap.append(Entry(due: timer.due, order: timer.order, slot: timer.slot))
