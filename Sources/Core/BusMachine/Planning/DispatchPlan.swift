@@ -183,7 +183,12 @@ public final class DispatchPlan {
     /// Which stores of its type a step is applied to; nil: all, or one.
     func filter(ofStep step: Int) -> StoreFilter? {
         if !needsCare { return nil }
-        return choices.first { $0.step == step }?.filter
+        var (place, end) = (0, choices.count)
+        while place < end {
+            let middle = (place + end) / 2
+            if choices[middle].step < step { place = middle + 1 } else { end = middle }
+        }
+        return place < choices.count && choices[place].step == step ? choices[place].filter : nil
     }
 
     /// Remembers who wants a store to be like something before it is dropped.
