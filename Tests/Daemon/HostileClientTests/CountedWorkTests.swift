@@ -45,6 +45,28 @@ import Testing
         }
     }
 
+    /// Where the changes begin that a subscription has missed is looked for among all stores of its types.
+    @Test func theSearchForMissedChangesIsCounted() throws {
+        let bus = try SlowBus()
+        let client = bus.connect()
+        func create(_ numbers: Range<Int>) {
+            for number in numbers { bus.send(#"{"op":"create","store":"item/i\#(number)"}"#, from: client) }
+        }
+        create(0..<1000)
+        let half = bus.engine.revision
+        _ = try bus.lines(of: client)
+        create(1000..<2000)
+        _ = try bus.lines(of: client)
+        func resume(_ match: String, since revision: Int) -> Int {
+            let since = #""since":\#(revision),"epoch":"\#(bus.engine.epoch)""#
+            return work(bus) { bus.send(#"{"op":"subscribe","match":"\#(match)",\#(since)}"#, from: client) }
+        }
+        // The first search puts the names in order.
+        _ = resume("item/w*", since: bus.engine.revision)
+        let nothing = resume("item/x*", since: bus.engine.revision)
+        #expect(resume("item/y*", since: half) - nothing >= 1000 * 10)
+    }
+
     private static func actions(_ count: Int, _ more: String = "") -> String {
         let action = #"{"store":"counter/a","action":"increment"\#(more)}"#
         return #""actions":[\#(Array(repeating: action, count: count).joined(separator: ","))]}"#

@@ -249,14 +249,25 @@ public final class TypeEntry {
     /// The first store, in order of change, whose change came after `sequence`; -1 when there is none. Searches from
     /// both ends, because the result mostly lies near one, and reports to `charge` how many stores it looked at.
     package func firstChanged(after sequence: Int, _ charge: (Int) -> Void) -> Int32 {
+        first(where: { $0.sequence > sequence }, charge)
+    }
+
+    /// The same for changes after a revision.
+    package func firstChanged(afterRevision revision: Int, _ charge: (Int) -> Void) -> Int32 {
+        first(where: { $0.revision > revision }, charge)
+    }
+
+    /// `isAfter` holds for a store and for all that changed after it.
+    @inline(__always)
+    private func first(where isAfter: (borrowing StoreRecord) -> Bool, _ charge: (Int) -> Void) -> Int32 {
         var found: Int32 = -1
         var (early, late) = (oldest, newest)
         var looked = 0
         defer { charge(looked) }
         while early >= 0, late >= 0 {
             looked += 1
-            if stores.pointer(early).pointee.sequence > sequence { return early }
-            guard stores.pointer(late).pointee.sequence > sequence else { return found }
+            if isAfter(stores.pointer(early).pointee) { return early }
+            guard isAfter(stores.pointer(late).pointee) else { return found }
             found = late
             early = stores.pointer(early).pointee.newer
             late = stores.pointer(late).pointee.older

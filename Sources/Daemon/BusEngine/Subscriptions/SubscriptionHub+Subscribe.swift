@@ -162,11 +162,8 @@ extension SubscriptionHub {
     private func floor(of revision: Int, _ pattern: AddressPattern) -> Int {
         var floor = machine.sequence
         for entry in machine.types where pattern.type.matches(entry.name) {
-            var index = entry.newest
-            while index >= 0, machine.stores.pointer(index).pointee.revision > revision {
-                floor = min(floor, machine.stores.pointer(index).pointee.sequence - 1)
-                index = machine.stores.pointer(index).pointee.older
-            }
+            let first = entry.firstChanged(afterRevision: revision) { clock.work += $0 * Work.look / 4 }
+            if first >= 0 { floor = min(floor, machine.stores.pointer(first).pointee.sequence - 1) }
         }
         return floor
     }
