@@ -48,7 +48,7 @@ extension Commands {
         let target = String(decoding: isStore ? request.store : request.type, as: UTF8.self)
         let owner = isStore ? machine.find(target).map { TimerOwner.store($0) } : .type(target)
         guard let owner, let timer = machine.timer(name, of: owner), timer.isAsked(by: caller.principal),
-            machine.rules < BusLimits.rulesOfShownTimers
+            machine.rules < BusLimits.rulesOfCopies
                 || machine.shows(timer, to: caller.principal, grants)
         else {
             throw RequestError(

@@ -120,6 +120,10 @@ extension Replica {
 
     /// Ends a session, and counts what that takes besides its expressions.
     func endDue(_ session: Session) {
+        // Members that come from a copy do not know of it.
+        if session.isEmpty, machine.rules >= BusLimits.rulesOfCopies {
+            return machine.closeSession(session.id)
+        }
         spent &+=
             ClusterLimits.operationsOfEntry
             + session.ephemeralStores.count * ClusterLimits.operationsOfCreation

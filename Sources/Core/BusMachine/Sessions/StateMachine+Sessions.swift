@@ -112,12 +112,17 @@ extension StateMachine {
         }
     }
 
-    /// The stores that a session's end drops, by type and in the order of creation. Each record is looked up once,
-    /// and not for every comparison.
+    /// The stores that a session's end drops, by the names of their types and in the order of creation. Each record is looked up
+    /// once, and not for every comparison.
     package func drops(of session: Session) -> [Int32] {
+        if session.ephemeralStores.count < 2 { return Array(session.ephemeralStores) }
+        var ranks = Array(types.indices)
+        if rules >= BusLimits.rulesOfCopies {
+            for (rank, entry) in typesInOrder.enumerated() { ranks[Int(entry.index)] = rank }
+        }
         var places = session.ephemeralStores.map { index in
             let record = stores.pointer(index)
-            return (Int(record.pointee.type) << 32 | Int(record.pointee.place), index)
+            return (ranks[Int(record.pointee.type)] << 32 | Int(record.pointee.place), index)
         }
         places.sort { $0.0 < $1.0 }
         return places.map(\.1)
