@@ -161,6 +161,34 @@ import Testing
         try expectBound(Array(repeating: later, count: 20))
     }
 
+    /// A drop by value looks at all stores of its type, whether or not any is meant.
+    @Test func dropsByValueLookAtNoMoreStoresThanACommitMayReach() throws {
+        let drop = #"{"op":"drop","type":"counter","where":"false"}"#
+        func drops(_ count: Int) -> String {
+            let elements = Array(repeating: drop, count: count).joined(separator: ",")
+            return #"{"op":"dispatch","actions":[\#(elements)]}"#
+        }
+        for rules in [7, 8] {
+            let bus = try ReplicaBus()
+            bus.rules = rules
+            for index in 0..<1000 {
+                #expect(try bus.ask(#"{"op":"create","store":"counter/s\#(index)"}"#).code == "ok")
+            }
+            #expect(try bus.ask(drops(1024)).code == (rules == 7 ? "ok" : "rejected"), "\(rules)")
+            #expect(try bus.ask(drops(900)).code == "ok", "\(rules)")
+        }
+    }
+
+    /// Asking it of each store would take time, and no operations.
+    @Test func whatHoldsForNoStoreIsAskedOfNone() throws {
+        let machine = try ReplicaBus().replica.machine
+        let counter = try machine.requireType("counter")
+        for (condition, count) in [("false", 0), ("1 == 2", 0), ("true", 5), ("count > 9", 5)] {
+            let filter = try machine.filter(.string(condition))
+            #expect(machine.members(of: counter, for: filter).count == count, "\(condition)")
+        }
+    }
+
     /// What is due before the entries is bounded by its operations, too.
     @Test func timersThatFireSpendWhatViewsEvaluateOfThem() throws {
         for rules in [5, 6] {

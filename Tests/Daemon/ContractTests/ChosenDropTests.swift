@@ -191,6 +191,18 @@ import Testing
         #expect(try bus.isWhatTheLogSays())
     }
 
+    /// Each `where` of a batch looks at all stores of its type.
+    @Test func aBatchLooksAtABoundedNumber() throws {
+        let (bus, client) = try bus()
+        let elements = (0..<1000).map { #"{"op":"create","store":"counter/n\#($0)"}"# }
+        try client.revision(after: #"{"op":"dispatch","actions":[\#(elements.joined(separator: ","))]}"#)
+        let drops = Array(repeating: Self.drop("false"), count: 1024).joined(separator: ",")
+        #expect(try client.code(of: #"{"op":"dispatch","actions":[\#(drops)]}"#) == "rejected")
+        #expect(try client.reply(to: Self.batch(Self.drop("false")))["matched"] == 0)
+        #expect(try client.reply(to: Self.drop("true"))["matched"] == 1004)
+        #expect(try bus.isWhatTheLogSays())
+    }
+
     @Test func aViewIsNotDropped() throws {
         let bus = try MemoryBus.logging("counter/a") {
             $0.definitions = ["view: totals\nof: counter\nvalues: { all: count() }"]

@@ -78,6 +78,9 @@ package struct Expression: Sendable {
     /// Its value, where that is the same whatever the data.
     package var constant: JSON? { node.constant }
 
+    /// Whether it holds for no data.
+    package var neverHolds: Bool { constant.map { !$0.isTruthy } ?? false }
+
     /// The expression's value for some data.
     package func evaluate(
         on data: JSON, budget: Budget = .ofStore

@@ -315,10 +315,12 @@ extension StateMachine {
         ).with("revision", .int(actual))
     }
 
-    /// Throws if the plan reaches more stores than the operations suffice for: it is not begun.
+    /// Throws if the plan reaches more stores than the operations suffice for, those that drops by value look at included: it is
+    /// not begun.
     package func requireBudget(atMost most: Int = .max) throws(RequestError) {
         let operations = min(most, limits.commit)
-        var reached = 0
+        var reached = plan.needsCare && rules >= BusLimits.rulesOfCopies ? plan.choosable : 0
+        if reached &* BusLimits.operationsPerStore > operations { throw reachesTooMany(operations) }
         // In place: a copy of a step would count references.
         let steps = plan.steps.elements
         for index in steps.indices {
@@ -327,11 +329,16 @@ extension StateMachine {
                 step.pointee.store >= 0
                 ? 1 : Unmanaged.passUnretained(step.pointee.type)._withUnsafeGuaranteedRef { $0.count }
             if reached &* BusLimits.operationsPerStore <= operations { continue }
-            let bound = operations == limits.commit ? "limits.commit is" : "a will has"
-            throw RequestError(
-                .rejected,
-                "The dispatch reaches more stores than one commit may: \(bound) \(operations) operations, \(BusLimits.operationsPerStore) for each store and more for what is written; dispatch to fewer at a time."
-            ).with("action", .string(step.pointee.type.actionName(step.pointee.action)))
+            throw reachesTooMany(operations).with(
+                "action", .string(step.pointee.type.actionName(step.pointee.action)))
         }
+    }
+
+    private func reachesTooMany(_ operations: Int) -> RequestError {
+        let bound = operations == limits.commit ? "limits.commit is" : "a will has"
+        return RequestError(
+            .rejected,
+            "The dispatch reaches more stores than one commit may: \(bound) \(operations) operations, \(BusLimits.operationsPerStore) for each store and more for what is written; dispatch to fewer at a time."
+        )
     }
 }
