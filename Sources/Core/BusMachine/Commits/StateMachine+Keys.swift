@@ -144,18 +144,18 @@ extension StateMachine {
         }
     }
 
-    /// Remembers the result of a keyed request.
-    package func remember(_ key: KeyedRequest, matched: Int, changed: Int) {
+    /// Remembers the result of a keyed request. `isPart`: the plan has not all of its actions.
+    package func remember(_ key: KeyedRequest, matched: Int, changed: Int, isPart: Bool = false) {
         keys.remember(
             .init(digest: key.digest, revision: revision, matched: matched, changed: changed), as: key.id)
-        if hasReturned { rememberReturned() }
+        if hasReturned { rememberReturned(isPart: isPart) }
     }
 
     /// What the keyed commit of a revision returned; nil if nothing, or if it is no longer known.
     package func returned(byKeyed revision: Int) -> JSONObject? { keys.returned(of: revision) }
 
-    private func rememberReturned() {
-        if let returned = returned() { keys.keep(returned, of: revision) }
+    private func rememberReturned(isPart: Bool = false) {
+        if let returned = returned(isPart: isPart) { keys.keep(returned, of: revision) }
     }
 
     /// Remembers the result of a request whose key was found to be new.

@@ -7,15 +7,15 @@ import BusProtocol
 extension StateMachine {
     /// What the plan that was applied returns, as members of a reply: `result` where it is one action on one store, else
     /// `results` by address. Of several actions on one store the last one counts. As what it returns may tell anything of a
-    /// state, only whoever is shown all of it is told.
-    package func returned(seenBy grants: Grants? = nil) -> JSONObject? {
+    /// state, only whoever is shown all of it is told. `isPart`: the plan has not all actions of its dispatch.
+    package func returned(seenBy grants: Grants? = nil, isPart: Bool = false) -> JSONObject? {
         let seen = plan.returned.filter { returned in
             guard let grants, !grants.readsEverything else { return true }
             let parts = returned.address.split(separator: "/", maxSplits: 1).map(String.init)
             return grants.showsWhole(parts[1], ofType: parts[0])
         }
         guard let first = seen.first else { return nil }
-        if plan.steps.count == 1, plan.steps[0].store >= 0 { return ["result": first.value] }
+        if !isPart, plan.steps.count == 1, plan.steps[0].store >= 0 { return ["result": first.value] }
         let members = seen.map {
             JSONObject.Member(key: $0.address, value: $0.value)
         }

@@ -29,7 +29,7 @@ extension StateMachine {
         line.append(UInt8(ascii: "]"))
         if let key {
             append(key, to: line)
-            if actions, !isAll || details?.batch != nil { appendReach(details?.batch, to: line) }
+            if actions && !isAll || details?.batch != nil { appendReach(details?.batch, to: line) }
         }
         if let details { append(self.kept(details), after: actions ? kept.count : 0, to: line) }
         appendTraceparent(to: line)

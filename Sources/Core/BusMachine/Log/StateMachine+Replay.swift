@@ -266,24 +266,26 @@ extension StateMachine {
         // A commit kept only in part says how much it reached.
         let (matched, changed) = (entry["matched"]?.int ?? matched, entry["changed"]?.int ?? changed)
         let digest = entry["digest"]?.string ?? ""
+        // Only one of several has an index.
+        let isPart = entry["actions"]?.array?.first?["index"] != nil
         try digest.utf8Span.span.withUnsafeBytes { (digest) throws(RequestError) in
             try key.utf8Span.span.withUnsafeBytes { (key) throws(RequestError) in
-                try rememberKey(key, digest, of: principal, matched: matched, changed: changed)
+                try rememberKey(
+                    key, digest, of: principal, matched: matched, changed: changed, isPart: isPart)
             }
         }
     }
 
     private func rememberKey(
         _ key: UnsafeRawBufferPointer, _ digest: UnsafeRawBufferPointer, of principal: Principal,
-        matched: Int,
-        changed: Int
+        matched: Int, changed: Int, isPart: Bool = false
     ) throws(RequestError) {
         guard principal.identity != nil, let digest = StateTransfer.digest(of: digest) else {
             throw RequestError(.internal, "its key has no digest")
         }
         remember(
             KeyedRequest(id: keys.id(principal.number, key), digest: digest), matched: matched,
-            changed: changed)
+            changed: changed, isPart: isPart)
     }
 
     private func replayCreation(
