@@ -75,6 +75,13 @@ struct LingerLogTests {
         let sessions = (0..<100).map { _ in machine.openSession(principal) }
         for session in sessions { machine.name(session, "gate", linger: 10, principal) }
         #expect(machine.session(named: "gate", of: principal) === sessions.last)
+        machine.giveUpName(of: sessions[99])
+        #expect(machine.session(named: "gate", of: principal) === sessions[98])
+        machine.closeSession(sessions[98].id)
+        let other = machine.principal(uid: 1001, pid: 1, unit: nil)
+        machine.give(sessions[97], to: other)
+        #expect(machine.session(named: "gate", of: principal) === sessions[96])
+        #expect(machine.session(named: "gate", of: other) === sessions[97])
     }
 
     // MARK: Failed writes

@@ -111,6 +111,26 @@ import Testing
         return try #require(try bus.lines(of: greedy).last)
     }
 
+    /// A session is found by its name, however many there are.
+    @Test(.aloneOnly(because: "On a shared bus sessions are named where its log is applied."))
+    func namingASessionTakesTheSameAmongMany() throws {
+        func naming(among count: Int) throws -> Int {
+            let bus = try SlowBus()
+            for number in 0..<count {
+                let client = bus.connect()
+                bus.send(
+                    #"{"op":"hello","session":"s\#(number)"}"#,
+                    #"{"op":"create","store":"counter/s\#(number)","ephemeral":true}"#, from: client)
+                bus.engine.serveAll()
+                #expect(try bus.lines(of: client).last?["ok"] == true)
+            }
+            let client = bus.connect()
+            return work(bus) { bus.send(#"{"op":"hello","session":"gate"}"#, from: client) }
+        }
+        let (few, many) = (try naming(among: 10), try naming(among: 500))
+        #expect(many - few < 5000, "\(few), \(many)")
+    }
+
     private static let sums: String = {
         let computed = (0..<60).map {
             #"  c\#($0): { reduce: [{ var: list }, { "+": [{ var: current }, { var: accumulator }] }, \#($0)] }"#

@@ -17,7 +17,7 @@ extension Replica {
         let session = machine.openSession(principal)
         if let name = held.name { machine.name(session, name, linger: held.linger, principal) }
         held.session = session.id
-        sessions.held[key] = held
+        sessions.hold(held, by: key)
         return session
     }
 
@@ -56,7 +56,7 @@ extension Replica {
         takeName(name, of: principal.identity, for: key)
         (held.name, held.linger, held.identity) = (name, linger, principal.identity)
         held.isOperator = isOperator && machine.rules >= BusLimits.rulesOfOneMeaning
-        sessions.held[key] = held
+        sessions.hold(held, by: key)
         if let session = left(in: key) {
             machine.name(session, name, linger: linger, principal)
             sink.note(session)
@@ -66,13 +66,11 @@ extension Replica {
 
     /// Whoever has had the name before has neither the name nor its session any longer.
     private func takeName(_ name: String, of identity: Identity?, for key: SessionKey) {
-        for (other, held) in sessions.held
-        where other != key && held.identity == identity
-            && held.name.map({ UTF8Order.equal($0, name) }) == true
-        {
-            closeIfEmpty(held)
-            sessions.held[other] = nil
-        }
+        guard let other = sessions.holder(of: SessionName(identity, name)), other != key,
+            let held = sessions.held[other]
+        else { return }
+        closeIfEmpty(held)
+        sessions.hold(nil, by: other)
     }
 
     /// Closes a session in which nothing is left, before nobody has it any more: it would keep its name, and whoever asks for
@@ -90,7 +88,7 @@ extension Replica {
 
     /// Nobody holds the session any longer. Returns it if something is left in it and it does not wait for its client.
     private func finish(_ key: SessionKey) -> Session? {
-        defer { sessions.held[key] = nil }
+        defer { sessions.hold(nil, by: key) }
         guard let session = left(in: key) else {
             if let held = sessions.held[key] { closeIfEmpty(held) }
             return nil

@@ -159,7 +159,7 @@ extension Replica {
             }
         }
         let key = SessionKey(member: try record.string("member"), number: try record.integer("number"))
-        sessions.held[key] = held
+        sessions.hold(held, by: key)
     }
 
     private func takeLinks(_ record: TransferRecord) throws(TransferFailure) {

@@ -19,6 +19,8 @@ struct ReplicaSessions {
         var identity: Identity?
         /// Whether its client is an operator, of whose sessions more may wait. Not known of names given by earlier rules.
         var isOperator = false
+
+        fileprivate var fullName: SessionName? { name.map { SessionName(identity, $0) } }
     }
 
     struct Lingering: Equatable {
@@ -27,7 +29,9 @@ struct ReplicaSessions {
         let deadline: Int
     }
 
-    var held: [SessionKey: Held] = [:]
+    private(set) var held: [SessionKey: Held] = [:]
+    /// Who has the sessions with names.
+    private var holders: [SessionName: SessionKey] = [:]
     /// By deadline, then by session.
     private(set) var lingering: [Lingering] = []
 
@@ -37,6 +41,15 @@ struct ReplicaSessions {
     func keys(of member: String) -> [SessionKey] {
         held.keys.filter { $0.member == member }.sorted { $0.number < $1.number }
     }
+
+    /// Somebody holds that from now on; nil: nothing.
+    mutating func hold(_ held: Held?, by key: SessionKey) {
+        if let name = self.held[key]?.fullName, holders[name] == key { holders[name] = nil }
+        self.held[key] = held
+        if let name = held?.fullName { holders[name] = key }
+    }
+
+    func holder(of name: SessionName) -> SessionKey? { holders[name] }
 
     mutating func wait(_ session: SessionID, until deadline: Int) {
         lingering.append(Lingering(session: session, deadline: deadline))

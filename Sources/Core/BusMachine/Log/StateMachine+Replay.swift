@@ -370,7 +370,7 @@ extension StateMachine {
         {
             let session = replayedSession(number, of: try requirePrincipal(by))
             session.will = will.compactMap { WillAction($0) }
-            session.principal = try requirePrincipal(by)
+            give(session, to: try requirePrincipal(by))
             name(session, by: note)
             if session.isEmpty { closeSession(number) }
         } else {

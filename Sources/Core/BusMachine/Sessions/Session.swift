@@ -1,4 +1,5 @@
 import BusJSON
+import BusLogic
 
 /// A session's number. It is never reused.
 package typealias SessionID = Int
@@ -38,11 +39,27 @@ package final class Session {
 
     /// Whether nothing is to be done at its end.
     package var isEmpty: Bool { will.isEmpty && ephemeralStores.isEmpty }
+
+    /// By what it is found, if it has a name.
+    fileprivate var fullName: SessionName? { name.map { SessionName(principal.identity, $0) } }
+}
+
+/// Whose session it is, and its name.
+package struct SessionName: Hashable {
+    private let identity: Identity?
+    private let name: ExactText
+
+    package init(_ identity: Identity?, _ name: String) {
+        self.identity = identity
+        self.name = ExactText(name)
+    }
 }
 
 /// The sessions that have begun and not ended.
 struct OpenSessions {
     private var all: [SessionID: Session] = [:]
+    /// Those with a name, of which few have the same.
+    private var named: [SessionName: Set<SessionID>] = [:]
     /// The number of the next one that is new.
     private(set) var next: SessionID = 0
 
@@ -50,24 +67,41 @@ struct OpenSessions {
     var inOrder: [Session] { all.values.sorted { $0.id < $1.id } }
 
     subscript(number: SessionID) -> Session? { all[number] }
-    func newest(where isIt: (Session) -> Bool) -> Session? {
-        all.values.filter(isIt).max { $0.id < $1.id }
-    }
+    func newest(_ name: SessionName) -> Session? { named[name]?.max().flatMap { all[$0] } }
 
     mutating func begin(at number: SessionID) { next = number }
 
     mutating func open(_ number: SessionID, _ principal: Principal) -> Session {
+        close(number)
         let session = Session(number, principal)
         all[number] = session
         next = max(next, number + 1)
         return session
     }
 
-    mutating func close(_ number: SessionID) { all[number] = nil }
+    mutating func close(_ number: SessionID) {
+        if let session = all[number] { unlist(session) }
+        all[number] = nil
+    }
+
+    /// Changes what a session is found by.
+    mutating func change(_ session: Session, _ body: (Session) -> Void) {
+        unlist(session)
+        body(session)
+        guard all[session.id] === session, let name = session.fullName else { return }
+        named[name, default: []].insert(session.id)
+    }
+
+    private mutating func unlist(_ session: Session) {
+        guard all[session.id] === session, let name = session.fullName else { return }
+        named[name]?.remove(session.id)
+        if named[name]?.isEmpty == true { named[name] = nil }
+    }
 
     /// Those of another machine are open now, which has these instead.
     mutating func become(_ other: inout OpenSessions) {
         swap(&all, &other.all)
+        swap(&named, &other.named)
         next = max(next, other.next)
     }
 }

@@ -26,8 +26,10 @@ extension StateMachine {
         let own = sessions[session.id] ?? openSession(session.id, principal(known: session.principal))
         own.will = session.will
         own.isLogged = own.isLogged || session.isLogged
-        (own.name, own.linger) = (session.name, session.linger)
-        own.principal = principal(known: session.principal)
+        let principal = principal(known: session.principal)
+        sessions.change(own) {
+            ($0.name, $0.linger, $0.principal) = (session.name, session.linger, principal)
+        }
         return own
     }
 
@@ -36,29 +38,31 @@ extension StateMachine {
     /// The session that a client of this identity has given a name, if there is something left in it. The newest, as after a
     /// crash there may be one more that was about to end.
     package func session(named name: String, of principal: Principal) -> Session? {
-        sessions.newest {
-            $0.principal.identity == principal.identity && $0.name.map { UTF8Order.equal($0, name) } == true
-        }
+        sessions.newest(SessionName(principal.identity, name))
     }
 
     /// Names a session, which is its client's from now on.
     package func name(_ session: Session, _ name: String, linger: Int, _ principal: Principal) {
-        session.name = name
-        session.linger = linger
-        session.principal = principal
+        sessions.change(session) { ($0.name, $0.linger, $0.principal) = (name, linger, principal) }
     }
 
     /// Nobody takes over a session that is about to end.
-    package func giveUpName(of session: Session) { (session.name, session.linger) = (nil, 0) }
+    package func giveUpName(of session: Session) {
+        sessions.change(session) { ($0.name, $0.linger) = (nil, 0) }
+    }
 
     /// Takes over what a record of the log or of a snapshot says of a session's name.
     func name(_ session: Session, by record: JSONObject) {
-        session.name = record["session"]?.string
-        session.linger = min(max(0, record["linger"]?.int ?? 0), BusLimits.longestLinger)
+        sessions.change(session) {
+            $0.name = record["session"]?.string
+            $0.linger = min(max(0, record["linger"]?.int ?? 0), BusLimits.longestLinger)
+        }
     }
 
     /// Who leaves something in a session again may have other roles than before.
-    package func give(_ session: Session, to principal: Principal) { session.principal = principal }
+    package func give(_ session: Session, to principal: Principal) {
+        sessions.change(session) { $0.principal = principal }
+    }
 
     /// Replaces a session's will.
     package func setWill(_ will: [WillAction], of session: Session) { session.will = will }

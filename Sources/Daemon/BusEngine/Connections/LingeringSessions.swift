@@ -1,11 +1,5 @@
 import BusMachine
 
-/// Whose session, and its name.
-struct SessionHolder: Hashable {
-    let identity: Identity?
-    let name: String
-}
-
 /// Sessions whose connections have ended, and which wait for a while before they end too: a client that comes back in
 /// time takes its own over.
 struct LingeringSessions {

@@ -22,7 +22,7 @@ package final class Sessions {
     /// Sessions that wait for their clients to come back.
     @exclusivity(unchecked) private var lingering = LingeringSessions()
     /// The connections that have named a session.
-    @exclusivity(unchecked) private var holders: [SessionHolder: ConnectionID] = [:]
+    @exclusivity(unchecked) private var holders: [SessionName: ConnectionID] = [:]
 
     init(
         _ machine: StateMachine, _ clock: TurnClock, _ scheduler: Scheduler, _ connections: Connections,
@@ -48,7 +48,6 @@ package final class Sessions {
     func attach(_ connection: Connection, to name: String, linger: Int) throws(RequestError) -> Bool {
         let principal = connection.access.principal!
         try connection.hold.requireName(name)
-        clock.work += Work.look * machine.sessionCount
         let left = machine.session(named: name, of: principal)
         var isResumed = false
         if let left, left !== connection.hold.session {
@@ -80,10 +79,8 @@ package final class Sessions {
     }
 
     /// What a connection is known by that has named its session.
-    private func holder(_ connection: Connection) -> SessionHolder? {
-        connection.hold.name.map {
-            SessionHolder(identity: connection.access.principal?.identity, name: $0)
-        }
+    private func holder(_ connection: Connection) -> SessionName? {
+        connection.hold.name.map { SessionName(connection.access.principal?.identity, $0) }
     }
 
     /// From whoever has it: it lingers, or its old connection has not ended yet as far as the bus knows.
