@@ -45,6 +45,28 @@ import Testing
         #expect(lines.contains { $0["changes"]?["lamp/hall"]?["count"] == 2 })
     }
 
+    /// Which parts a guest sees has not changed, though the log begins to keep the store with the reload.
+    @Test(.aloneOnly(because: "The local copy of a shared bus keeps all of each type, as its log does."))
+    func whatTheLogBeginsToKeepIsAsOldAsItWas() throws {
+        var setup = GuardedBus.setup(Self.narrow)
+        setup.definitions[0] += "\nlog: { keep: none }"
+        let bus = try MemoryBus(setup)
+        func seen(_ bus: MemoryBus) throws -> Int? {
+            try bus.mallory.answer(#"{"op":"stores","match":"thermostat/*"}"#)["stores"]?[0]?["revision"]?.int
+        }
+        for (action, payload) in [("setTarget", #"{"celsius":25}"#), ("hide", #"{"pin":5}"#)] {
+            let line =
+                #"{"op":"dispatch","store":"thermostat/hall","action":"\#(action)","payload":\#(payload)}"#
+            #expect(try bus.root.code(line) == "ok")
+        }
+        let revision = try #require(try seen(bus))
+        #expect(revision == bus.engine.revision - 1)
+        bus.definitions = GuardedBus.types
+        try reload(bus, Self.narrow)
+        #expect(try seen(bus) == revision)
+        #expect(try seen(bus.crash()) == revision)
+    }
+
     @Test func rulesComeAndGo() throws {
         let bus = try GuardedBus.make(nil)
         let mallory = bus.mallory

@@ -1,3 +1,4 @@
+import BusJSON
 import BusLogic
 
 /// When the parts of states last changed that access rules show where they do not show the rest.
@@ -58,17 +59,34 @@ package final class PartRevisions {
         for rule in rules { changes[Key(store: store, rule: Int32(rule.number))] = nil }
     }
 
-    // MARK: Snapshots
+    // MARK: Records
 
-    /// What is known of a store: by the number of the rule, as a snapshot has it.
-    func record(of store: Int32) -> [(rule: Int, revision: Int)] {
-        rules.compactMap { rule in
-            changes[Key(store: store, rule: Int32(rule.number))].map { (rule.number, $0) }
-        }
+    /// The last change of what a rule shows of a store, by the rule's number.
+    typealias Record = (rule: Int, revision: Int)
+
+    /// What is known of a store, as records of it have it.
+    func records(of store: Int32) -> JSON {
+        .array(
+            rules.compactMap { rule in
+                changes[Key(store: store, rule: Int32(rule.number))].map { [.int(rule.number), .int($0)] }
+            })
     }
 
-    func restore(_ store: Int32, rule: Int, revision: Int) {
-        guard rules.contains(where: { $0.number == rule }) else { return }
-        changes[Key(store: store, rule: Int32(rule))] = revision
+    /// What the record of a store says.
+    static func records(in record: TransferRecord) throws(TransferFailure) -> [Record] {
+        var records: [Record] = []
+        for pair in record.members["parts"]?.array ?? [] {
+            guard let rule = pair[0]?.int, let revision = pair[1]?.int else { throw record.missing("parts") }
+            records.append((rule, revision))
+        }
+        return records
+    }
+
+    /// Takes that for all that is known of a store.
+    func restore(_ store: Int32, _ records: [Record]) {
+        forget(store)
+        for (number, revision) in records where rules.contains(where: { $0.number == number }) {
+            changes[Key(store: store, rule: Int32(number))] = revision
+        }
     }
 }

@@ -28,6 +28,9 @@ extension StateMachine {
                 "kind": "store", "type": .string(entry.name), "name": .string(store.pointee.name),
                 "state": .object(store.pointee.state), "revision": .int(store.pointee.revision),
             ]
+            if let parts, parts.mayShow(Int(entry.index), { entry.name }) {
+                record["parts"] = parts.records(of: index)
+            }
             if let creator = identities.identity(number: Int(store.pointee.creator)) {
                 record["creator"] = .object(creator.members)
             } else if store.pointee.creator == StoreRecord.configured {
@@ -70,11 +73,18 @@ extension StateMachine {
         }
     }
 
-    /// Replays what an entry says of it; the stores that come or go join those of the commit. Returns the own revisions of
-    /// those that come.
+    /// A store that comes with an entry, and when it and the parts that rules show changed last; nil: the entry does not tell
+    /// parts apart, as those of earlier versions.
+    struct KeptStore {
+        let store: Int32
+        let revision: Int
+        let parts: [PartRevisions.Record]?
+    }
+
+    /// Replays what an entry says of it; the stores that come or go join those of the commit. Returns those that come.
     func replayPolicies(
         of entry: JSONObject, into details: CommitDetails
-    ) throws(RequestError) -> [(store: Int32, revision: Int)] {
+    ) throws(RequestError) -> [KeptStore] {
         guard let keeping = entry["keeping"]?.object else { return [] }
         for member in keeping.members {
             guard let type = typesByName[member.key],
@@ -87,7 +97,7 @@ extension StateMachine {
             details.dropped += type.members.filter { $0 >= 0 }
             removeTimers(ofType: type.name)
         }
-        var taken: [(store: Int32, revision: Int)] = []
+        var taken: [KeptStore] = []
         for record in entry["kept"]?.array ?? [] {
             do {
                 let record = TransferRecord(
@@ -109,7 +119,15 @@ extension StateMachine {
         return taken
     }
 
-    private func takeKept(_ record: TransferRecord) throws -> (store: Int32, revision: Int) {
+    /// The commit that brings them did not change them.
+    func date(_ taken: [KeptStore]) {
+        for kept in taken {
+            stores.pointer(kept.store).pointee.revision = kept.revision
+            if let seen = kept.parts { parts?.restore(kept.store, seen) }
+        }
+    }
+
+    private func takeKept(_ record: TransferRecord) throws -> KeptStore {
         let address = "\(try record.string("type"))/\(try record.string("name"))"
         let creator =
             switch record.members["creator"] {
@@ -126,6 +144,8 @@ extension StateMachine {
             try requireFree(address, parts, entry)
             return insert(parts.name, of: entry, state, creator: creator, owner: owner ?? nil)
         }
-        return (store, try record.integer("revision"))
+        return KeptStore(
+            store: store, revision: try record.integer("revision"),
+            parts: record.members["parts"] == nil ? nil : try PartRevisions.records(in: record))
     }
 }

@@ -227,7 +227,7 @@ extension StateMachine {
         }
         let taken = try replayPolicies(of: entry, into: details)
         commit(details)
-        for (store, revision) in taken { stores.pointer(store).pointee.revision = revision }
+        date(taken)
         if let ended = entry["ended"]?.int { closeSession(ended) }
         let isDispatch = details.created.isEmpty && details.dropped.isEmpty
         let stores = max(1, details.dropped.count)

@@ -294,28 +294,17 @@ package final class Restoration {
                 place: -1, size: Int32(size),
                 creator: Int32(truncatingIfNeeded: try record.anyInteger("creator")), write: -1))
         entry.add(index)
-        for part in try parts(of: record) {
-            machine.parts?.restore(index, rule: part.rule, revision: part.revision)
-        }
+        machine.parts?.restore(index, try PartRevisions.records(in: record))
         machine.stateBytes += size
         session?.ephemeralStores.insert(index)
         return index
-    }
-
-    private func parts(of record: TransferRecord) throws(TransferFailure) -> [(rule: Int, revision: Int)] {
-        var parts: [(rule: Int, revision: Int)] = []
-        for pair in record.members["parts"]?.array ?? [] {
-            guard let rule = pair[0]?.int, let revision = pair[1]?.int else { throw record.missing("parts") }
-            parts.append((rule, revision))
-        }
-        return parts
     }
 
     private func takeView(_ record: TransferRecord) throws(TransferFailure) {
         let address = "\(try record.string("type"))/\(try record.string("name"))"
         let (revision, sequence) = (try record.integer("revision"), try record.integer("sequence"))
         guard revision <= machine.revision, sequence > 0 else { throw record.missing("revision") }
-        viewStamps[address] = .init(revision: revision, sequence: sequence, parts: try parts(of: record))
+        viewStamps[address] = .init(revision: revision, sequence: sequence, parts: try PartRevisions.records(in: record))
     }
 
     private func takeDrops(forgottenThrough: Int) throws(TransferFailure) {

@@ -90,8 +90,7 @@ extension StateMachine {
                 record("sequence", .int(store.pointee.sequence))
                 if !isOfView { record("creator", .int(Int(store.pointee.creator))) }
                 if store.pointee.owner >= 0 { record("owner", .int(store.pointee.owner)) }
-                guard let seen = parts?.record(of: index), !seen.isEmpty else { return }
-                record("parts", .array(seen.map { [.int($0.rule), .int($0.revision)] }))
+                if let seen = parts?.records(of: index), seen != [] { record("parts", seen) }
             }
         }
     }

@@ -334,7 +334,7 @@ extension StateMachine {
     struct ViewStamp {
         let revision: Int
         let sequence: Int
-        let parts: [(rule: Int, revision: Int)]
+        let parts: [PartRevisions.Record]
     }
 
     /// Works out all views of a machine whose other stores have been restored. A store that has no stamp counts as changed in the
@@ -349,7 +349,7 @@ extension StateMachine {
             if stamp == nil { sequence += 1 }
             record.pointee.revision = stamp?.revision ?? revision
             record.pointee.sequence = stamp?.sequence ?? sequence
-            for part in stamp?.parts ?? [] { parts?.restore(store, rule: part.rule, revision: part.revision) }
+            if let stamp { parts?.restore(store, stamp.parts) }
         }
         for store in viewTable.created.sorted(by: {
             stores.pointer($0).pointee.sequence < stores.pointer($1).pointee.sequence
