@@ -50,6 +50,18 @@ struct KeptKeyTests {
         }
     }
 
+    /// A store that takes another's place counts once, though both are written.
+    @Test func storesAreCountedByTheirAddresses() throws {
+        let bus = try bus()
+        let line = batch(
+            "k", [add("tally/a"), drop("tally/a"), create("tally/a"), add("tally/a"), add("beat/a")])
+        let reply = try bus.connect(uid: 0).reply(to: line)
+        #expect(reply["matched"] == 2)
+        let again = try bus.crash().connect(uid: 0).reply(to: line)
+        #expect(again["duplicate"] == true)
+        for name in ["revision", "matched", "changed"] { #expect(again[name] == reply[name], "\(name)") }
+    }
+
     /// Also where the log keeps one action of several, and so what that one returned.
     @Test func whatItReturnedIsToldByAddress() throws {
         let bus = try bus()

@@ -282,11 +282,12 @@ extension StateMachine {
 
     /// How many stores the commit being made has reached, though not all of it is kept: its key is remembered with that.
     func appendReach(_ batch: BatchStores?, to line: ByteWriter) {
-        let written = writeSet.elements.map(\.store).filter {
-            stores.pointer($0).pointee.creator != StoreRecord.view
+        let apart = Set(batch?.steps.lazy.map(\.store) ?? [])
+        let written = writeSet.elements.count {
+            stores.pointer($0.store).pointee.creator != StoreRecord.view && !apart.contains($0.store)
         }
-        let addresses = Set((written + (batch?.steps ?? []).map(\.store)).map { address(of: Int($0)) })
-        line.append(",\"matched\":", decimal: addresses.count)
+        let others = batch.map { addresses(of: $0) { _ in true } } ?? 0
+        line.append(",\"matched\":", decimal: written + others)
         line.append(",\"changed\":", decimal: changed)
     }
 

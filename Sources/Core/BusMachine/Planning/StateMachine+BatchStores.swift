@@ -201,7 +201,8 @@ extension StateMachine {
         return (addresses(of: batch, where: shows), (batch.created + batch.dropped).count(where: shows))
     }
 
-    private func addresses(of batch: BatchStores, where isWanted: (Int32) -> Bool) -> Int {
+    /// How many addresses the stores have that a batch creates or drops.
+    func addresses(of batch: BatchStores, where isWanted: (Int32) -> Bool) -> Int {
         Set(batch.steps.lazy.map(\.store).filter(isWanted).map { Array(self.address(of: Int($0)).utf8) })
             .count
     }

@@ -304,7 +304,8 @@ package final class Restoration {
         let address = "\(try record.string("type"))/\(try record.string("name"))"
         let (revision, sequence) = (try record.integer("revision"), try record.integer("sequence"))
         guard revision <= machine.revision, sequence > 0 else { throw record.missing("revision") }
-        viewStamps[address] = .init(revision: revision, sequence: sequence, parts: try PartRevisions.records(in: record))
+        viewStamps[address] = .init(
+            revision: revision, sequence: sequence, parts: try PartRevisions.records(in: record))
     }
 
     private func takeDrops(forgottenThrough: Int) throws(TransferFailure) {
