@@ -63,9 +63,9 @@ final class RememberingBus: @unchecked Sendable {
     var received: [String] { socket?.received ?? [] }
     func stop() { socket?.stop() }
 
-    /// The same request for a short page.
-    private static func shortened(_ line: String) throws -> String {
-        guard var request = try JSON(parsing: line).object, let op = request["op"]?.string,
+    /// The same request for a short page; what is no request stays as it is.
+    private static func shortened(_ line: String) -> String {
+        guard var request = (try? JSON(parsing: line))?.object, let op = request["op"]?.string,
             op == "history" || op == "get" && request["store"] == nil
         else { return line }
         request["limit"] = .int(min(request["limit"]?.int ?? .max, pageSize))

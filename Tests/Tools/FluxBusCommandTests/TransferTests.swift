@@ -222,6 +222,36 @@ struct TransferTests {
         #expect(try target.now()["counter/a"]?["count"] == 1000)
     }
 
+    /// A line that the bus does not read is refused without its id.
+    @Test func aStoreThatTheBusCanNotReadIsLeftOutAndToldAgain() throws {
+        let box =
+            "type: box\ninitial: { value: null, count: 0 }\nactions: { add: { increment: { count: 1 } } }"
+        let source = try RememberingBus(definitions: [box])
+        for name in ["a", "b"] {
+            try source.ask(#"{"op":"create","store":"box/\#(name)","state":{"value":"\#(name)"}}"#)
+        }
+        for name in ["a", "b"] {
+            try source.ask(#"{"op":"dispatch","store":"box/\#(name)","action":"add"}"#)
+        }
+        let deep = String(repeating: "[", count: 80) + String(repeating: "]", count: 80)
+        let file = try export(source, ["--since", "2"]).replacing(#""value":"a""#, with: #""value":\#(deep)"#)
+        let target = try RememberingBus(definitions: [box], epoch: Self.otherEpoch)
+        let first = try run(file, into: target)
+        #expect(first.status == .refused, "\(first.output)\(first.messages)")
+        #expect(first.lines.first?.hasPrefix("revision 2: create refused: ") ?? false, "\(first.output)")
+        #expect(first.lines.contains { $0.hasPrefix("revision 3: dispatch refused: ") })
+        #expect(try target.now() == ["box/b": ["count": 1, "value": "b"]])
+        // One that was dropped since is not missing.
+        try target.ask(#"{"op":"drop","store":"box/b"}"#)
+        let second = try run(file, into: target)
+        #expect(second.status == .refused && second.messages.contains("up to revision 4 already"))
+        #expect(
+            second.lines.dropLast() == [
+                "revision 2: create refused: box/a is not there; an earlier import could not create it."
+            ])
+        #expect(target.revision == 3)
+    }
+
     @Test func aDryRunChangesNothing() throws {
         let file = try export(try eventfulBus(), ["--since", "3"])
         let target = try RememberingBus(epoch: Self.otherEpoch)

@@ -65,11 +65,12 @@ final class RequestPipeline {
         case .event: break
         case .reply(let reply):
             let request = pending[settled]
-            guard reply["id"] == .int(request.id) else {
+            let isFine = reply["ok"]?.bool == true
+            // A line that the bus does not read, such as one that is too long, is refused without its id.
+            guard reply["id"] == .int(request.id) || !isFine && reply["id"] == nil else {
                 throw BusError(.unexpectedReply, "A reply came that belongs to another request.")
             }
             settled += 1
-            let isFine = reply["ok"]?.bool == true
             try request.settle(isFine ? .success(reply) : .failure(BusError(reply: reply["error"])))
         }
     }

@@ -14,6 +14,8 @@ final class Importer {
     private let pipeline: RequestPipeline
     /// How far an earlier import came; nil when there was none.
     private var progress: ImportStep.Place?
+    /// Stores of the file's base that the bus lacks, though an earlier import came past them.
+    private var missing: Set<String> = []
     /// The definitions that the bus has, by name.
     private var present: [String: JSON] = [:]
     private var definitions = RecordedDefinitions(present: [:])
@@ -50,6 +52,7 @@ final class Importer {
             }
             try pipeline.finish()
         }
+        try reportMissing()
     }
 
     // MARK: - Before
@@ -123,7 +126,7 @@ final class Importer {
     private func takeStore(_ address: String, _ state: JSONObject) throws {
         let step = ImportStep.base(tally.stores, address, state, definitions, in: header)
         tally.stores += 1
-        if let progress, step.place <= progress { return }
+        if let progress, step.place <= progress { return try look(for: address) }
         var found: JSON?
         try pipeline.send(BusRequest("get", ["store": .string(address)])) { reply in
             if case .success(let members) = reply { found = members["states"]?[address] }
@@ -133,6 +136,31 @@ final class Importer {
         try send(step) { reply in
             if reply["created"]?.bool == false { try self.note(found, at: address, wanted: state) }
         }
+    }
+
+    /// Notes whether a store that an earlier import came past is missing.
+    private func look(for address: String) throws {
+        // Without its whole past nothing would tell whether it was dropped since.
+        guard present[String(address.prefix { $0 != "/" })]?.logReach == .whole else { return }
+        try pipeline.send(BusRequest("get", ["store": .string(address)])) { reply in
+            if case .failure(let error) = reply, error.code == .unknownStore { self.missing.insert(address) }
+        }
+    }
+
+    /// Reports the missing stores that were never dropped: an earlier import could not create them.
+    private func reportMissing() throws {
+        guard !missing.isEmpty else { return }
+        let drops = HistoryReader(session, connection, filter: CommitFilter(action: "drop"))
+        try drops.forEach(after: nil, newestFirst: true) { commit in
+            for address in commit["dropped"]?.array ?? [] { missing.remove(address.string ?? "") }
+            return !missing.isEmpty
+        }
+        for address in missing.sorted() {
+            try report(
+                BusError(.unknownStore, "\(address) is not there; an earlier import could not create it."),
+                at: header.base, "create")
+        }
+        if !missing.isEmpty { status = status.worse(.refused) }
     }
 
     private func note(_ found: JSON?, at address: String, wanted: JSONObject) throws {
@@ -178,15 +206,18 @@ final class Importer {
                 error.message.endingSentence(
                     with: "the import stopped at revision \(step.place.revision); repeat it to continue"))
         }
+        try report(error, at: step.place.revision, step.request.op)
+    }
+
+    private func report(_ error: BusError, at revision: Int, _ op: String) throws {
         tally.refused += 1
         status = status.worse(CommandStatus(error.code))
         if session.console.form == .text {
             try session.console.line(
-                "revision \(step.place.revision): \(step.request.op) refused: \(ScreenText.safe(error.message))"
-            )
+                "revision \(revision): \(op) refused: \(ScreenText.safe(error.message))")
         } else {
             try session.console.row([
-                "revision": .int(step.place.revision), "op": .string(step.request.op),
+                "revision": .int(revision), "op": .string(op),
                 "error": ["code": .string(error.code.rawValue), "message": .string(error.message)],
             ])
         }
