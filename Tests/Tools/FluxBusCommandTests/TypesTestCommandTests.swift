@@ -116,10 +116,35 @@ import Testing
                 "# What revision 7 did.", "type: lamp", "tests:", #"  - name: "flip, as in revision 7""#,
                 #"    store: "b""#, "    time: 1795000000.5", "    uid: 5",
                 #"    given: {"more":{"x":1,"y":2},"on":false}"#, #"    stores: {"lamp/a":{"on":true}}"#,
-                #"    dispatch: "flip""#,
+                #"    dispatch: {"action":"flip","type":"lamp"}"#,
                 "    # The log does not have payload.pin; add a value, if the action needs one.",
                 #"    payload: {"a":"x"}"#,
-                #"    state: {"more":{"x":null,"y":2},"off":false,"on":true}"#, "    returns: 2",
+                #"    state: {"more":{"x":null,"y":2},"off":false,"on":true}"#,
+                #"    returns: {"lamp/a":1,"lamp/b":2}"#,
             ])
+    }
+
+    /// It holds where the dispatch went to the stores that the type reads, too, and for any text.
+    @Test(arguments: ["plain", "\u{2028}\u{2029}\u{85}\u{7f}\u{feff}\u{fffe}\u{1f600}"])
+    func aTestThatIsMadeOfACommitPasses(text: String) throws {
+        // Each reads what the dispatch made of the next one.
+        let definitions = [
+            "a": "type: a\nwaitFor: [b]\ninitial: { n: 0, text: '' }\n"
+                + "actions:\n  addUp:\n    set:\n      n: = stores[\"b/main\"].n",
+            "b": "type: b\nwaitFor: [c]\ninitial: { n: 0 }\n"
+                + "actions:\n  addUp:\n    set:\n      n: = stores[\"c/main\"].n",
+            "c": "type: c\ninitial: { n: 0 }\nactions: { addUp: { increment: { n: 1 } } }",
+        ]
+        let bus = try RememberingBus(definitions: definitions.values.sorted())
+        try bus.ask(#"{"op":"create","store":"a/main","state":{"text":"\#(text)"}}"#)
+        for type in ["b", "c"] { try bus.ask(#"{"op":"create","store":"\#(type)/main"}"#) }
+        try bus.ask(#"{"op":"dispatch","type":"*","action":"addUp"}"#)
+        let record = try CommandRun(["types", "test", "--record", "4"], bus: try bus.listen())
+        bus.stop()
+        #expect(record.lines.contains(#"    dispatch: {"action":"addUp","type":"*"}"#), "\(record)")
+        for (name, definition) in definitions { try directory.write("\(name).yaml", definition) }
+        try directory.write("a.test.yaml", record.output)
+        let run = try CommandRun(["types", "test", directory.path, "--human"])
+        #expect(run.status == .success && run.lines.last == "1 test, all pass", "\(run)")
     }
 }

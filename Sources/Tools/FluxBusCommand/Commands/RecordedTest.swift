@@ -36,9 +36,12 @@ struct RecordedTest {
         if let time = commit["time"] { lines.append("    time: \(time.encoded)") }
         if let uid = commit["by"]?["uid"] { lines.append("    uid: \(uid.encoded)") }
         lines.append("    given: \(JSON.object(Self.plain(before, definition)).encoded)")
-        let others = try others(definition["waitFor"]?.array?.compactMap(\.string) ?? [], besides: store)
+        let others = try others(of: definition, besides: store, areDispatchedTo: target == "*")
         if !others.isEmpty { lines.append("    stores: \(JSON.object(others).encoded)") }
-        lines.append("    dispatch: \(JSON.string(name).encoded)")
+        // What it did to those counts, too.
+        let isOfSeveral = others.contains { target == "*" || $0.key.hasPrefix("\(target)/") }
+        let dispatch: JSON = isOfSeveral ? ["action": .string(name), "type": .string(target)] : .string(name)
+        lines.append("    dispatch: \(dispatch.encoded)")
         var payload = action["payload"]?.object ?? [:]
         // The log has a digest of what is redacted, which no test can send.
         for pointer in definition["actions"]?[name]?["redact"]?.array ?? [] {
@@ -50,10 +53,32 @@ struct RecordedTest {
         if !payload.isEmpty { lines.append("    payload: \(JSON.object(payload).encoded)") }
         let changes = Self.changes(before, after)
         lines.append(changes.isEmpty ? "    unchanged: true" : "    state: \(JSON.object(changes).encoded)")
-        if let result = action["result"] ?? action["results"]?[store] {
+        if let result = Self.result(of: action, by: isOfSeveral ? [store] + others.keys : nil, at: store) {
             lines.append("    returns: \(result.encoded)")
         }
-        return lines.joined(separator: "\n") + "\n"
+        return Self.escaped(lines.joined(separator: "\n") + "\n")
+    }
+
+    /// What the action returned: by the addresses of the stores that a test has, or only by that of one.
+    private static func result(of action: JSONObject, by addresses: [String]?, at store: String) -> JSON? {
+        guard let addresses else { return action["result"] ?? action["results"]?[store] }
+        var results = JSONObject()
+        for address in addresses { results[address] = action["results"]?[address] }
+        return results.isEmpty ? nil : .object(results)
+    }
+
+    /// The text with what YAML allows only as an escape. All of it is within quotes.
+    private static func escaped(_ text: String) -> String {
+        var escaped = ""
+        for scalar in text.unicodeScalars {
+            switch scalar.value {
+            case 0x7f...0x9f, 0x2028, 0x2029, 0xfeff, 0xfffe, 0xffff:
+                let digits = String(scalar.value, radix: 16)
+                escaped += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+            default: escaped.unicodeScalars.append(scalar)
+            }
+        }
+        return escaped
     }
 
     /// What the bus says of stores or types at a revision.
@@ -99,11 +124,19 @@ struct RecordedTest {
         return state
     }
 
-    /// The other stores whose states the type's expressions may read.
-    private func others(_ types: [String], besides store: String) throws -> JSONObject {
+    /// The other stores whose states the type's expressions may read; with those that these read where they change, too.
+    private func others(
+        of definition: JSON, besides store: String, areDispatchedTo isOfAll: Bool
+    ) throws -> JSONObject {
+        func awaited(by definition: JSON) -> [String] {
+            definition["waitFor"]?.array?.compactMap(\.string) ?? []
+        }
         var others = JSONObject()
-        for type in types {
-            let definition = try definition(of: type)
+        var (types, known) = (awaited(by: definition), Set<String>())
+        while let type = types.popLast() {
+            guard known.insert(type).inserted else { continue }
+            let definition = try self.definition(of: type)
+            if isOfAll { types += awaited(by: definition) }
             for member in try ask("get", about: ("type", .string(type)), at: revision - 1)["states"]?.object
                 ?? [:]
             where member.key != store {
