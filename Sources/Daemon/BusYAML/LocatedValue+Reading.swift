@@ -9,7 +9,9 @@ extension LocatedValue {
         guard bytes.count <= sizeLimit else {
             throw SourceError(tooLarge, at: Place(file: file, line: 0, column: 0))
         }
-        let source = try SourceText(bytes, file: file)
+        // Editors on other systems put a byte order mark first.
+        let hasMark = bytes.starts(with: [0xef, 0xbb, 0xbf])
+        let source = try SourceText(hasMark ? Array(bytes.dropFirst(3)) : bytes, file: file)
         if file.hasSuffix(".json") { return try LocatedJSONReader.document(source, depthLimit: depthLimit) }
         var reader = YAMLReader(source, depthLimit: depthLimit)
         return try reader.document()

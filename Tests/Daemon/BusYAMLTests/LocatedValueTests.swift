@@ -52,6 +52,12 @@ struct LocatedValueTests {
             LocatedValue.read(text, file: "a.yaml").json == LocatedValue.read(text, file: "a.json").json)
     }
 
+    @Test(arguments: ["a.yaml", "a.json"]) func aByteOrderMarkIsNoPartOfTheText(file: String) throws {
+        let root = try LocatedValue.read("\u{feff}{\"a\": 1}", file: file)
+        #expect(root.json == ["a": 1])
+        #expect(try root.object("all").member("a")?.place == Place(file: file, line: 1, column: 2))
+    }
+
     @Test func nothingIsNull() throws {
         for text in ["", "# only this\n", "---\n", "~"] {
             try #expect(LocatedValue.read(text, file: "a.yaml").json.isNull)
