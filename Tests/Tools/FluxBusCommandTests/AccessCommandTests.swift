@@ -56,6 +56,8 @@ import Testing
     @Test func theBusIsManagedByRulesAboutAllOfIt() throws {
         let manage = try check("manage", as: "user:root")
         #expect(manage.lines.count == 2 && manage.output.contains("access.yaml:3"))
+        #expect(try check("manage", as: "uid:0").output == manage.output)
+        #expect(try check("manage", as: "uid:4294967296").status == .usage)
         #expect(try check("manage").status == .forbidden)
         let past = try check("history", "thermostat/hall")
         #expect(past.output.contains("parts of past states and no actions"))

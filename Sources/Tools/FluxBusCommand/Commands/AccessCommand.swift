@@ -4,6 +4,7 @@ import BusJSON
 import BusLogic
 import BusProtocol
 import BusSystem
+import Glibc
 
 /// `fluxbus access`: what the access rules of a configuration say.
 package struct AccessCommand: ParsableCommand {
@@ -147,10 +148,14 @@ package struct AccessCheckCommand: BusCommand {
             case "user":
                 credentials.user = parts[1]
                 let user = Accounts.user(named: parts[1])
-                (credentials.uid, credentials.groups) = (user.map { Int($0.number) }, user?.groups ?? [])
+                if let user { credentials.uid = Int(user.number) }
+                credentials.groups += user?.groups ?? []
             case "uid":
-                guard let uid = Int(parts[1]) else { throw wrong(text) }
-                credentials.uid = uid
+                guard let uid = uid_t(parts[1]) else { throw wrong(text) }
+                let user = Accounts.user(uid)
+                credentials.uid = Int(uid)
+                if let user { credentials.user = user.name }
+                credentials.groups += user?.groups ?? []
             case "group": credentials.groups.append(parts[1])
             case "unit": credentials.unit = parts[1]
             case "token": credentials.token = parts[1]
