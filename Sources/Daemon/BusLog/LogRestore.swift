@@ -132,7 +132,7 @@ package enum LogRestore {
             case .notALog:
                 throw LogFailure(
                     .notALog, path: copy,
-                    "\(copy) is not a copy of an action log; name one that VACUUM INTO or .backup of sqlite3 has made."
+                    "\(copy) is not a copy of an action log; name one that fluxbus backup has made."
                 )
             default: throw error
             }

@@ -91,6 +91,7 @@ struct LogConfigurationTests {
         ("log: { path: x, retain: { age: 30 } }", "2:32", "such as 12h or 30d"),
         ("log: { path: x, retain: { age: '30' } }", "2:32", "such as 12h or 30d"),
         ("log: { path: x, retain: { age: 30x } }", "2:32", "such as 12h or 30d"),
+        ("log: { path: x, retain: { age: 30y } }", "2:32", "the units are ms, s, m, h, d and w"),
         ("log: { path: x, retain: { age: -1d } }", "2:32", "such as 12h or 30d"),
         ("log: { path: x, retain: { age: 0s } }", "2:32", "must be at least 1"),
         ("log: { path: x, retain: { age: 999999999999999d } }", "2:32", "such as 12h or 30d"),

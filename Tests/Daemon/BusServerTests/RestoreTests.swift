@@ -119,7 +119,10 @@ import Testing
         flipped[place.upperBound - 1] ^= 1
         let bad: [(Data, String)] = [
             (flipped, "is not whole"), (whole.prefix(whole.count / 2), "is not whole"),
-            (Data("no log at all".utf8), "is not a copy of an action log"),
+            (
+                Data("no log at all".utf8),
+                "is not a copy of an action log; name one that fluxbus backup has made"
+            ),
             (Data(), "is not a copy of an action log"),
         ]
         for (index, (bytes, words)) in bad.enumerated() {

@@ -39,7 +39,13 @@ extension DefinitionLoader {
     private static func age(_ value: LocatedValue) throws(SourceError) -> Int {
         guard case .scalar(let length) = value.content, let age = DurationText.milliseconds(of: length),
             age > 0
-        else { throw value.failure("for must be a length of time such as 12h or 90d, not \(value.kind).") }
+        else {
+            if case .scalar(.string) = value.content {
+                throw value.failure(
+                    "for must be a length of time such as 12h or 90d; the units are ms, s, m, h, d and w.")
+            }
+            throw value.failure("for must be a length of time such as 12h or 90d, not \(value.kind).")
+        }
         return age
     }
 }

@@ -97,6 +97,11 @@ enum AgeText {
         guard case .scalar(.string(let text)) = value.content, text.utf8.last.map({ $0 > 57 }) ?? false,
             let age = DurationText.milliseconds(text)
         else {
+            if case .scalar(.string) = value.content {
+                throw value.failure(
+                    "\(name) must be a length of time such as \(examples); the units are ms, s, m, h, d and w."
+                )
+            }
             throw value.failure("\(name) must be a length of time such as \(examples), not \(value.kind).")
         }
         return age
