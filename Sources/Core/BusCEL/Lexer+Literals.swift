@@ -104,6 +104,7 @@ extension Lexer {
         UInt8(ascii: "a"): 7, UInt8(ascii: "b"): 8, UInt8(ascii: "f"): 12, UInt8(ascii: "n"): 10,
         UInt8(ascii: "r"): 13, UInt8(ascii: "t"): 9, UInt8(ascii: "v"): 11, UInt8(ascii: "\\"): 92,
         UInt8(ascii: "?"): 63, UInt8(ascii: "\""): 34, UInt8(ascii: "'"): 39, UInt8(ascii: "`"): 96,
+        UInt8(ascii: "/"): 47,
     ]
 
     /// The bytes that a backslash and what follows mean.
@@ -122,16 +123,37 @@ extension Lexer {
             case UInt8(ascii: "0")...UInt8(ascii: "3"): (1, 3, 8)
             default: (1, 0, 16)
             }
-        let digits = bytes[min(offset + skipped, bytes.count)..<min(offset + skipped + count, bytes.count)]
-        let text = String(decoding: digits, as: UTF8.self)
-        guard count > 0, digits.count == count, digits.allSatisfy(Self.isHexadecimal),
-            let code = UInt32(text, radix: radix), let scalar = Unicode.Scalar(code)
-        else {
-            throw TermError(
-                "this escape means nothing; write \\n, \\t, \\\", \\\\, \\u00e9 or \\U0001f600, or r\"…\" for a "
-                    + "text without escapes.", at: start)
+        guard count > 0, var code = code(from: skipped, count, radix: radix) else {
+            throw Self.noEscape(at: start)
         }
-        advance(skipped + count)
+        var length = skipped + count
+        if letter == UInt8(ascii: "u"), 0xd800...0xdbff ~= code, byte(6) == UInt8(ascii: "\\"),
+            byte(7) == letter, let low = self.code(from: 8, 4, radix: 16), 0xdc00...0xdfff ~= low
+        {
+            code = 0x10000 + (code - 0xd800) << 10 + (low - 0xdc00)
+            length = 12
+        }
+        guard let scalar = Unicode.Scalar(code) else {
+            guard 0xd800...0xdfff ~= code else { throw Self.noEscape(at: start) }
+            throw TermError(
+                "this escape is half of a character; write both halves, as in \\ud83d\\ude00, or \\U0001f600.",
+                at: start)
+        }
+        advance(length)
         return Array(String(scalar).utf8)
+    }
+
+    /// The number that so many digits make; nil unless they are all there.
+    private func code(from distance: Int, _ count: Int, radix: Int) -> UInt32? {
+        let start = min(offset + distance, bytes.count)
+        let digits = bytes[start..<min(start + count, bytes.count)]
+        guard digits.count == count, digits.allSatisfy(Self.isHexadecimal) else { return nil }
+        return UInt32(String(decoding: digits, as: UTF8.self), radix: radix)
+    }
+
+    private static func noEscape(at place: Term.Position) -> TermError {
+        TermError(
+            "this escape means nothing; write \\n, \\t, \\\", \\\\, \\u00e9 or \\U0001f600, or r\"…\" for a text "
+                + "without escapes.", at: place)
     }
 }

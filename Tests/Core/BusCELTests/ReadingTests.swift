@@ -18,7 +18,7 @@ struct ReadingTests {
         (".5e1", "5.0"), ("1.e5", "1.e5"), ("1e3", "1000.0"), ("-0.0", "-0.0"), ("1e300", "1e+300"),
         ("r'\\n'", #""\\n""#), (#"R"\d""#, #""\\d""#), ("'''a'b\nc'''", #""a'b\nc""#), ("''", "\"\""),
         (#"'\x41\101\u00e9\U0001F600\?\`'"#, "\"AAé😀?`\""), ("'''a\r\nb\rc'''", #""a\nb\nc""#),
-        ("'\u{1}'", #""\x01""#),
+        ("'\u{1}'", #""\x01""#), (#"'\/\ud83d\ude00\uD83D\uDE00'"#, "\"/😀😀\""),
     ])
     func textIsReadAsTheGrammarSays(_ text: String, _ printed: String) throws {
         let term = try Term(parsing: text)
@@ -48,7 +48,10 @@ struct ReadingTests {
         ("a.in", 3, "`in` can't follow a point as it is; write [\"in\"]."),
         ("else", 1, "`else` is a reserved word"), ("'abc", 1, "this text has no end; write ' behind it."),
         ("'a\nb'", 1, "this text has no end"), ("\"\"\"a\"", 1, "write \"\"\" behind it."),
-        (#"'\q'"#, 2, "this escape means nothing"), (#"'\ud800'"#, 2, "this escape means nothing"),
+        (#"'\q'"#, 2, "this escape means nothing"), (#"'\ud800'"#, 2, "half of a character"),
+        (#"'\ud83dé'"#, 2, "half of a character"), (#"'a\ude00\ud83d'"#, 3, "half of a character"),
+        (#"'\ud83d\u0041'"#, 2, "half of a character"), (#"'\ud83d\ude0'"#, 2, "half of a character"),
+        (#"'\U00110000'"#, 2, "this escape means nothing"),
         ("Thing{a: 1}", 6, "there are no messages such as Thing{…} here"),
         ("\u{201c}a\u{201d}", 1, "write \"…\" or '…'."),
         ("a ^ b", 3, "write math.bitXor(a, b)"), ("`a`", 1, "a name in backticks stands behind a point"),
