@@ -13,4 +13,21 @@ package struct LineWeight {
         containers = counts.opening
         commas = counts.commas
     }
+
+    /// How many arrays and objects a line opens outside its strings.
+    package static func containers(in line: UnsafeRawBufferPointer) -> Int {
+        var count = 0
+        var inString = false
+        var place = 0
+        while place < line.count {
+            switch line[place] {
+            case UInt8(ascii: "\\") where inString: place += 1
+            case UInt8(ascii: "\""): inString.toggle()
+            case UInt8(ascii: "["), UInt8(ascii: "{"): if !inString { count += 1 }
+            default: break
+            }
+            place += 1
+        }
+        return count
+    }
 }

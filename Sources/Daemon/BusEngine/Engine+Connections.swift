@@ -190,7 +190,11 @@ extension Engine {
     /// wait because it will take long.
     private func weigh(_ line: UnsafeRawBufferPointer, for connection: Connection) -> Bool {
         let weight = LineWeight(line)
-        guard weight.containers <= DaemonLimits.containers else {
+        // Texts hold brackets, too.
+        guard
+            weight.containers <= DaemonLimits.containers
+                || LineWeight.containers(in: line) <= DaemonLimits.containers
+        else {
             replies.refuseInTurn(
                 RequestError(
                     .tooLarge,

@@ -237,6 +237,18 @@ import Testing
         #expect(code(reply.last) == "too_large")
     }
 
+    @Test func bracketsInATextAreNoArrays() throws {
+        let client = try bus().connect()
+        func put(_ items: String) throws -> JSON? {
+            try client.ask(
+                #"{"op":"dispatch","store":"bag/a","action":"put","payload":{"items":\#(items)}}"#
+            ).last
+        }
+        #expect(try put("[\"\(String(repeating: "[{", count: 60_000))\"]")?["ok"] == true)
+        let arrays = Array(repeating: "[]", count: 100_000).joined(separator: ",")
+        #expect(code(try put("[\(arrays)]")) == "too_large")
+    }
+
     @Test func manyLinesAtOnceAreAnsweredInOrderThoughEachSubscribes() throws {
         let client = try bus().connect()
         let pair = (1...1000).map {

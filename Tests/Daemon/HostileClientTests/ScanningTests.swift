@@ -53,6 +53,15 @@ struct ScanningTests {
         #expect(full.withUnsafeBytes { LineWeight($0).containers } == 1 << 20)
     }
 
+    @Test func whatStandsInTextsOpensNothing() {
+        var random = SeededGenerator(seed: 4)
+        for _ in 0..<3000 {
+            let line = Self.bytes(Int.random(in: 0..<200, using: &random), &random)
+            let opening = Self.withoutTexts(line).count { $0 == UInt8(ascii: "[") || $0 == UInt8(ascii: "{") }
+            #expect(line.withUnsafeBytes { LineWeight.containers(in: $0) } == opening, "\(line)")
+        }
+    }
+
     /// How deep a line is nested: its texts are taken out first, and of what is left a running sum tells.
     private static func depth(_ line: [UInt8]) -> Int {
         let steps = withoutTexts(line).map { byte in
