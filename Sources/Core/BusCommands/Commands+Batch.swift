@@ -95,7 +95,10 @@ extension Commands {
         let entry = try machine.requireType(parts.type)
         try machine.refuseView(entry)
         let lease = try machine.requestedTimeToLive(creation.timeToLive, of: entry)
-        if creation.ifMissing, machine.stores.find(type: entry.index, name: parts.name) != nil { return true }
+        if creation.ifMissing, let store = machine.stores.find(type: entry.index, name: parts.name) {
+            machine.planKeeping(of: store, index)
+            return true
+        }
         try machine.requireFree(creation.store, parts, entry)
         guard try host.admit(.creation) else { return false }
         if creation.isEphemeral {

@@ -59,6 +59,9 @@ import Testing
         mutating func carryOut(_ batch: [Element]) throws(Refusal) -> (matched: Int, changed: Int) {
             var revisions = stores.mapValues(\.revision)
             var skipped: Set<Int> = []
+            /// Which element has made a store, and which leave one as it is.
+            var origins: [String: Int] = [:]
+            var kept: [(index: Int, store: String, origin: Int)] = []
             for (index, element) in batch.enumerated() {
                 func refuse(_ code: String) throws(Refusal) { throw Refusal(code: code, index: index) }
                 switch element.step {
@@ -71,9 +74,11 @@ import Testing
                     guard revisions[store] == nil else {
                         if !ifMissing { try refuse("exists") }
                         skipped.insert(index)
+                        kept.append((index, store, origins[store] ?? -1))
                         continue
                     }
                     revisions[store] = 0
+                    origins[store] = index
                 }
             }
             var (now, touched, made) = (stores, Set<String>(), Set<String>())
@@ -83,6 +88,12 @@ import Testing
                 case .add(let store?, _) where now[store] == nil, .drop(let store) where now[store] == nil:
                     throw Refusal(code: "unknown_store", index: index)
                 case .dropChosen(let least):
+                    // Nor may it remove one that an element after it leaves as it is.
+                    let lost = kept.first {
+                        $0.origin < index && index < $0.index
+                            && now[$0.store].map { $0.count >= least } ?? false
+                    }
+                    if let lost { throw Refusal(code: "exists", index: lost.index) }
                     for (address, store) in now where store.count >= least {
                         touched.insert(address)
                         now[address] = nil

@@ -99,6 +99,7 @@ import Testing
             (#"{"store":"counter/d","action":"increment"}"#, "unknown_store"),
             (#"{"op":"drop","store":"counter/d"}"#, "unknown_store"),
             (#"{"op":"create","store":"counter/d"}"#, "exists"),
+            (#"{"op":"create","store":"counter/d","ifMissing":true}"#, "exists"),
             (#"{"store":"counter/a","action":"increment","if":"count == 7"}"#, "conflict"),
         ])
     func whatComesBehindItFindsNoneOfThem(_ element: String, _ code: String) throws {
@@ -109,6 +110,19 @@ import Testing
         #expect(try names(client) == ["a", "b", "c", "d"])
         #expect(try client.revision(after: Line.sync) == 4)
         #expect(try client.reply(to: Self.drop("count > 1"))["matched"] == 2)
+        #expect(try bus.isWhatTheLogSays())
+    }
+
+    @Test func aStoreThatStaysIsNotMissingBehindIt() throws {
+        let (bus, client) = try bus()
+        let create = #"{"op":"create","store":"counter/b","ifMissing":true}"#
+        #expect(try client.reply(to: Self.batch(Self.drop("count > 1"), create))["matched"] == 2)
+        #expect(try names(client) == ["a", "b"])
+        // One that is dropped by its name first is made anew.
+        let named = #"{"op":"drop","store":"counter/b"}"#
+        #expect(try client.reply(to: Self.batch(named, Self.drop("count >= 0"), create))["matched"] == 2)
+        #expect(try names(client) == ["b"])
+        #expect(try client.state(of: "counter/b")?["count"] == 0)
         #expect(try bus.isWhatTheLogSays())
     }
 

@@ -115,6 +115,8 @@ public final class DispatchPlan {
         let filter: StoreFilter
         /// Who must have created them; nil: anybody.
         let creator: Int32?
+        /// Stores that elements behind it leave as they are, and these elements.
+        var kept: [(store: Int32, element: Int)] = []
     }
 
     /// In their order.
