@@ -26,7 +26,7 @@ export class Feed {
 	/** Oldest first. */
 	commits = [];
 	changes = new Map();
-	/** The log's end is reached at the beginning. */
+	/** Nothing is missing: the log's end is reached at the beginning, or, without a log, every commit from now on is seen. */
 	isWhole = false;
 	/** Commits are only seen as they happen. */
 	isLiveOnly = false;
@@ -202,7 +202,9 @@ export class Feed {
 
 	#watch(generation) {
 		this.isLiveOnly = true;
-		if (this.until !== undefined) return this.onError(null);
+		// None of a time that has passed are to come.
+		this.isWhole = this.until !== undefined;
+		if (this.isWhole) return this.onError(null);
 		const target = this.target ?? "*/*", states = new Map();
 		const byRevision = new Map();
 		const commitAt = (revision, by, time = Date.now() / 1000) => {
@@ -216,6 +218,13 @@ export class Feed {
 			return commit;
 		};
 		let isFirst = true;
+		// Until both stand, a commit may pass unseen.
+		let missing = 2;
+		const stands = () => {
+			if (generation !== this.#generation || --missing > 0) return;
+			this.isWhole = true;
+			this.onError(null);
+		};
 		const onError = error => generation === this.#generation && this.onError(error);
 		this.#subscriptions = [
 			this.#watchActions(target, ({gap, target, action, payload, by, time, revision}) => {
@@ -223,13 +232,13 @@ export class Feed {
 				if (gap) commit.isAfterGap = true;
 				else if (!commit.isCaused) commit.actions.push({...scopeOf(target), action, payload});
 				this.onNews(0, 0);
-			}, onError),
+			}, stands, onError),
 			follow(this.app.bus, target, {cause: true}, change => {
 				const pairs = [];
 				apply(change, states, (...pair) => pairs.push(pair));
 				if (isFirst) {
 					isFirst = false;
-					return;
+					return stands();
 				}
 				const {revision, cause, coalesced} = change;
 				const commit = commitAt(revision, cause?.by, cause?.time);
@@ -246,11 +255,13 @@ export class Feed {
 		this.onError(null);
 	}
 
-	/** Calls `take` with every action from now on, and where some may be missing, until `close()` of what it returns. */
-	#watchActions(target, take, fail) {
+	/** Calls `stands`, then `take` with every action and where some may be missing, until `close()` of what it returns. */
+	#watchActions(target, take, stands, fail) {
 		const actions = this.app.bus.actions(target);
 		const run = async () => {
-			for await (const action of await actions) take(action);
+			const all = await actions;
+			stands();
+			for await (const action of all) take(action);
 		};
 		run().catch(fail);
 		return {close: () => actions.then(one => one.return(), () => {})};
