@@ -69,9 +69,9 @@ final class OccurrenceFeed {
     private func open(_ request: BusRequest, on connection: BusConnection) throws -> JSONObject {
         switch trigger {
         case .action(let action):
-            let reply = try connection.request(request, until: session.replyDeadline)
+            // Before the subscription: all that comes while a request waits for its reply is kept in memory.
             try requireAction(action, on: connection)
-            return reply
+            return try connection.request(request, until: session.replyDeadline)
         case .condition:
             do throws(BusError) {
                 return try connection.request(request, until: session.replyDeadline)
