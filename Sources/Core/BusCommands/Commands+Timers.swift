@@ -150,10 +150,11 @@ extension BusTimer {
 }
 
 extension StateMachine {
-    /// Whether a timer is shown to a client under access rules. Who has set it may not know what it tells: an action or a type
-    /// may have set it from a state that is hidden.
+    /// Whether a timer is shown to a client under access rules: one that its own request has set, or those of stores and types
+    /// whose history it may know. What an action or a type has set for it may come from a state that is hidden from it.
     package func shows(_ timer: BusTimer, to principal: Principal, _ grants: Grants) -> Bool {
         let isAsked = timer.isAsked(by: principal)
+        if isAsked, timer.isRequested { return true }
         switch timer.owner {
         case .store(let index):
             let record = stores.pointer(index)

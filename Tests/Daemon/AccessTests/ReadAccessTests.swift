@@ -305,6 +305,11 @@ import Testing
         }
         #expect(try bob.code(#"{"op":"cancel","store":"lamp/hall","timer":"off"}"#) == "ok")
         #expect(try stores(root) == ["lamp/cellar"])
+        // What its own request has set tells it nothing new.
+        let mine = #"{"op":"dispatch","store":"lamp/cellar","action":"later","in":9,"timer":"mine"}"#
+        #expect(try bob.code(mine) == "ok")
+        #expect(try stores(bob) == ["lamp/cellar"])
+        #expect(try bob.code(#"{"op":"cancel","store":"lamp/cellar","timer":"mine"}"#) == "ok")
     }
 
     /// Messages name no type that one has nothing to do with.

@@ -29,6 +29,9 @@ package final class BusTimer {
     package internal(set) var due: Int
     /// After how many milliseconds it is due again, and so on; nil: it is due once.
     package let every: Int?
+    /// Whether a request has set it, whose client knows all that it tells; what an action or a type sets may come from a state
+    /// that is hidden from that client. Always false of what was set before `BusLimits.rulesOfCopies`.
+    package let isRequested: Bool
     /// Distinguishes timers that are due at the same time: the one set first fires first.
     package internal(set) var order = 0
     /// What it counts as in the memory of the bus.
@@ -39,11 +42,15 @@ package final class BusTimer {
     var place: Int32 = -1
     var next: Int32 = -1
 
-    init(owner: TimerOwner, name: String, due: Int, every: Int? = nil, _ purpose: Purpose) {
+    init(
+        owner: TimerOwner, name: String, due: Int, every: Int? = nil, isRequested: Bool = false,
+        _ purpose: Purpose
+    ) {
         self.owner = owner
         self.name = name
         self.due = due
         self.every = every
+        self.isRequested = isRequested
         self.purpose = purpose
         size =
             if case .action(_, let payload, _) = purpose { Self.size(of: payload) } else {

@@ -100,6 +100,7 @@ extension StateMachine {
         try set(
             BusTimer(
                 owner: try timerOwner(scheduled), name: name, due: due,
+                isRequested: rules >= BusLimits.rulesOfCopies,
                 .action(action, payload: payload, by: principal.asker)))
         return due
     }

@@ -33,6 +33,7 @@ extension StateMachine {
             record["action"] = .string(action)
             record["payload"] = .object(payload)
             if let every = timer.every { record["every"] = .int(every) }
+            if timer.isRequested { record["requested"] = true }
             record["by"] = (try? JSON(parsing: principal.by)) ?? [:]
         }
         return record
@@ -64,6 +65,7 @@ extension StateMachine {
         restore(
             BusTimer(
                 owner: owner, name: name, due: due, every: every,
+                isRequested: record.members["requested"] == true,
                 .action(
                     try record.string("action"), payload: try record.object("payload"), by: principal)))
     }

@@ -31,6 +31,7 @@ extension StateMachine {
             }
         return BusTimer(
             owner: owner, name: name ?? "@\(revision + 1)", due: max(due, time + DurationText.shortest),
+            isRequested: rules >= BusLimits.rulesOfCopies,
             .action(
                 step.type.actionName(step.action), payload: isForEveryType ? sent : step.payload,
                 by: principal.asker))
