@@ -100,8 +100,8 @@ package struct BusLimits: Sendable, Equatable {
     /// fails leaves the store alone, and a revert keeps to `limits.state` and `limits.memory`.
     package static let rulesOfViewStates = 7
     /// From these rules on, sessions end alike on members that come from a copy, which numbers types anew and has no empty
-    /// sessions; a dispatch is refused whose drops by value would look at more stores than a commit may reach; and a client cancels
-    /// timers of those stores only that it may see.
+    /// sessions; a dispatch is refused whose drops by value would look at more stores than a commit may reach, or take one that a
+    /// later element leaves as it is; and a client cancels timers of those stores only that it may see.
     package static let rulesOfCopies = 8
 
     // MARK: - One commit

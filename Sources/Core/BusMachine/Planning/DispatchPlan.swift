@@ -115,8 +115,15 @@ public final class DispatchPlan {
         let filter: StoreFilter
         /// Who must have created them; nil: anybody.
         let creator: Int32?
-        /// Stores that elements behind it leave as they are, and these elements.
-        var kept: [(store: Int32, element: Int)] = []
+    }
+
+    /// By stores, the elements of a batch that leave them as they are, in their order.
+    private(set) var kept: [Int32: [Int]] = [:]
+
+    /// Has an element leave a store as it is.
+    func keep(_ store: Int32, _ element: Int) {
+        // Without expressions nothing is dropped by value, and the plan may be forgotten without a look at this.
+        if guardBytes > 0 { kept[store, default: []].append(element) }
     }
 
     /// In their order.
@@ -166,7 +173,7 @@ public final class DispatchPlan {
 
     @usableFromInline func dropCare() {
         precondition(storeStepsDone == 0, "What a plan has done to stores is committed or rolled back.")
-        (conditions, storeSteps) = ([], [])
+        (conditions, storeSteps, kept) = ([], [], [:])
         (guards, guardBytes, guardian, choices) = ([], 0, nil, [])
     }
 

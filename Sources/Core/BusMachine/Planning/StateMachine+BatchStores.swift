@@ -53,12 +53,8 @@ extension StateMachine {
 
     /// Has an element leave a store as it is, which no drop by value before it may take then.
     package func planKeeping(of store: Int32, _ element: Int) {
-        // By rules 7 and before, the store was gone.
-        guard rules > BusLimits.rulesOfViewStates else { return }
-        let type = types[Int(stores.pointer(store).pointee.type)]
-        for index in plan.storeSteps.indices where plan.storeSteps[index].chosen?.type === type {
-            plan.storeSteps[index].chosen?.kept.append((store, element))
-        }
+        // By earlier rules, the store was gone.
+        if rules >= BusLimits.rulesOfCopies { plan.keep(store, element) }
     }
 
     /// Ends planning, whether or not it succeeded: addresses are as before the batch.
@@ -89,7 +85,7 @@ extension StateMachine {
             } catch {
                 throw step.element < 0 ? error : error.at(step.element)
             }
-            if let kept = step.chosen?.kept, !kept.isEmpty { try requireKept(kept, by: step) }
+            if step.chosen != nil, !plan.kept.isEmpty { try requireKept(by: step) }
         }
     }
 
@@ -117,12 +113,13 @@ extension StateMachine {
     }
 
     /// Throws where the drops that have come in the place of a step take a store that a later element leaves as it is.
-    private func requireKept(
-        _ kept: [(store: Int32, element: Int)], by step: DispatchPlan.StoreStep
-    ) throws(RequestError) {
-        let drops = plan.storeSteps[plan.storeStepsDone...].prefix { $0.element == step.element }
-        let dropped = Set(drops.lazy.map(\.store))
-        guard let lost = kept.first(where: { dropped.contains($0.store) }) else { return }
+    private func requireKept(by step: DispatchPlan.StoreStep) throws(RequestError) {
+        var lost: (store: Int32, element: Int)?
+        for drop in plan.storeSteps[plan.storeStepsDone...].prefix(while: { $0.element == step.element }) {
+            guard let element = plan.kept[drop.store]?.first(where: { $0 > step.element }) else { continue }
+            if element < lost?.element ?? .max { lost = (drop.store, element) }
+        }
+        guard let lost else { return }
         throw RequestError(
             .exists,
             "\(address(of: Int(lost.store))) exists already, and a `drop` with `where` before this takes it; name it in a `drop`, or create it in a request of its own."
