@@ -38,8 +38,9 @@ struct RecordedTest {
         lines.append("    given: \(JSON.object(Self.plain(before, definition)).encoded)")
         let others = try others(of: definition, besides: store, areDispatchedTo: target == "*")
         if !others.isEmpty { lines.append("    stores: \(JSON.object(others).encoded)") }
-        // What it did to those counts, too.
-        let isOfSeveral = others.contains { target == "*" || $0.key.hasPrefix("\(target)/") }
+        // What it did to those counts, too. A test has no `where`, by which it may have left some of them alone.
+        let isOfSeveral =
+            action["where"] == nil && others.contains { target == "*" || $0.key.hasPrefix("\(target)/") }
         let dispatch: JSON = isOfSeveral ? ["action": .string(name), "type": .string(target)] : .string(name)
         lines.append("    dispatch: \(dispatch.encoded)")
         var payload = action["payload"]?.object ?? [:]
