@@ -294,7 +294,9 @@ package final class Restoration {
                 place: -1, size: Int32(size),
                 creator: Int32(truncatingIfNeeded: try record.anyInteger("creator")), write: -1))
         entry.add(index)
-        machine.parts?.restore(index, try PartRevisions.records(in: record))
+        let seen = try PartRevisions.records(in: record)
+        // Of a new store nothing is known that would have to be forgotten.
+        if !seen.isEmpty { machine.parts?.restore(index, seen) }
         machine.stateBytes += size
         session?.ephemeralStores.insert(index)
         return index
