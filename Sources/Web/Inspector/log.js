@@ -211,7 +211,7 @@ export class LogView {
 		this.news.hidden = !this.unseen;
 		if (this.unseen) setText(this.news, `${count(this.unseen, "new commit")} ↑`);
 		const isPaused = this.#isPressed(this.pause);
-		setText(this.counts, `${count(found, "commit")}${total < found ? ` in ${count(total, "row")}` : ""}${this.feed.isWhole ? "" : this.#isFiltered ? ` since revision ${this.feed.oldest}` : " loaded"}${isPaused ? ", paused" : ""}`);
+		setText(this.counts, `${count(found, "commit")}${total < found ? ` in ${count(total, "row")}` : ""}${this.feed.isWhole ? "" : this.#isFiltered && this.feed.oldest > 1 ? ` since revision ${this.feed.oldest}` : " loaded"}${isPaused ? ", paused" : ""}`);
 		setText(this.note, this.#problem ? sentence(this.#problem) : this.feed.isLiveOnly ? "This bus keeps no history: commits are shown while this page is open. Add log: to fluxbusd.yaml to keep history."
 			: total === 0 && this.feed.isFull ? `No commit since revision ${this.feed.oldest} matches; give a store, a user or an action to look further back.`
 			: total > 0 || !this.feed.isWhole ? "" : this.feed.commits.length > 0 || this.feed.isNarrow ? "No commit matches this filter." : "There are no commits, or none that you may read.");

@@ -390,40 +390,4 @@ import Testing
             #expect(try listed(rules).ask(go).code == (rules < 7 ? "rejected" : "ok"))
         }
     }
-
-    /// A store that a drop by value takes is gone by the rules before 8, though an element behind it leaves it as it is.
-    @Test func storesThatAreLeftAsTheyAreGoByTheirRules() throws {
-        let create = #"{"op":"create","store":"counter/a","ifMissing":true}"#
-        let batch =
-            #"{"op":"dispatch","actions":[{"op":"drop","type":"counter","where":"true"},\#(create)]}"#
-        for rules in [7, 8] {
-            let bus = try ReplicaBus()
-            bus.rules = rules
-            #expect(try bus.ask(create).code == "ok")
-            #expect(try bus.ask(batch).code == (rules < 8 ? "ok" : "exists"))
-            #expect((bus.replica.machine.state(at: "counter/a") == nil) == (rules < 8))
-        }
-    }
-
-    /// By the rules before 8 whoever has set a timer takes it away, whether or not its store is shown.
-    @Test func timersOfHiddenStoresGoByTheirRules() throws {
-        let access: JSON = [
-            "access": [
-                "roles": ["caller": [["token": "anna"]]],
-                "rules": [["role": "caller", "may": "dispatch", "match": "counter/*"]],
-            ]
-        ]
-        let by = #"{"token":"anna","address":"a","roles":["caller"]}"#
-        let add = #"{"op":"dispatch","store":"counter/a","action":"add","payload":{"mark":1}"#
-        for rules in [7, 8] {
-            let bus = try ReplicaBus()
-            bus.rules = rules
-            #expect(try bus.ask(#"{"op":"create","store":"counter/a"}"#).code == "ok")
-            let configure = ClusterEntry.Command.configure(Array(access.encoded.utf8))
-            #expect(try bus.ask(configure, by: #"{"daemon":true}"#).code == "ok")
-            #expect(try bus.ask(add + #","in":60,"timer":"t"}"#, by: by).code == "ok")
-            let cancel = #"{"op":"cancel","store":"counter/a","timer":"t"}"#
-            #expect(try bus.ask(cancel, by: by).code == (rules < 8 ? "ok" : "forbidden"))
-        }
-    }
 }
