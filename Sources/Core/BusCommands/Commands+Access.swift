@@ -115,7 +115,11 @@ extension Commands {
             case .history: grants.knowsHistory(of: name, ofType: type)
             default: grants.may(capability, name, ofType: type)
             }
-        guard isAllowed else { throw Self.forbidden(verb, address) }
+        if isAllowed { return }
+        if capability == .history, case .parts = grants.pastVisibility(of: name, ofType: type) {
+            throw Self.partsAlone(of: address)
+        }
+        throw Self.forbidden(verb, address)
     }
 
     /// Without rules a store is dropped and reverted by its creator, and by operators, for whom their machine vouches.
@@ -137,6 +141,14 @@ extension Commands {
             .forbidden,
             "The access rules do not let you \(verb) \(target.shortened(to: 200)); ask an operator of the bus for a role that may."
         ).with("store", .string(target))
+    }
+
+    /// Parts of past states are shown, and not what was done.
+    private static func partsAlone(of store: String) -> RequestError {
+        RequestError(
+            .forbidden,
+            "The access rules show you only parts of \(store.shortened(to: 200)), and no actions or commits; read these parts of past states with `get` and `revision`."
+        ).with("store", .string(store))
     }
 
     /// Type and name of an address; nil for what is none.

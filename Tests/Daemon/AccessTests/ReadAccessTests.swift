@@ -220,6 +220,13 @@ import Testing
             try mallory.answer(#"{"op":"get","store":"thermostat/hall","revision":2}"#)["states"]
                 == ["thermostat/hall": ["target": 20]])
         #expect(try mallory.code(#"{"op":"get","store":"lamp/hall","revision":2}"#) == "forbidden")
+        for question in [#""op":"blame""#, #""op":"samples","path":"/target""#, #""op":"history""#] {
+            let error = try mallory.answer("{\(question),\"store\":\"thermostat/hall\"}")["error"]
+            #expect(error?["code"] == "forbidden")
+            #expect(error?["message"]?.string?.contains("only parts of thermostat/hall") == true)
+            let other = try mallory.answer("{\(question),\"store\":\"lamp/hall\"}")["error"]
+            #expect(other?["message"]?.string?.contains("let you read the history of lamp/hall") == true)
+        }
         // No action could ever be told, which is said at once.
         #expect(try mallory.code(#"{"op":"subscribe","match":"*/*","actions":true}"#) == "forbidden")
         #expect(try mallory.code(#"{"op":"history","store":"thermostat/hall"}"#) == "forbidden")

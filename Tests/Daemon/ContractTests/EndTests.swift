@@ -116,6 +116,17 @@ import Testing
         #expect(reply["error"]?["index"] == 0)
     }
 
+    @Test(arguments: [#""where":"true""#, #""if":"true""#, #""ifRevision":1"#])
+    func willHearsThatConditionsAreForDispatches(_ condition: String) throws {
+        let client = try MemoryBus.with("counter/left").connect()
+        let target = condition.hasPrefix(#""where"#) ? #""type":"counter""# : #""store":"counter/left""#
+        let action = "{\(target),\"action\":\"increment\",\(condition)}"
+        let error = try client.reply(to: "{\"op\":\"will\",\"actions\":[\(action)]}")["error"]
+        #expect(error?["code"] == "invalid_request")
+        let message = "is for the actions of a dispatch only; leave it out."
+        #expect(error?["message"]?.string?.hasSuffix(message) == true)
+    }
+
     @Test func unfinishedLineIsDiscardedAtTheEndOfInput() throws {
         let bus = try MemoryBus.with("counter/left")
         let (client, observer) = (bus.connect(), bus.connect())

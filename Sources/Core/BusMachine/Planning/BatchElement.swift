@@ -43,6 +43,8 @@ package struct BatchElement {
             case ("where", let value) where mayChoose ?? inDispatch:
                 try StateMachine.requireForm(of: value, as: .where)
                 filter = value
+            case ("if", _), ("ifRevision", _), ("where", _):
+                throw .invalid(name, "`\(name)` is for the actions of a dispatch only; leave it out.")
             default: throw .invalid(name, "`\(name)` is not a member of an action; leave it out.")
             }
         }
