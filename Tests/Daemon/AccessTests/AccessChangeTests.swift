@@ -45,6 +45,36 @@ import Testing
         #expect(lines.contains { $0["changes"]?["lamp/hall"]?["count"] == 2 })
     }
 
+    /// What other roles may do, and what may be done to what is shown, changes nothing for subscriptions.
+    @Test func whoIsShownTheSameHearsNothingOfNewRules() throws {
+        func rules(_ others: String, _ guest: String) -> String {
+            """
+            roles: { admin: [{ user: root }], other: [{ user: bob }], guest: [{ user: mallory }] }
+            rules:
+              - { role: admin, may: all }
+              - { role: other, \(others) }
+              - { role: guest, \(guest) }
+            """
+        }
+        let shown = "match: [thermostat/*, lamp/hall]"
+        let guest = "may: [read, history], \(shown)"
+        let bus = try GuardedBus.make(rules("may: read, match: lamp/cellar", guest))
+        let (bob, mallory) = (bus.bob, bus.mallory)
+        for client in [bob, mallory] { _ = try client.ask(#"{"op":"subscribe","match":"*/*"}"#) }
+        _ = try mallory.ask(#"{"op":"subscribe","match":"*/*","actions":true}"#)
+        try reload(bus, rules("may: read, match: lamp/*", "may: [read, history, dispatch], \(shown)"))
+        #expect(try mallory.events().isEmpty)
+        #expect(try bob.events().last?["reset"] == true)
+        let lines = try mallory.ask(
+            #"{"op":"dispatch","store":"lamp/hall","action":"switch","payload":{"on":true}}"#)
+        #expect(lines.contains { $0["changes"]?["lamp/hall"]?["count"] == 1 })
+        #expect(lines.contains { $0["event"] == "action" && $0["action"] == "switch" })
+        try reload(bus, rules("may: read, match: lamp/*", "may: read, match: lamp/hall"))
+        let events = try mallory.events()
+        #expect(events.flatMap { $0["dropped"]?.array ?? [] }.count == 2)
+        #expect(events.last?["states"]?.object?.keys == ["lamp/hall"] && events.last?["reset"] == true)
+    }
+
     /// Which parts a guest sees has not changed, though the log begins to keep the store with the reload.
     @Test(.aloneOnly(because: "The local copy of a shared bus keeps all of each type, as its log does."))
     func whatTheLogBeginsToKeepIsAsOldAsItWas() throws {

@@ -2,8 +2,8 @@ import BusJSON
 import BusProtocol
 import BusState
 
-/// What somebody with certain roles may do: all rules that are about these roles. Equal only to itself: who has the same
-/// roles under the same rules has the same grants.
+/// What somebody with certain roles may do: all rules that are about these roles. Equal to others that show the same of all
+/// that is and was, whatever else they allow.
 package final class Grants: Sendable {
     package let roles: [String]
     private let rules: [AccessRule]
@@ -17,6 +17,9 @@ package final class Grants: Sendable {
     package let showsParts: Bool
     /// The whole past is told, and all that happens.
     package let knowsEverything: Bool
+    /// Nil where parts of states are shown: when they last changed is known by the rule, so such grants equal only themselves.
+    private let sight: Sight?
+    private let sightHash: Int
 
     init(roles: [String], _ rules: [AccessRule]) {
         self.roles = roles
@@ -29,6 +32,25 @@ package final class Grants: Sendable {
         self.readsEverything = readsEverything
         showsParts = !readsEverything && readers.contains { $0.parts != nil }
         knowsEverything = actionTellers.contains(where: \.coversEverything)
+        sight = Sight(rules, mayManage: mayManage)
+        sightHash = sight.hashValue
+    }
+
+    /// What is shown of the bus.
+    private struct Sight: Hashable {
+        let read: Set<AddressPattern>
+        let past: Set<AddressPattern>
+        let types: Set<Glob>
+        let mayManage: Bool
+
+        init?(_ rules: [AccessRule], mayManage: Bool) {
+            func patterns(_ capability: Capability) -> Set<AddressPattern> {
+                Set(rules.lazy.filter { $0.may.contains(capability) }.flatMap(\.match))
+            }
+            if rules.contains(where: { $0.parts != nil }) { return nil }
+            (read, past, self.mayManage) = (patterns(.read), patterns(.history), mayManage)
+            types = Set(rules.lazy.filter(\.isAboutStores).flatMap(\.match).map(\.type))
+        }
     }
 
     // MARK: Reading
@@ -83,7 +105,7 @@ package final class Grants: Sendable {
 
     /// Whether somebody with these roles has to do with a type: it is listed.
     package func knows(type: String) -> Bool {
-        mayManage || rules.contains { !$0.may.isSubset(of: .manage) && $0.mentions(type) }
+        mayManage || rules.contains { $0.isAboutStores && $0.mentions(type) }
     }
 
     /// Whether all that a pattern matches now and later is shown whole.
@@ -184,11 +206,16 @@ package final class Grants: Sendable {
 }
 
 extension Grants: Hashable {
-    package static func == (one: Grants, other: Grants) -> Bool { one === other }
-    package func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
+    package static func == (one: Grants, other: Grants) -> Bool {
+        one === other || one.sight != nil && one.sightHash == other.sightHash && one.sight == other.sight
+    }
+
+    package func hash(into hasher: inout Hasher) { hasher.combine(sightHash) }
 }
 
 extension AccessRule {
+    fileprivate var isAboutStores: Bool { !may.isSubset(of: .manage) }
+
     /// Whether it shows something of a member of a state, or all of it.
     fileprivate func shows(some member: String) -> Bool {
         guard let parts else { return true }
