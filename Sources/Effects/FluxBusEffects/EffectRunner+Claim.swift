@@ -20,6 +20,11 @@ extension EffectRunner {
         /// How often this one has tried to begin.
         private(set) var attempt = 0
 
+        /// Where a bus without a log has begun anew, the store has gone with the history, and only this service knows of it.
+        mutating func meet(_ standing: EffectStanding, in epoch: String) {
+            isFirst = standing.epoch.isEmpty && [nil, "", epoch].contains(epochBefore)
+        }
+
         mutating func begin() {
             attempt += 1
             isHeldBack = false

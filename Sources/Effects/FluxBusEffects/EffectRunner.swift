@@ -119,7 +119,7 @@ final class EffectRunner: @unchecked Sendable {
             return complain(
                 BusError(.rejected, "it is handled by \(standing.owner), and here once that has ended."))
         }
-        claim.isFirst = standing.epoch.isEmpty
+        claim.meet(standing, in: epoch)
         let isSame = standing.epoch == epoch
         if !claim.isFirst, !isSame { lose(from: standing.done, to: now) }
         self.epoch = epoch

@@ -308,6 +308,7 @@ import Testing
         #expect(try #require(fixture.service).waitFor("a new history"))
         bus = try await fixture.bus()
         try await fixture.waits(for: "effect/note", bus) { $0["epoch"]?.string == bus.greeting.epoch }
+        try await fixture.waits(for: "effect/note", bus, within: 60) { $0["lost"] != .null }
         // It has said that it begins, and may not follow yet: where there is no log, what happens in between is gone.
         var isHandled = false
         for _ in 0..<20 where !isHandled {
