@@ -21,16 +21,19 @@ extension Grants {
                 if !actions.isEmpty { isAny = true }
                 shown["actions"] = .array(actions)
             case "created", "states":
-                let stores = (member.value.object?.members ?? []).filter { knows($0.key) }
+                let stores = (member.value.object?.members ?? []).filter { knowsHistory(ofStore: $0.key) }
                 take(
                     member.key,
                     stores.isEmpty
                         ? nil
                         : .object(stores.reduce(into: JSONObject()) { $0[$1.key] = $1.value }))
             case "dropped":
-                let stores = (member.value.array ?? []).filter { knows($0.string ?? "") }
+                let stores = (member.value.array ?? []).filter { knowsHistory(ofStore: $0.string ?? "") }
                 take("dropped", stores.isEmpty ? nil : .array(stores))
-            case "reverted": if knows(member.value["store"]?.string ?? "") { take("reverted", member.value) }
+            case "reverted":
+                if knowsHistory(ofStore: member.value["store"]?.string ?? "") {
+                    take("reverted", member.value)
+                }
             case "scheduled", "cancelled", "fired":
                 if knows(action: member.value) { take(member.key, member.value) }
             case "definitions", "undefined":
@@ -47,18 +50,5 @@ extension Grants {
         // That what was created is ephemeral.
         if shown["created"] != nil { shown["connection"] = entry["connection"] }
         return isAny ? shown : nil
-    }
-
-    /// What is addressed to a store, a type, or every type.
-    private func knows(action: JSON) -> Bool {
-        if let store = action["store"]?.string { return knows(store) }
-        guard let type = action["type"]?.string else { return false }
-        return type == "*" ? knowsEverything : knowsHistory(ofAll: type)
-    }
-
-    private func knows(_ address: String) -> Bool {
-        guard let slash = address.utf8.firstIndex(of: UInt8(ascii: "/")) else { return false }
-        return knowsHistory(
-            of: String(address[address.utf8.index(after: slash)...]), ofType: String(address[..<slash]))
     }
 }

@@ -17,7 +17,6 @@ extension StateMachine {
         @usableFromInline var operationsOfViews = 0
         @usableFromInline var largeWriteSets = 0
         @usableFromInline var timersSet = 0
-        @usableFromInline var hasReturned = false
         /// Whether anything depends on what commits write: views, indexes, or conditions of subscriptions.
         @usableFromInline var isWatched = false
         /// Whether the commit being made may have written something that one of these reads.
@@ -95,10 +94,7 @@ extension StateMachine {
     }
 
     /// Whether what was applied last returns anything.
-    public internal(set) var hasReturned: Bool {
-        @inlinable get { place.pointee.hasReturned }
-        set { place.pointee.hasReturned = newValue }
-    }
+    public var hasReturned: Bool { @inlinable get { plan.hasReturned } }
 
     /// How many timers dispatches have ever set, whether or not they were committed.
     public internal(set) var timersSet: Int {
@@ -116,10 +112,7 @@ extension StateMachine {
     @inline(__always)
     package var isPlanWide: Bool {
         guard plan.steps.count == 1 else { return plan.steps.count > 1 }
-        // In place: a copy of a step would count references.
-        let step = plan.steps.elements.baseAddress!
-        if step.pointee.store >= 0 { return false }
-        return Unmanaged.passUnretained(step.pointee.type)._withUnsafeGuaranteedRef { $0.count > 1 }
+        return plan.reach(ofStep: 0) > 1
     }
 
     /// By index; never shrinks.

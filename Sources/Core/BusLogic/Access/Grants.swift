@@ -150,9 +150,22 @@ package final class Grants: Sendable {
         knowsEverything || actionTellers.contains { $0.covers(type, name) }
     }
 
+    package func knowsHistory(ofStore address: String) -> Bool {
+        guard let slash = address.utf8.firstIndex(of: UInt8(ascii: "/")) else { return false }
+        return knowsHistory(
+            of: String(address[address.utf8.index(after: slash)...]), ofType: String(address[..<slash]))
+    }
+
     /// Whether the history of every store of a type is shown: an action addressed to the type may be about any of them.
     package func knowsHistory(ofAll type: String) -> Bool {
         knowsEverything || actionTellers.contains { $0.covers(all: type) }
+    }
+
+    /// Whether an action is shown that is addressed to a store, a type, or every type.
+    package func knows(action: JSON) -> Bool {
+        if let store = action["store"]?.string { return knowsHistory(ofStore: store) }
+        guard let type = action["type"]?.string else { return false }
+        return type == "*" ? knowsEverything : knowsHistory(ofAll: type)
     }
 
     /// Whether the history of every store is shown that matches a pattern, now or later.

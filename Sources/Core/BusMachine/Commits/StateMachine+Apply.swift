@@ -10,7 +10,7 @@ extension StateMachine {
     package func apply(by principal: Principal, spending most: Int = .max) throws(RequestError) -> Int {
         let operations = min(limits.commit, most)
         applying = .passUnretained(principal)
-        if hasReturned { forgetReturned() }
+        if hasReturned { plan.forgetReturned() }
         let facts = context.facts
         facts.pointee.time = Double(time) / 1000
         facts.pointee.revision = revision + 1
@@ -249,20 +249,12 @@ extension StateMachine {
         if let value = context.facts.pointee.result { try keep(value, of: step, index) }
     }
 
-    /// Forgets what the plan before has returned.
-    @inline(never)
-    private func forgetReturned() {
-        plan.forgetReturned()
-        hasReturned = false
-    }
-
     /// Keeps what a step returns of one store.
     @inline(never)
     private func keep(
         _ value: JSON, of step: UnsafePointer<DispatchPlan.Step>, _ index: Int32
     ) throws(RequestError) {
         context.facts.pointee.result = nil
-        hasReturned = true
         let store = address(of: Int(index))
         let first = UnsafePointer(plan.steps.elements.baseAddress!)
         plan.note(

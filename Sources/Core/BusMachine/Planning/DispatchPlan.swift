@@ -143,23 +143,20 @@ public final class DispatchPlan {
 
     /// What the steps that were applied return, in their order.
     @exclusivity(unchecked) package private(set) var returned: [Returned] = []
-    /// Whether they return anything.
-    @exclusivity(unchecked) @usableFromInline private(set) var hasReturned = false
+    /// Their size, in bytes; 0 where they return nothing.
+    @exclusivity(unchecked) @usableFromInline package private(set) var returnedBytes = 0
 
-    /// Their size, in bytes.
-    @exclusivity(unchecked) package private(set) var returnedBytes = 0
+    @inlinable var hasReturned: Bool { returnedBytes > 0 }
 
     package func note(_ returned: Returned, _ bytes: Int) {
         self.returned.append(returned)
         returnedBytes += bytes
-        hasReturned = true
     }
 
     /// The steps are to be applied again, or are forgotten.
     @usableFromInline package func forgetReturned() {
         returned = []
         returnedBytes = 0
-        hasReturned = false
     }
 
     @inlinable @inline(__always)
@@ -223,7 +220,14 @@ public final class DispatchPlan {
     package var choosable: Int { storeSteps.reduce(0) { $0 + ($1.chosen?.type.count ?? 0) } }
 
     /// How many stores it reaches; a store counts again with each action.
-    package var reach: Int {
-        steps.elements.reduce(0) { $0 + ($1.store >= 0 ? 1 : $1.type.count) }
+    package var reach: Int { steps.indices.reduce(0) { $0 + reach(ofStep: $1) } }
+
+    /// How many stores a step is about: one, or all of its type.
+    @inline(__always)
+    func reach(ofStep index: Int) -> Int {
+        // In place: a copy of a step would count references.
+        let step = steps.elements.baseAddress! + index
+        if step.pointee.store >= 0 { return 1 }
+        return Unmanaged.passUnretained(step.pointee.type)._withUnsafeGuaranteedRef { $0.count }
     }
 }

@@ -321,16 +321,11 @@ extension StateMachine {
         let operations = min(most, limits.commit)
         var reached = plan.needsCare && rules >= BusLimits.rulesOfCopies ? plan.choosable : 0
         if reached &* BusLimits.operationsPerStore > operations { throw reachesTooMany(operations) }
-        // In place: a copy of a step would count references.
-        let steps = plan.steps.elements
-        for index in steps.indices {
-            let step = steps.baseAddress! + index
-            reached &+=
-                step.pointee.store >= 0
-                ? 1 : Unmanaged.passUnretained(step.pointee.type)._withUnsafeGuaranteedRef { $0.count }
+        for index in plan.steps.indices {
+            reached &+= plan.reach(ofStep: index)
             if reached &* BusLimits.operationsPerStore <= operations { continue }
-            throw reachesTooMany(operations).with(
-                "action", .string(step.pointee.type.actionName(step.pointee.action)))
+            let step = plan.steps[index]
+            throw reachesTooMany(operations).with("action", .string(step.type.actionName(step.action)))
         }
     }
 

@@ -79,12 +79,8 @@ extension StateMachine {
 
     /// How many stores a step of the plan looks at, at most.
     package func reach(ofStep index: Int) -> Int {
-        let step = plan.steps.elements.baseAddress! + index
-        if step.pointee.store >= 0 { return 1 }
-        return Unmanaged.passUnretained(step.pointee.type)._withUnsafeGuaranteedRef { type in
-            guard plan.needsCare, let filter = plan.filter(ofStep: index) else { return type.count }
-            return type.lookUp(filter)?.found.count ?? type.count
-        }
+        let found = plan.filter(ofStep: index).flatMap { plan.steps[index].type.lookUp($0)?.found.count }
+        return found ?? plan.reach(ofStep: index)
     }
 
     /// A store's state as far as it is seen.

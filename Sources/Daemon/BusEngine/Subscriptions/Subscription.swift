@@ -1,3 +1,5 @@
+import BusMachine
+
 /// A standing request for changes.
 final class Subscription {
     /// Its number on its connection, `sub` on the wire.
@@ -120,6 +122,19 @@ struct CatchUp {
     var isLong = false
     /// The address of the last store of the round so far; in a long round its name alone.
     var address: String?
+
+    /// From nothing: with the states there are.
+    static func reset(_ machine: StateMachine) -> CatchUp {
+        CatchUp(
+            reset: true, evenIfEmpty: true, dropsAfter: machine.revision, floor: 0, ceiling: machine.sequence)
+    }
+
+    /// With what changes from now on.
+    static func fromNow(_ machine: StateMachine) -> CatchUp {
+        CatchUp(
+            reset: false, evenIfEmpty: false, dropsAfter: machine.revision, floor: machine.sequence,
+            ceiling: machine.sequence)
+    }
 
     /// Starts over, with a reset.
     mutating func restart(dropsAfter revision: Int, ceiling: Int) {

@@ -111,9 +111,7 @@ extension SubscriptionHub {
                 subscription.from = machine.revision
             }
             if clock.now < subscription.connection.delivery.restsUntil {
-                subscription.catchUp = CatchUp(
-                    reset: false, evenIfEmpty: false, dropsAfter: machine.revision,
-                    floor: machine.sequence, ceiling: machine.sequence)
+                subscription.catchUp = .fromNow(machine)
                 subscription.catchUp!.isResting = true
             } else {
                 endLagging(subscription)

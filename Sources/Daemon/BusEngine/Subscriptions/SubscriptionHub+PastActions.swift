@@ -1,4 +1,3 @@
-import BusCommands
 import BusJSON
 import BusMachine
 import BusProtocol
@@ -208,7 +207,7 @@ extension SubscriptionHub {
         let wanted = behind.map { one -> [(index: Int?, action: JSONObject)] in
             let group = one.subscription.group
             // Hidden actions do not count, so only those who see all get the index in the batch.
-            let shown = actions.filter { shows($0, to: group) }
+            let shown = actions.filter { group.key.view?.knows(action: .object($0)) ?? true }
             return shown.enumerated().compactMap { number, action in
                 let index = group.key.view == nil ? action["index"]?.int : nil
                 return wants(group, action)
@@ -247,15 +246,6 @@ extension SubscriptionHub {
             action.encodedSize > partLimit
         else { return JSON.object(action).withoutIndex.object ?? action }
         return JSON.object(action).asRequested.object ?? action
-    }
-
-    private func shows(_ action: JSONObject, to group: SubscriberGroup) -> Bool {
-        guard let view = group.key.view else { return true }
-        guard let store = action["store"]?.string else {
-            guard let type = action["type"]?.string else { return false }
-            return type == "*" ? view.knowsEverything : view.knowsHistory(ofAll: type)
-        }
-        return Commands.parts(of: store).map { view.knowsHistory(of: $0.name, ofType: $0.type) } ?? false
     }
 
     private func wants(_ group: SubscriberGroup, _ action: JSONObject) -> Bool {

@@ -101,11 +101,7 @@ extension SubscriptionHub {
                     floor: floor(of: revision, subscription.group.key.pattern), ceiling: machine.sequence,
                     isStartKnown: false))
         case .reset:
-            beginLagging(
-                subscription,
-                CatchUp(
-                    reset: true, evenIfEmpty: true, dropsAfter: machine.revision, floor: 0,
-                    ceiling: machine.sequence))
+            beginLagging(subscription, .reset(machine))
         }
         waitForStores(of: subscription.group, connection, subscription)
         // The first event follows directly, before what other subscriptions of the connection may miss.
@@ -122,11 +118,7 @@ extension SubscriptionHub {
         if groups.search(for: group, while: { !clock.isSliceUsedUp }) { return }
         connection.beginSearch(for: group)
         guard !group.key.actions, !subscription.isLagging else { return }
-        beginLagging(
-            subscription,
-            CatchUp(
-                reset: false, evenIfEmpty: false, dropsAfter: machine.revision, floor: machine.sequence,
-                ceiling: machine.sequence))
+        beginLagging(subscription, .fromNow(machine))
     }
 
     /// The addresses of stores that a group is about and that have changed or were dropped after a revision; nil if that is too
@@ -231,10 +223,6 @@ extension SubscriptionHub {
         else { return }
         if subscription.isLagging { endLagging(subscription) }
         subscription.from = min(subscription.from, machine.revision)
-        beginLagging(
-            subscription,
-            CatchUp(
-                reset: true, evenIfEmpty: true, dropsAfter: machine.revision, floor: 0,
-                ceiling: machine.sequence))
+        beginLagging(subscription, .reset(machine))
     }
 }

@@ -44,11 +44,7 @@ extension SubscriptionHub {
 
     private func reset(_ subscription: Subscription) {
         subscription.from = machine.revision
-        beginLagging(
-            subscription,
-            CatchUp(
-                reset: true, evenIfEmpty: true, dropsAfter: machine.revision, floor: 0,
-                ceiling: machine.sequence))
+        beginLagging(subscription, .reset(machine))
     }
 
     /// Restarts the groups that the budget of the commit was too small for: their subscribers search for their stores again, each in its
@@ -97,9 +93,7 @@ extension SubscriptionHub {
             list.bytes.append(quoted: address)
             list.itemEnded(startingAt: start, limit: partLimit)
         }
-        var catchUp = CatchUp(
-            reset: false, evenIfEmpty: false, dropsAfter: machine.revision, floor: machine.sequence,
-            ceiling: machine.sequence)
+        var catchUp = CatchUp.fromNow(machine)
         write(subscription, &catchUp, ItemList(), dropped: list, more: false)
     }
 }
