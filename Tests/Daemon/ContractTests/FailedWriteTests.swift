@@ -277,6 +277,33 @@ struct FailedWriteTests {
         #expect(try bus.isWhatTheLogSays())
     }
 
+    /// A reload whose files are read meanwhile is refused, too: it does not happen when they have been read, though the disk works
+    /// again by then. A client that left before was not refused.
+    @Test(arguments: ["stays", "leaves when refused", "leaves before"])
+    func refusedReloadDoesNotHappenLater(_ client: String) throws {
+        let bus = try MemoryBus.logging("counter/a")
+        let (asker, other) = (bus.connect(uid: 0), bus.connect())
+        bus.definitions = ["type: other\ninitial: {}"]
+        bus.readsFiles = false
+        asker.send(#"{"op":"reload"}"#)
+        if client == "leaves before" { asker.close() }
+        try failing(bus) { other.send(Line.increment) }
+        #expect(try other.codes() == ["unavailable"])
+        if client != "leaves before" { #expect(try asker.codes() == ["unavailable"]) }
+        if client == "leaves when refused" { asker.close() }
+        bus.disk = .works
+        let revision = bus.engine.revision
+        bus.readsFiles = true
+        let happened = client == "leaves before"
+        #expect(bus.engine.revision == revision + (happened ? 1 : 0))
+        #expect(
+            try other.code(of: #"{"op":"types","type":"other"}"#) == (happened ? nil : "unknown_type"))
+        // The next one happens.
+        try bus.connect(uid: 0).ask(#"{"op":"reload"}"#)
+        #expect(try other.code(of: #"{"op":"types","type":"other"}"#) == nil)
+        #expect(try bus.isWhatTheLogSays())
+    }
+
     /// Who made a store is still who may drop it, and who is new meanwhile is nobody else.
     @Test func storesStayTheirMakers() throws {
         let bus = try MemoryBus.logging("counter/a")

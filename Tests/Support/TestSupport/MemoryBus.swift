@@ -123,6 +123,11 @@ package final class MemoryBus {
     package var rewinds = true {
         didSet { settle() }
     }
+    /// Whether the files of a reload are read at once; otherwise that takes its time.
+    package var readsFiles = true {
+        didSet { settle() }
+    }
+    private var reloads: [ReloadRequest] = []
     private var isRewinding = false
     private var replayer: Replayer?
     private var queries: [LogQuery] = []
@@ -243,25 +248,25 @@ package final class MemoryBus {
             switch output {
             case .diagnostic(let diagnostic): operatorNotes.append(diagnostic.message)
             case .query(let query): queries.append(query)
-            case .reload(let request):
-                let loaded: Result<LoadedDefinitions, ReloadFailure>
-                do {
-                    let types = try Self.types(setup.natives, definitions)
-                    loaded = .success(
-                        LoadedDefinitions(
-                            types: types, limits: engine.limits, access: try Self.rules(access, types),
-                            restart: restart))
-                } catch {
-                    loaded = .failure(ReloadFailure(message: "\(error)"))
-                }
-                if engine.finishReload(request, loaded) { engine.endWithoutToken() }
+            case .reload(let request): reloads.append(request)
             case .entry(let entry, let ticket, let user): member!.submit(entry, ticket: ticket, user: user)
             case .barrier(let ticket): member!.sync(ticket: ticket)
             case .cluster(let query): member!.answer(query)
             case .map(let output): maps.perform(output, engine)
             }
         }
-        return !outputs.isEmpty
+        if !readsFiles || reloads.isEmpty { return !outputs.isEmpty }
+        for request in reloads {
+            let loaded = Result {
+                let types = try Self.types(setup.natives, definitions)
+                return LoadedDefinitions(
+                    types: types, limits: engine.limits, access: try Self.rules(access, types),
+                    restart: restart)
+            }.mapError { ReloadFailure(message: "\($0)") }
+            if engine.finishReload(request, loaded) { engine.endWithoutToken() }
+        }
+        reloads = []
+        return true
     }
 
     private static func rules(_ yaml: String?, _ types: [any StateType]) throws -> AccessRules? {

@@ -68,6 +68,7 @@ extension Engine {
             access.reassess(hub)
         }
         for case let connection? in connections.all {
+            queries.noteRefusal(of: connection)
             let retraction = Retraction(
                 from: connection, connections, to: machine.revision, because: log.unavailableReason ?? "")
             log.maps.takeBack(from: connection)

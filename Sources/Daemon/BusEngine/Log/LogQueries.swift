@@ -7,6 +7,8 @@ final class LogQueries {
     private let outputs: Outputs
     /// Counts the queries.
     private var count = 0
+    /// Reloads that were refused while their files are still read.
+    private var refusedReloads: Set<Int> = []
 
     init(_ machine: StateMachine, _ connections: Connections, _ outputs: Outputs) {
         self.machine = machine
@@ -57,6 +59,14 @@ final class LogQueries {
         connection.ask(PendingQuery(number: count, id: id, purpose: purpose))
         return count
     }
+
+    /// The request for which a connection waits is refused: if it is a reload, it does not happen when its files have been read.
+    func noteRefusal(of connection: Connection) {
+        if let query = connection.query, case .reload = query.purpose { refusedReloads.insert(query.number) }
+    }
+
+    /// Whether a reload, whose files have been read, was refused.
+    func takeRefusal(of request: ReloadRequest) -> Bool { refusedReloads.remove(request.number) != nil }
 
     /// Whether a connection still waits for the answer to this query.
     func isAwaited(_ number: Int, of id: ConnectionID) -> Bool {

@@ -28,7 +28,8 @@ extension Engine {
     ) -> Bool {
         guard let request, let (connection, pending) = queries.take(request.number, of: request.connection)
         else {
-            if request?.isDryRun == true { return false }
+            // A client that has left wanted it, one that was refused has been told that it did not happen.
+            if let request, queries.takeRefusal(of: request) || request.isDryRun { return false }
             do throws(RequestError) {
                 _ = try reload(loaded, by: request?.principal ?? .daemon, for: nil, id: [])
                 return true
