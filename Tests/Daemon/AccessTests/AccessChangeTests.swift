@@ -177,6 +177,36 @@ import Testing
         #expect(lines.contains { ($0["changes"] ?? $0["states"])?["lamp/hall"]?["count"] == 1 })
     }
 
+    /// What is hidden from subscriptions to the same stores is looked for once, and the stores of each in its client's turns.
+    @Test func anotherNameWithOtherRolesHoldsUpNobody() throws {
+        let bus = try GuardedBus.make(
+            """
+            roles: { admin: [{ user: root }], screen: [{ user: bob, client: "tv-*" }], guest: [{ user: bob }] }
+            rules:
+              - { role: admin, may: all }
+              - { role: screen, may: read }
+              - { role: guest, may: read, match: lamp/hall }
+            """)
+        let (root, bob) = (bus.root, bus.bob)
+        for number in 0..<500 { _ = try root.ask(#"{"op":"create","store":"lamp/x\#(number)"}"#) }
+        _ = try bob.ask(#"{"op":"hello","client":"tv-1"}"#)
+        for number in 0..<50 {
+            _ = try bob.ask(
+                #"{"op":"subscribe","type":"lamp","select":["/count","/n\#(number)"],"initial":false}"#)
+        }
+        let before = bus.engine.totalWork
+        Array((#"{"op":"hello","client":"x"}"# + "\n").utf8).withUnsafeBytes {
+            bus.engine.receive(bob.connection, $0)
+        }
+        // A look at a store counts as 60.
+        #expect(bus.engine.totalWork - before < 10 * 500 * 60)
+        bus.settle()
+        #expect(bus.engine.totalWork - before >= 50 * 500 * 60)
+        let lines = try bob.all()
+        #expect(lines.reduce(0) { $0 + ($1["dropped"]?.array?.count ?? 0) } == 50 * 501)
+        #expect(lines.count { $0["reset"] == true && $0["states"]?.object?.keys == ["lamp/hall"] } == 50)
+    }
+
     /// A mirror of earlier rules does not resume: it may hold what is hidden now.
     @Test func aResumptionFromBeforeTheRulesBeginsAnew() throws {
         let bus = try GuardedBus.make(Self.wide)

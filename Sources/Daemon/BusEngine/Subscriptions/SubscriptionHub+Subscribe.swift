@@ -48,20 +48,21 @@ extension SubscriptionHub {
 
     /// What a client may see has changed: its subscriptions deliver what they may.
     func reassess(_ connection: Connection) {
+        var hidden: [ViewChange: ItemList] = [:]
         for place in connection.delivery.subscriptions.indices {
             let subscription = connection.delivery.subscriptions[place]
             let filter = subscription.wanted.granted(to: connection.access.grants)
-            if filter != subscription.group.key { replace(subscription, at: place, by: filter) }
+            if filter != subscription.group.key {
+                replace(subscription, at: place, by: filter, hiding: &hidden)
+            }
         }
     }
 
     /// Subscriptions that began in what was rolled back end, others begin again where they missed something of it.
     func rewind(_ connection: Connection, _ retraction: Retraction) {
-        for subscription in connection.delivery.subscriptions
-        where retraction.made.contains(subscription.number) {
-            detach(subscription)
-        }
+        let made = connection.delivery.subscriptions.filter { retraction.made.contains($0.number) }
         connection.delivery.remove { retraction.made.contains($0.number) }
+        for subscription in made { detach(subscription) }
         retraction.write(to: connection, connections)
         for subscription in connection.delivery.subscriptions {
             let unheard = retraction.firstUnheard(by: subscription)
@@ -160,14 +161,20 @@ extension SubscriptionHub {
         return floor
     }
 
-    /// Removes a subscription from its group, and the group with its last subscription.
+    /// Removes a subscription from its group, and the group with its last subscription. Its connection no longer waits for the
+    /// group's stores, unless another of its subscriptions does.
     func detach(_ subscription: Subscription) {
-        let group = subscription.group
+        let (group, connection) = (subscription.group, subscription.connection)
         endMulticast(of: group)
         endPast(subscription)
         if subscription.isLagging { endLagging(subscription) }
         group.remove(subscription)
         count(subscription, -1)
+        if !connection.searches.isEmpty,
+            !connection.delivery.subscriptions.contains(where: { $0 !== subscription && $0.group === group })
+        {
+            connection.endSearch(of: group)
+        }
         removeIfEmpty(group)
     }
 

@@ -1,22 +1,34 @@
+import BusLogic
 import BusMachine
 import BusProtocol
 
 /// Subscriptions under access rules that change.
 extension SubscriptionHub {
     /// The rules leave something else of what a subscription wants: what its client may no longer see is dropped for it,
-    /// and what it may see is delivered again.
-    func replace(_ old: Subscription, at place: Int, by filter: SubscriptionFilter) {
-        let connection = old.connection
+    /// and what it may see is delivered again, in its turn. `known`: what other subscriptions may no longer see.
+    func replace(
+        _ old: Subscription, at place: Int, by filter: SubscriptionFilter,
+        hiding known: inout [ViewChange: ItemList]
+    ) {
         let past = old.past
-        let hidden = filter.actions ? [] : seen(under: old.group.key, notUnder: filter)
+        let change = ViewChange(pattern: filter.pattern, old: old.group.key.view, new: filter.view)
         let new = replace(old, at: place, byOneWith: filter)
-        _ = groups.search(for: new.group) { true }
         if filter.actions {
             if let past { beginPast(new, at: past) }
-            return
+        } else {
+            let hidden = known[change] ?? hidden(by: change)
+            known[change] = hidden
+            if !hidden.isEmpty { writeHidden(hidden, to: new) }
+            reset(new)
         }
-        if !hidden.isEmpty { writeHidden(hidden, to: new) }
-        reset(new)
+        searchInTurn(for: new)
+    }
+
+    /// The group of a subscription may have to search for its stores: that is done in its connection's turn.
+    private func searchInTurn(for subscription: Subscription) {
+        let connection = subscription.connection
+        if connection.isClosing { return }
+        if subscription.group.search != nil { connection.beginSearch(for: subscription.group) }
         scheduler.enqueue(connection)
     }
 
@@ -26,11 +38,6 @@ extension SubscriptionHub {
         let connection = old.connection
         let wanted = old.wanted
         detach(old)
-        if !connection.searches.isEmpty,
-            !connection.delivery.subscriptions.contains(where: { $0 !== old && $0.group === old.group })
-        {
-            connection.endSearch(of: old.group)
-        }
         let group = groups.all[filter] ?? makeGroup(filter, for: connection.user)
         let new = Subscription(
             number: old.number, connection: connection, group: group, wanted: wanted, from: old.from)
@@ -59,41 +66,43 @@ extension SubscriptionHub {
                 let start = clock.work
                 let new = replace(old, at: place, byOneWith: group.key)
                 if group.key.actions { noteGap(of: new) } else { reset(new) }
-                if !connection.isClosing {
-                    if new.group.search != nil { connection.beginSearch(for: new.group) }
-                    scheduler.enqueue(connection)
-                }
+                searchInTurn(for: new)
                 clock.deliveredWork &+= clock.work &- start
                 scheduler.bill(clock.work &- start, to: connection)
             }
         }
     }
 
-    /// The stores that one filter shows and the other does not.
-    private func seen(under old: SubscriptionFilter, notUnder new: SubscriptionFilter) -> [String] {
-        var hidden: [String] = []
-        for entry in machine.types where old.pattern.type.matches(entry.name) {
+    /// The addresses of the stores that the old view shows and the new one does not.
+    private func hidden(by change: ViewChange) -> ItemList {
+        let list = ItemList()
+        guard let view = change.new, view != change.old else { return list }
+        for entry in machine.types where change.pattern.type.matches(entry.name) {
             for index in entry.members where index >= 0 {
                 let name = machine.stores.pointer(index).pointee.name
                 clock.work += Work.look
-                guard old.pattern.name.matches(name), old.shows(name, ofType: entry.name),
-                    !new.shows(name, ofType: entry.name)
+                guard change.pattern.name.matches(name),
+                    change.old?.shows(name, ofType: entry.name) ?? true, !view.shows(name, ofType: entry.name)
                 else { continue }
-                hidden.append("\(entry.name)/\(name)")
+                let start = list.bytes.count
+                list.bytes.append(UInt8(ascii: ","))
+                list.bytes.append(quoted: "\(entry.name)/\(name)")
+                list.itemEnded(startingAt: start, limit: partLimit)
             }
         }
-        return hidden
+        return list
     }
 
-    private func writeHidden(_ addresses: [String], to subscription: Subscription) {
-        let list = ItemList()
-        for address in addresses {
-            let start = list.bytes.count
-            list.bytes.append(UInt8(ascii: ","))
-            list.bytes.append(quoted: address)
-            list.itemEnded(startingAt: start, limit: partLimit)
-        }
+    private func writeHidden(_ list: ItemList, to subscription: Subscription) {
         var catchUp = CatchUp.fromNow(machine)
         write(subscription, &catchUp, ItemList(), dropped: list, more: false)
     }
+}
+
+/// What subscriptions to the stores of a pattern no longer see depends on nothing else.
+struct ViewChange: Hashable {
+    let pattern: AddressPattern
+    /// Nil: everything is seen.
+    let old: Grants?
+    let new: Grants?
 }

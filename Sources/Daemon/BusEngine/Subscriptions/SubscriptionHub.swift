@@ -138,9 +138,9 @@ final class SubscriptionHub {
 
     /// Ends all subscriptions of a connection.
     func removeAll(of connection: Connection) {
+        connection.endSearches()
         for subscription in connection.delivery.subscriptions.reversed() { detach(subscription) }
         connection.delivery.remove { _ in true }
-        connection.endSearches()
     }
 }
 
