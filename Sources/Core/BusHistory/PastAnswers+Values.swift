@@ -60,7 +60,9 @@ extension PastAnswers {
             samples = begun
         } else {
             let kept = try oldest()
-            if let missing = question.missing,
+            // Stores of views come and go without commits of their own.
+            let isView = !question.subject.sources.isEmpty
+            if let missing = question.missing, !isView,
                 try source.last(.term(.target(question.store)), after: kept, through: query.needed) == nil
             {
                 return Self.refusal(missing)
@@ -72,7 +74,8 @@ extension PastAnswers {
             let earliest = min(since ?? until, until)
             if earliest < horizon, horizon > kept { return gone(question.subject, horizon) }
             try require(earliest, since: kept)
-            let first = try machine(at: min(since ?? max(kept, horizon), until))
+            let oldest = max(kept, horizon)
+            let first = try machine(at: min(since ?? oldest, until))
             let begin = first.revision
             let state = question.state(in: first)
             // Before its first commit a bus has no time.
@@ -80,10 +83,12 @@ extension PastAnswers {
             let end = try until > begin ? self.time(of: until) : time
             samples = try Samples(
                 walk(question), of: path, after: begin, through: until, most: most, now: query.needed,
-                times: time...max(time, end), value: state.flatMap(path.resolve))
+                times: time...max(time, end), value: state.flatMap(path.resolve),
+                sought: isView && question.missing != nil && state == nil ? oldest : nil)
             progress.values = samples
         }
         guard try samples.advance(hasTime: hasTime) else { return nil }
+        if samples.isSought, let missing = question.missing { return Self.refusal(missing) }
         if cause {
             let isComplete = try samples.addAuthors(hasTime: hasTime) { revision throws(PastFailure) in
                 try commit(revision, question, query)["by"]

@@ -6,7 +6,8 @@ final class Samples<Source: PastSource> {
     private let walk: ValueWalk<Source>
     private let path: JSONPointer
     private let most: Int
-    private let searches: [(search: CommitSearch, revisions: ClosedRange<Int>)]
+    /// `isAside`: only for whether there was the store.
+    private let searches: [(search: CommitSearch, revisions: ClosedRange<Int>, isAside: Bool)]
     private var place = 0
     private var samples: [Sample] = []
     /// How many of them have their author.
@@ -16,6 +17,8 @@ final class Samples<Source: PastSource> {
     /// When the first and the last step begin and end, in milliseconds.
     private var times: ClosedRange<Int> = 0...0
     private var isCoarse = false
+    /// Whether there ever was the store is not known yet.
+    private(set) var isSought: Bool
 
     /// A change, or all those of a step.
     private struct Sample {
@@ -42,26 +45,29 @@ final class Samples<Source: PastSource> {
         }
     }
 
+    /// - Parameter sought: Since when there may have been the store; nil: there was.
     init(
         _ walk: ValueWalk<Source>, of path: JSONPointer, after since: Int, through until: Int, most: Int,
-        now: Int,
-        times: ClosedRange<Int>, value: JSON?
+        now: Int, times: ClosedRange<Int>, value: JSON?, sought: Int?
     ) throws(PastFailure) {
         self.walk = walk
         self.path = path
         self.most = most
         self.times = times
+        isSought = sought != nil
         last = .some(value)
         let defined = try walk.lastDefinition(after: since, through: now) ?? since
-        var searches: [(CommitSearch, ClosedRange<Int>)] = []
-        for (first, last, isDefined) in [
-            (since, min(until, defined), false), (max(since, defined), until, true),
+        var parts = [
+            (since, min(until, defined), isDefined: false, isAside: false),
+            (max(since, defined), until, isDefined: true, isAside: false),
         ]
-        where first < last {
+        if let sought { parts += [(sought, since, false, true), (until, now, false, true)] }
+        var searches: [(CommitSearch, ClosedRange<Int>, Bool)] = []
+        for (first, last, isDefined, isAside) in parts where first < last {
             let search = try CommitSearch(
                 walk.query(for: [path.tokens], isDefined: isDefined), after: first, through: last,
                 newestFirst: false, in: walk.source)
-            searches.append((search, first + 1...last))
+            searches.append((search, first + 1...last, isAside))
         }
         self.searches = searches
         add(Sample(revision: since, time: times.lowerBound, value: value), isChange: false)
@@ -70,7 +76,8 @@ final class Samples<Source: PastSource> {
     /// Goes on while there is time; true when all has been looked at.
     func advance(hasTime: () -> Bool) throws(PastFailure) -> Bool {
         while place < searches.count {
-            let (search, range) = searches[place]
+            let (search, range, isAside) = searches[place]
+            if isAside, !isSought { break }
             guard let found = try search.nextRevisions(in: walk.source) else {
                 place += 1
                 continue
@@ -79,6 +86,8 @@ final class Samples<Source: PastSource> {
             try walk.walk(found.filter { $0.overlaps(range) }.map { $0.clamped(to: range) }) {
                 revision, time, state in
                 defer { isFirst = false }
+                if state != nil { isSought = false }
+                if isAside { return }
                 let value = state.flatMap(path.resolve)
                 if isFirst || value == last ?? nil { return }
                 last = .some(value)

@@ -337,6 +337,42 @@ import Testing
         #expect(seen[0] != nil && seen[0] == seen[1], "\(seen)")
     }
 
+    /// Stores of views come and go without commits of their own.
+    @Test func aStoreOfAViewThatNeverWasHasNoPast() throws {
+        let bus = try MemoryBus.logging("item/x") {
+            $0.definitions = [
+                """
+                type: item
+                initial: { text: a }
+                actions: { write: { payload: { text: string }, set: { text: = payload.text } } }
+                """,
+                "view: texts\nof: item\nby: text\nvalues: { n: count() }",
+            ]
+        }
+        let client = bus.connect()
+        func write(_ text: String) throws -> Int {
+            try client.revision(
+                after: #"{"op":"dispatch","store":"item/x","action":"write","payload":{"text":"\#(text)"}}"#)
+        }
+        func samples(_ text: String, _ range: String = "") -> String {
+            #"{"op":"samples","store":"texts/\#(text)","path":"/n"\#(range)}"#
+        }
+        let before = bus.engine.revision
+        let (first, last) = (try write("b"), try write("c"))
+        for range in ["", #","since":\#(first)"#, #","until":\#(first)"#, #","since":\#(last)"#] {
+            #expect(try client.code(of: samples("never", range)) == "unknown_store", "\(range)")
+        }
+        // These were at other times.
+        let others = [("a", #","since":\#(last)"#), ("b", #","until":\#(before)"#)]
+        for request in others.map(samples) {
+            let reply = try client.reply(to: request)
+            let last = try #require(reply["samples"]?.array?.last, "\(request): \(reply)")
+            #expect(last["value"] == nil, "\(request): \(reply)")
+        }
+        let changes = try client.reply(to: samples("b"))["samples"]?.array
+        #expect(changes?.map { $0["value"] } == [nil, 1, nil], "\(changes ?? [])")
+    }
+
     /// What is no longer kept is not guessed.
     @Test(.aloneOnly(because: "A member's log is trimmed by its own daemon.")) func whatIsGoneIsSaid() throws
     {

@@ -140,7 +140,7 @@ package struct StoreQuestion: Sendable {
     package let type: DeclaredType?
     /// Who asks; nil: one who may see everything.
     package let view: Grants?
-    /// The refusal if there never was the store; nil where there is.
+    /// The refusal if there never was the store; nil where there is one now.
     package let missing: RequestError?
 
     package init(

@@ -152,9 +152,7 @@ extension Engine {
         let known = machine.types.first { UTF8Order.equal($0.name, subject.type) }
         return StoreQuestion(
             store: subject.store!, subject: subject, type: known?.type as? DeclaredType,
-            view: grants.flatMap { $0.knowsEverything ? nil : $0 },
-            // Stores of views come and go without commits of their own.
-            missing: subject.sources.isEmpty ? missing : nil)
+            view: grants.flatMap { $0.knowsEverything ? nil : $0 }, missing: missing)
     }
 
     /// The part of a state that a request names; nil without one.
