@@ -170,7 +170,7 @@ extension SubscriptionHub {
         if subscription.isLagging { endLagging(subscription) }
         group.remove(subscription)
         count(subscription, -1)
-        if !connection.searches.isEmpty,
+        if group.search != nil,
             !connection.delivery.subscriptions.contains(where: { $0 !== subscription && $0.group === group })
         {
             connection.endSearch(of: group)
