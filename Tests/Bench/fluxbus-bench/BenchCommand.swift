@@ -196,8 +196,8 @@ struct BenchCommand: ParsableCommand {
         guard seconds > 0, seconds <= 86_400 else {
             throw ValidationError("--seconds must be above 0 and at most a day.")
         }
-        guard (1...1 << 20).contains(memory) else {
-            throw ValidationError("--memory must be within 1 and 1048576 MiB.")
+        guard (16...1 << 20).contains(memory) else {
+            throw ValidationError("--memory must be within 16 and 1048576 MiB.")
         }
         guard duration > 0, duration <= 86_400 else {
             throw ValidationError("--duration must be above 0 and at most a day.")

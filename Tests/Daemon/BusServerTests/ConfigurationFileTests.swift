@@ -182,6 +182,7 @@ struct ConfigurationFileTests {
         ),
         ("listen: [{ unix: s }]\nlimits: { line: true }", "2:17", "must be a size"),
         ("listen: [{ unix: s }]\nlimits: { depth: 1MiB }", "2:18", "must be an integer"),
+        ("listen: [{ unix: s }]\nlimits: { memory: 15MiB }", "2:19", "memory must be within 16MiB and"),
         ("listen: [{ unix: s }]\nlimits: { connections: 0 }", "2:24", "within 1 and 1000000"),
         ("listen: [{ unix: s }]\nlimits: 7", "2:9", "limits must be an object"),
         (

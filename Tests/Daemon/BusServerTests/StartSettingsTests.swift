@@ -61,7 +61,7 @@ import Testing
         }
         if setting.hasPrefix("limits.user.") { return ("{}", "{ user: { \(member): 5 } }") }
         if setting.hasPrefix("limits.") {
-            let value = ["depth": 100, "memory": 2 << 20][member] ?? 5000
+            let value = ["depth": 100, "memory": 20 << 20][member] ?? 5000
             return ("{}", "{ \(member): \(value) }")
         }
         return try clusters(member, one, two)

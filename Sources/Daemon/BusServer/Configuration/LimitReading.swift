@@ -41,8 +41,8 @@ enum LimitReading {
         Entry(name: "batch", isSize: false, range: 1...1_000_000, path: \.bus.batch),
         // One action on a few stores at least.
         Entry(name: "commit", isSize: false, range: 1000...1_000_000_000, path: \.bus.commit),
-        // A few states and outboxes at least.
-        Entry(name: "memory", isSize: true, range: (1 << 20)...(1 << 50), path: \.daemon.memory),
+        // With less the daemon itself, some 12 MiB, leaves nothing to anybody, and every commit is refused.
+        Entry(name: "memory", isSize: true, range: (16 << 20)...(1 << 50), path: \.daemon.memory),
     ]
 
     private static let userEntries = [
