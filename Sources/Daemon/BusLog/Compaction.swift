@@ -52,7 +52,8 @@ enum Compaction {
 }
 
 extension LogFile {
-    /// Rewrites a log while no daemon has it. A damaged one is rescued first, as by a start.
+    /// Rewrites a log while no daemon has it. A damaged one is rescued first, as by a start, and also if the damage is where no
+    /// start looks.
     ///
     /// - Throws: `inUse` while a daemon or another program has it.
     /// - Returns: The size of the file before and after, and what was found, in sentences.
@@ -62,6 +63,10 @@ extension LogFile {
         try LogPlace.checkPresence(of: path)
         let before = FileIdentity.look(at: path)?.size ?? 0
         let opening = try LogOpening(path: path, bootID: bootID, vfs: nil, compacts: true)
+        // The next start gives a history without a name a new one, as it has to after a loss.
+        if opening.lostCommits, opening.survey.copy == nil {
+            try Meta.write("epoch", nil, in: opening.database)
+        }
         return (before, FileIdentity.look(at: path)?.size ?? 0, opening.notices)
     }
 }

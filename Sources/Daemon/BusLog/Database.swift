@@ -97,9 +97,7 @@ final class Database {
     }
 
     func damaged(_ what: String) -> LogFailure {
-        LogFailure(
-            .damaged, path: path,
-            "The log \(path) is damaged: \(what); restart the daemon, which saves what is readable.")
+        LogFailure(.damaged, path: path, LogFailure.damage(to: path, what))
     }
 
     func check(_ code: Int32) throws(LogFailure) {

@@ -319,6 +319,14 @@ final class LogContents {
         else { throw damaged("the snapshot of revision \(snapshot.revision) is not what was written") }
     }
 
+    /// Reads all groups and snapshots, also those that no start needs.
+    ///
+    /// - Throws: `damaged` at the first that is not what was written.
+    func readThrough() throws(LogFailure) {
+        for snapshot in try snapshots() { try forEachPart(of: snapshot) { _ in } }
+        if let numbers = try numbers() { try forEachGroup(from: numbers.lowerBound) { _ in true } }
+    }
+
     // MARK: - The shared log
 
     /// What it holds of a shared log; nil if it is no member's copy.

@@ -19,10 +19,7 @@ package struct LogCopy: Sendable {
         let contents = try LogContents(database)
         let survey = try LogSurvey(contents)
         if let problem = survey.problems.first { throw LogFailure(.damaged, path: path, problem) }
-        for snapshot in try contents.snapshots() { try contents.forEachPart(of: snapshot) { _ in } }
-        if let numbers = try contents.numbers() {
-            try contents.forEachGroup(from: numbers.lowerBound) { _ in true }
-        }
+        try contents.readThrough()
         revision = survey.lastRevision
     }
 }

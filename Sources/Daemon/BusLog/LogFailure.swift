@@ -41,20 +41,30 @@ package struct LogFailure: Error, Sendable {
     init(code: Int32, systemError: Int32, path: String, detail: String) {
         let reason = systemError == 0 ? detail : "\(detail): \(systemReason(systemError))"
         let kind = Self.kind(code, systemError)
-        let advice =
+        let advice: String? =
             switch kind {
             case .inUse: "is being written by another program; end it, then try again"
             case .readOnly: "can't be written; give it and its directory to the user that the daemon runs as"
             case .full: "can't grow; make room on its disk"
-            case .damaged: "is damaged; restart the daemon, which saves what is readable"
+            case .damaged: nil
             case .notALog: "is not an action log; name another file in log.path or move this one away"
             case .newerForm: "was written by a newer version; install that one"
             case .lost: "was moved or deleted; put it back and restart the daemon"
             case .io: "can't be read or written; look at its disk with dmesg"
             }
-        self.init(kind, path: path, "The log \(path) \(advice) (\(reason)).")
+        self.init(
+            kind, path: path,
+            advice.map { "The log \(path) \($0) (\(reason))." } ?? Self.damage(to: path, reason))
         isOfSync = code == Self.failedSync
     }
+
+    /// What to say of a damaged log. A start mends what it needs itself; this mends everything.
+    static func damage(to path: String, _ what: String) -> String {
+        "The log \(path) is damaged: \(what); stop the daemon and run fluxbusd --compact, which keeps what is readable."
+    }
+
+    /// What such a message says, without what it advises.
+    static func finding(in message: String) -> String { String(message.prefix { $0 != ";" }) }
 
     /// `SQLITE_IOERR_FSYNC`, which Swift does not import.
     static let failedSync = SQLITE_IOERR | 4 << 8

@@ -49,7 +49,7 @@ struct LogOpening {
         try lock.own(place)
         do throws(LogFailure) {
             try findings.checkWriteAheadLog(bootID)
-            try findings.checkTables()
+            try findings.checkTables(isThorough: compacts)
             if compacts { try Compaction.compact(place, lock) } else { Compaction.convert(place, lock) }
             // Another file may be there now.
             try lock.own(place)
@@ -67,10 +67,10 @@ struct LogOpening {
             return (database, survey)
         } catch {
             guard error.kind == .damaged else { throw error }
-            let what = error.message.prefix { $0 != ";" }
             throw LogFailure(
                 .damaged, path: path,
-                "\(what); move it away, or save what is readable with `sqlite3 \(place) .recover`.")
+                "\(LogFailure.finding(in: error.message)); restore a backup with fluxbusd --restore, or move it and the files beside it away, which begins a new log."
+            )
         }
     }
 
@@ -199,33 +199,68 @@ struct LogOpening {
         }
 
         /// Replaces the file when it has damage in something that is needed, now or by the next append.
-        mutating func checkTables() throws(LogFailure) {
-            let scratch: String
+        ///
+        /// - Parameter isThorough: Also when it has damage in anything else.
+        mutating func checkTables(isThorough: Bool) throws(LogFailure) {
+            let copy: (place: String, survey: LogSurvey)
             let survey: LogSurvey
+            var problems: [String] = []
             do {
                 // Closed before the file is moved.
                 let database = try Database(path: path, .reading)
-                if try Schema.isAbsent(in: database) { return }
-                try Schema.check(database)
+                if (try? Schema.isAbsent(in: database)) == true { return }
+                if let problem = try Schema.checkToRescue(database) { problems.append(problem) }
                 let contents = try LogContents(database)
                 survey = try LogSurvey(contents)
+                problems += survey.problems
+                if isThorough, problems.isEmpty, let problem = try Self.problem(database, contents) {
+                    problems.append(problem)
+                }
                 let meta = Meta.readable(in: database)
                 let isSuspect = meta?.contains { $0.0 == "suspect" } ?? true
-                guard !survey.problems.isEmpty || isSuspect else {
+                guard !problems.isEmpty || isSuspect else {
                     self.survey = survey
                     return
                 }
-                if survey.lostCommits || meta == nil { lostCommits = true }
                 let kept = (meta ?? []).filter { $0.0 != "suspect" }
-                scratch = try Rescue.copy(path, contents, survey, kept)
+                copy = try Rescue.copy(path, contents, survey, kept)
+                if meta == nil { lostCommits = true }
             }
-            let aside = try Rescue.place(scratch, at: path)
-            let loss =
-                survey.lostCommits
-                ? "commits after revision \(survey.lastRevision) are lost" : "no commit is lost"
+            let aside = try Rescue.place(copy.place, at: path)
+            let loss = tellLoss(copy.survey, of: survey)
             notices.append("The log \(path) was damaged; \(loss), and the damaged file is kept as \(aside).")
-            notices += survey.problems
+            notices += problems.map { LogFailure.finding(in: $0) + "." }
             if survey.copy?.isUsable == false { notices.append(Rescue.discarded(path)) }
+        }
+
+        /// The first damage anywhere, in words.
+        private static func problem(
+            _ database: Database, _ contents: LogContents
+        ) throws(LogFailure) -> String? {
+            do throws(LogFailure) {
+                try contents.readThrough()
+                // Where no row is: the index, free pages and what leads to them.
+                if try database.text("PRAGMA quick_check(1)") == "ok" { return nil }
+                throw database.damaged("its pages are not as they were written")
+            } catch {
+                guard error.kind == .damaged else { throw error }
+                return error.message
+            }
+        }
+
+        /// What a copy, which was read through, lacks of the file of which it was made.
+        private mutating func tellLoss(_ copy: LogSurvey, of survey: LogSurvey) -> String {
+            let lacksEnd = survey.lostCommits || copy.lastRevision < survey.lastRevision
+            let lacksBeginning = copy.oldestRevision > (survey.hidesOldest ? 0 : survey.oldestRevision)
+            if lacksEnd { lostCommits = true }
+            return switch (lacksBeginning, lacksEnd) {
+            case (false, false): "no commit is lost"
+            case (false, true): "commits after revision \(copy.lastRevision) are lost"
+            case (true, false):
+                "the history through revision \(copy.oldestRevision) is lost, but no later commit"
+            case (true, true):
+                "the history through revision \(copy.oldestRevision) and commits after revision \(copy.lastRevision) are lost"
+            }
         }
 
         /// What a file records about itself, with its write-ahead log or without it, and how far the history comes with its tail; nil

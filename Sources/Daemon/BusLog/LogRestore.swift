@@ -112,7 +112,7 @@ package enum LogRestore {
             try database.execute(SharedCopySchema.remove)
             var survey = try LogSurvey(LogContents(database))
             guard survey.problems.isEmpty else {
-                throw LogFailure(.damaged, path: copy, survey.problems.joined(separator: " "))
+                throw LogFailure(.damaged, path: copy, survey.problems[0])
             }
             if let tail, case .lost = try tail.settle(into: database, &survey) {
                 throw LogFailure(.damaged, path: copy, "its tail does not continue it")
@@ -128,7 +128,9 @@ package enum LogRestore {
             switch error.kind {
             case .damaged:
                 throw LogFailure(
-                    .damaged, path: copy, "The copy \(copy) is not whole: \(error.message) Use another one.")
+                    .damaged, path: copy,
+                    "The copy \(copy) is not whole: \(LogFailure.finding(in: error.message)); use another one."
+                )
             case .notALog:
                 throw LogFailure(
                     .notALog, path: copy,

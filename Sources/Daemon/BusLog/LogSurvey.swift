@@ -12,6 +12,8 @@ struct LogSurvey {
     private(set) var problems: [String] = []
     /// Whether commits at the end are damaged.
     private(set) var lostCommits = false
+    /// Whether damage hides the oldest groups, none of which may be needed.
+    private(set) var hidesOldest = false
     /// The facts of the member's copy that this log is; nil if it is no copy, or if they can't be read.
     private(set) var copy: SharedCopySurvey?
 
@@ -57,7 +59,7 @@ struct LogSurvey {
 
     private mutating func followGroups(_ contents: LogContents) throws(LogFailure) {
         // Damage of older groups costs no commit.
-        try noting { _ throws(LogFailure) in _ = try contents.numbers() }
+        let isListed = try noting { _ throws(LogFailure) in _ = try contents.numbers() }
         var hidesNewest = false
         let isWhole = try noting { survey throws(LogFailure) in
             let readable = try contents.readableNumbers()
@@ -75,6 +77,7 @@ struct LogSurvey {
             }
         }
         lostCommits = !isWhole || hidesNewest
+        hidesOldest = !isListed && !hidesNewest
     }
 
     /// A whole group comes next.

@@ -14,12 +14,46 @@ enum Rescue {
 
     /// Copies what a survey found whole: the oldest snapshot from which history is complete, and everything after it.
     ///
-    /// - Returns: Where the copy is; `place` moves it to its final place.
+    /// - Throws: `damaged` unless a bus can begin with that.
+    /// - Returns: Where the copy is, which `place` moves to its final place, and what was found in it.
     static func copy(_ path: String, _ contents: LogContents, _ survey: LogSurvey, _ meta: [(String, String)])
-        throws(LogFailure) -> String
+        throws(LogFailure) -> (place: String, survey: LogSurvey)
     {
+        try requireBeginning(contents, survey)
         let scratch = path + "-rescue"
         remove(scratch)
+        do throws(LogFailure) {
+            try fill(scratch, path, contents, survey, meta)
+            let result = try LogSurvey(LogContents(Database(path: scratch, .reading)))
+            guard result.problems.isEmpty else {
+                throw contents.damaged("the copy of what is readable is not whole either")
+            }
+            return (scratch, result)
+        } catch {
+            remove(scratch)
+            throw error
+        }
+    }
+
+    /// Groups alone are no beginning, except of a member's copy, which begins with a replica or is replaced by another copy.
+    private static func requireBeginning(
+        _ contents: LogContents, _ survey: LogSurvey
+    ) throws(LogFailure) {
+        if survey.copy != nil { return }
+        guard let base = survey.base else {
+            throw contents.damaged("it has no whole snapshot to begin with")
+        }
+        let horizons = (try? contents.horizons()) ?? [:]
+        if let type = horizons.filter({ $0.value.revision > base.revision }).keys.min() {
+            throw contents.damaged(
+                "the stores of \(type) are in its newest snapshots only, and these are not whole")
+        }
+    }
+
+    private static func fill(
+        _ scratch: String, _ path: String, _ contents: LogContents, _ survey: LogSurvey,
+        _ meta: [(String, String)]
+    ) throws(LogFailure) {
         try LogPlace.create(scratch)
         let copy = try Database(path: scratch, .writing)
         try copy.execute(
@@ -42,7 +76,6 @@ enum Rescue {
         }
         if let shared = survey.copy { try copyShared(path, contents, shared, into: copy) }
         try copy.execute("COMMIT")
-        return scratch
     }
 
     /// Moves a finished copy to the place of the damaged file; connections to either are closed.

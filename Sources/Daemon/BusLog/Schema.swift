@@ -81,4 +81,20 @@ enum Schema {
         _ = try Statement(database, "SELECT revision, time, start, parts, bytes, digest FROM snapshots")
         _ = try Statement(database, "SELECT revision, part, records FROM snapshot_parts")
     }
+
+    /// As `check`, for a rescue: a file that was cut, or of whose schema a part is damaged, is read as far as it goes.
+    ///
+    /// - Returns: What keeps everybody else from reading it; nil if nothing does.
+    static func checkToRescue(_ database: Database) throws(LogFailure) -> String? {
+        do throws(LogFailure) {
+            try check(database)
+            return nil
+        } catch {
+            guard error.kind == .damaged else { throw error }
+            // SQLite refuses such a file to all but those who are about to mend it.
+            try database.execute("PRAGMA writable_schema = ON")
+            guard (try? check(database)) != nil else { throw error }
+            return error.message
+        }
+    }
 }

@@ -240,7 +240,9 @@ struct DaemonCommand: ParsableCommand {
         let isRight = try BusServer.verify(setup, progress: meter.reached) { meter.write($0) }
         guard isRight else {
             throw StartFailure(
-                .damaged, "The log is damaged; restore it from a backup, or keep what is readable.")
+                .damaged,
+                "The log is damaged; restore a backup with --restore, or, where a line says so, run --compact."
+            )
         }
     }
 

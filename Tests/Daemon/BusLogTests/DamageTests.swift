@@ -146,22 +146,18 @@ import Testing
         try Self.check(directory, next, groups, "checkpointed")
     }
 
-    /// Groups from the beginning stand in for all of them.
-    @Test(arguments: [[40], [20, 40]])
-    func whatIsOlderAndGroupsStandInForDamagedSnapshots(_ damaged: [Int]) throws {
+    @Test func whatIsOlderAndGroupsStandInForADamagedSnapshot() throws {
         let directory = Scratch()
         var groups: [Copy] = []
         try directory.write { groups = try Self.write($0) }
-        for revision in damaged {
-            try directory.query(
-                "UPDATE snapshot_parts SET records = replace(records, '\(revision)', '41') WHERE revision = \(revision) AND part = 1"
-            )
-        }
+        try directory.query(
+            "UPDATE snapshot_parts SET records = replace(records, '40', '41') WHERE revision = 40 AND part = 1"
+        )
         let file = try directory.open()
         #expect(file.lastRevision == 60)
         #expect(!file.mayHaveLost)
         #expect(file.notices.first?.contains("no commit is lost") == true)
-        #expect(try directory.reader().snapshots().map(\.revision) == [20].filter { !damaged.contains($0) })
+        #expect(try directory.reader().snapshots().map(\.revision) == [20])
         #expect(try directory.reader().groups() == groups)
         #expect(file.epoch == "e")
     }
@@ -263,7 +259,8 @@ import Testing
         #expect(file.lastRevision == (revision == 60 ? 59 : 60))
         #expect(file.mayHaveLost == (revision == 60))
         #expect(try directory.reader().groups(after: 20) == Array(groups[20..<file.lastRevision]))
-        #expect(file.notices.first?.contains(revision == 60 ? "are lost" : "no commit is lost") == true)
+        let loss = revision == 60 ? "commits after revision 59 are" : "the history through revision 20 is"
+        #expect(file.notices.first?.contains("; \(loss) lost, ") == true, "\(file.notices)")
     }
 
     @Test(arguments: [1, 99, 4096, 40_000, 100_000])

@@ -43,6 +43,46 @@ struct LogVerifyTests {
         #expect(!outcome.output.contains("log OK"))
     }
 
+    /// Damage before the newest snapshot, where no start looks.
+    @Test func whatIsAdvisedMendsTheLog() throws {
+        let daemon = try bus.start()
+        let client = try bus.client()
+        let epoch = try client.epoch()
+        try write(1200, to: client)
+        #expect(try bus.stop(daemon) == 0)
+        try bus.flip("note-11.")
+        let outcome = try bus.verify()
+        #expect(outcome.status == 65)
+        #expect(outcome.errors.contains("stop the daemon and run fluxbusd --compact"), "\(outcome.errors)")
+        let compacted = try bus.run(["--compact"])
+        #expect(compacted.status == 0, "\(compacted.errors)")
+        #expect(
+            compacted.output.contains("the history through revision 1201 is lost, but no later commit"),
+            "\(compacted.output)")
+        #expect(try bus.verify().status == 0)
+        let next = try bus.start()
+        #expect(try bus.client().epoch() == epoch)
+        #expect(try bus.client().ask(#"{"op":"sync"}"#) == #"{"ok":true,"revision":1201}"#)
+        #expect(try bus.stop(next) == 0)
+    }
+
+    @Test func aLogWithoutAWholeSnapshotIsLeftAlone() throws {
+        let daemon = try bus.start()
+        try write(20, to: try bus.client())
+        #expect(try bus.stop(daemon) == 0)
+        try bus.change("UPDATE snapshot_parts SET records = 'x'")
+        let log = FileManager.default.contents(atPath: bus.log)
+        for _ in 0..<2 {
+            let refused = try bus.run()
+            #expect(refused.status == 74)
+            #expect(
+                refused.errors.contains("it has no whole snapshot to begin with; restore a backup"),
+                "\(refused.errors)")
+            #expect(FileManager.default.contents(atPath: bus.log) == log)
+        }
+        #expect(!FileManager.default.fileExists(atPath: "\(bus.log)-damaged-1"))
+    }
+
     @Test func aCommitThatWasTakenOutIsFound() throws {
         let daemon = try bus.start()
         try write(20, to: try bus.client())

@@ -1,0 +1,158 @@
+import BusLog
+import Glibc
+import Testing
+
+/// What becomes of a damaged log: it is replaced only by one with which a bus can begin, and what messages advise helps.
+@Suite struct RescueTests {
+    /// Writes sixty groups, with a snapshot before all of them as every bus has it, and others.
+    private static func write(_ directory: Scratch, snapshots: [Int]) throws -> [Copy] {
+        var groups: [Copy] = []
+        try directory.write { file in
+            try snapshot(file)
+            for revision in 1...60 {
+                let text = "{\"revision\":\(revision)}" + String(repeating: "x", count: revision * 97 % 3000)
+                try file.append(text, first: revision, last: revision, time: revision)
+                groups.append(Copy(revision...revision, revision, text))
+                if snapshots.contains(revision) { try snapshot(file) }
+            }
+        }
+        return groups
+    }
+
+    private static func snapshot(_ file: LogFile) throws {
+        try file.beginSnapshot(revision: file.lastRevision, time: file.lastRevision)
+        for part in 0..<3 { try file.addPart("{\"part\":\(part)}") }
+        try file.endSnapshot()
+    }
+
+    /// Tries twice, as a service is tried again, and gives why it was refused.
+    private static func refusal(_ directory: Scratch) throws -> String {
+        let bytes = directory.bytes
+        var message = ""
+        for _ in 0..<2 {
+            let failure = #expect(throws: LogFailure.self) { try directory.open() }
+            #expect(failure?.kind == .damaged)
+            message = failure?.message ?? ""
+            #expect(throws: LogFailure.self) { try LogFile.compact(directory.path, bootID: "boot") }
+            #expect(directory.bytes == bytes)
+            #expect(!directory.names.contains { $0.contains("damaged") || $0.contains("rescue") })
+        }
+        return message
+    }
+
+    @Test(
+        arguments: [
+            "UPDATE snapshot_parts SET records = 'x' WHERE part = 1", "DELETE FROM snapshot_parts",
+            "UPDATE snapshots SET digest = ''",
+        ], [[], [40]])
+    func aLogWithoutAWholeSnapshotStaysAsItIs(_ change: String, _ snapshots: [Int]) throws {
+        let directory = Scratch()
+        _ = try Self.write(directory, snapshots: snapshots)
+        try directory.query(change)
+        let message = try Self.refusal(directory)
+        #expect(message.contains("it has no whole snapshot to begin with; restore a backup"), "\(message)")
+    }
+
+    /// What was thinned is in the snapshots from its horizon on only.
+    @Test func aLogStaysAsItIsWhereAllSnapshotsWithATypeAreDamaged() throws {
+        let directory = Scratch()
+        let groups = try Self.write(directory, snapshots: [20, 40])
+        try directory.query(
+            """
+            CREATE TABLE horizons(
+                type TEXT PRIMARY KEY, revision INTEGER NOT NULL, thinned INTEGER NOT NULL) WITHOUT ROWID;
+            INSERT INTO horizons VALUES('beat', 20, 20);
+            UPDATE snapshot_parts SET records = 'x' WHERE revision = 40
+            """)
+        let whole = directory.bytes
+        try directory.query("UPDATE snapshot_parts SET records = 'x' WHERE revision = 20")
+        #expect(try Self.refusal(directory).contains("the stores of beat are in its newest snapshots only"))
+        // One of them is enough.
+        directory.bytes = whole
+        let file = try directory.open()
+        #expect(file.lastRevision == 60 && !file.mayHaveLost && file.notices.count == 2)
+        #expect(try directory.reader().groups(after: 20) == Array(groups.suffix(40)))
+    }
+
+    /// A start does not look there. Who meets it is told what helps, and the notices advise nothing more.
+    @Test(arguments: [
+        ("UPDATE groups SET entries = '{}' WHERE first = 30", 40),
+        ("DELETE FROM groups WHERE number = 7", 20),
+        ("UPDATE snapshot_parts SET records = 'x' WHERE revision = 20", 0),
+    ])
+    func compactingMendsWhatNoStartNeeds(_ change: String, _ lost: Int) throws {
+        let directory = Scratch()
+        let groups = try Self.write(directory, snapshots: [20, 40])
+        try directory.query(change)
+        do {
+            let file = try directory.open()
+            #expect(file.notices.isEmpty)
+            let reader = try directory.reader()
+            let failure = #expect(throws: LogFailure.self) {
+                _ = try reader.snapshot(20)
+                _ = try reader.groups()
+            }
+            #expect(failure?.message.contains("stop the daemon and run fluxbusd --compact") == true)
+        }
+        let outcome = try LogFile.compact(directory.path, bootID: "boot")
+        #expect(outcome.notices.count == 2)
+        #expect(
+            outcome.notices.first?.contains(
+                lost == 0
+                    ? "no commit is lost"
+                    : "the history through revision \(lost) is lost, but no later commit") == true,
+            "\(outcome.notices)")
+        #expect(!outcome.notices.contains { $0.contains("--compact") }, "\(outcome.notices)")
+        #expect(directory.names.contains("bus.sqlite-damaged-1"))
+        let file = try directory.open()
+        #expect(file.epoch == "e" && file.lastRevision == 60 && file.oldestRevision == lost)
+        #expect(!file.mayHaveLost && file.notices.isEmpty)
+        #expect(try directory.reader().groups(after: lost) == Array(groups.suffix(60 - lost)))
+        _ = consume file
+        #expect(try LogFile.compact(directory.path, bootID: "boot").notices.isEmpty)
+    }
+
+    /// Nothing else may be left that tells the next start of it.
+    @Test func compactingDoesNotHideThatCommitsAreLost() throws {
+        let directory = Scratch()
+        let groups = try Self.write(directory, snapshots: [20, 40])
+        try directory.query("UPDATE groups SET entries = '{}' WHERE first = 50")
+        unlink(directory.path + "-lock")
+        let outcome = try LogFile.compact(directory.path, bootID: "boot")
+        #expect(outcome.notices.first?.contains("commits after revision 49 are lost") == true)
+        let file = try directory.open()
+        #expect(file.epoch == nil && file.lastRevision == 49)
+        #expect(try directory.reader().groups() == Array(groups.prefix(49)))
+    }
+
+    /// SQLite opens no file that is shorter than it says.
+    @Test(arguments: [4096, 40_960]) func aLogThatWasCutKeepsWhatIsLeft(_ bytes: Int) throws {
+        let directory = Scratch()
+        let groups = try Self.write(directory, snapshots: [20, 40])
+        let cut = Array(directory.bytes.dropLast(bytes))
+        directory.bytes = cut
+        let failure = #expect(throws: LogFailure.self) { try directory.reader() }
+        #expect(failure?.kind == .damaged)
+        let file = try directory.open()
+        #expect((40..<60).contains(file.lastRevision) && file.mayHaveLost)
+        #expect(
+            file.notices.first?.contains("commits after revision \(file.lastRevision) are lost") == true)
+        #expect(try directory.reader().groups() == Array(groups.prefix(file.lastRevision)))
+        #expect(Scratch.read(directory.path + "-damaged-1") == cut)
+    }
+
+    @Test func aLogOfWhoseSchemaAPartIsDamagedKeepsEverything() throws {
+        let directory = Scratch()
+        let groups = try Self.write(directory, snapshots: [20, 40])
+        let text = Array("CREATE VIEW sizes".utf8)
+        var bytes = directory.bytes
+        for place in bytes.ranges(of: text) { bytes[place.upperBound - 7] = UInt8(ascii: "X") }
+        #expect(bytes != directory.bytes)
+        directory.bytes = bytes
+        #expect(throws: LogFailure.self) { try directory.reader() }
+        let file = try directory.open()
+        #expect(file.lastRevision == 60 && !file.mayHaveLost)
+        #expect(file.notices.first?.contains("no commit is lost") == true)
+        #expect(try directory.reader().groups() == groups)
+    }
+}
