@@ -69,7 +69,7 @@ enum Rescue {
             try copySnapshot(snapshot, contents, into: copy)
         }
         do throws(LogFailure) {
-            try copyGroups(from: contents.number(after: begin), contents, survey, into: copy)
+            try copyGroups(from: first(after: begin, contents, survey), contents, survey, into: copy)
         } catch {
             // The survey ended at the same damage.
             guard error.kind == .damaged else { throw error }
@@ -169,6 +169,21 @@ enum Rescue {
             if reached >= base { return candidate }
         }
         return base
+    }
+
+    /// The number of the first group to copy. Where none comes after a snapshot, the newest is kept, as after trimming: what comes
+    /// next, also out of the tail, has the number that follows.
+    private static func first(
+        after begin: Int, _ contents: LogContents, _ survey: LogSurvey
+    ) throws(LogFailure) -> Int {
+        let first = try contents.number(after: begin)
+        guard survey.number > 0, first > survey.number else { return first }
+        var isNext = false
+        try contents.forEachGroup(from: survey.number, isOne: true) { group throws(LogFailure) in
+            isNext = group.last == begin
+            return false
+        }
+        return isNext ? survey.number : first
     }
 
     private static func isWhole(_ snapshot: SnapshotInfo, _ contents: LogContents) -> Bool {

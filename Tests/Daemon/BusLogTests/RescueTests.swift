@@ -112,6 +112,24 @@ import Testing
         #expect(try LogFile.compact(directory.path, bootID: "boot").notices.isEmpty)
     }
 
+    /// It ends with a snapshot, and more is in the tail only.
+    @Test func aMendedLogGoesOnWithItsTail() throws {
+        let original = Scratch()
+        let groups = try Self.write(original, snapshots: [20, 60])
+        let file = try TailedLog.open(original)
+        try TailedLog.append(61...65, to: file)
+        let directory = TailedLog.killed(original)
+        try directory.query("UPDATE groups SET entries = '{}' WHERE first = 30")
+        let outcome = try LogFile.compact(directory.path, bootID: "boot")
+        #expect(
+            outcome.notices.first?.contains("through revision 60 is lost, but no later commit") == true,
+            "\(outcome.notices)")
+        let next = try directory.open()
+        #expect(next.lastRevision == 65 && !next.mayHaveLost && next.notices.isEmpty)
+        #expect(try directory.reader().groups(after: 59) == groups.suffix(1) + TailedLog.groups(61...65))
+        withExtendedLifetime(file) {}
+    }
+
     /// Nothing else may be left that tells the next start of it.
     @Test func compactingDoesNotHideThatCommitsAreLost() throws {
         let directory = Scratch()
