@@ -45,6 +45,7 @@ struct LogOpening {
     ) throws(LogFailure) -> (Database, LogSurvey) {
         if LogPlace.exists(place) { try lock.own(place) }
         try Rescue.finish(place)
+        try findings.checkSize()
         try LogPlace.create(place)
         try lock.own(place)
         do throws(LogFailure) {
@@ -114,6 +115,15 @@ struct LogOpening {
         init(path: String, note: LogNote?) {
             self.path = path
             self.note = note
+        }
+
+        /// An empty file begins a new log, but where there was one.
+        func checkSize() throws(LogFailure) {
+            guard let note, FileIdentity.look(at: path)?.size == 0 else { return }
+            throw LogFailure(
+                .damaged, path: path,
+                "The log \(path) is empty, but revision \(note.revision) had been reached; restore a backup with fluxbusd --restore, or remove the file to begin a new log."
+            )
         }
 
         /// Decides whether the write-ahead log can be trusted, and moves it away when the file is better without it: a

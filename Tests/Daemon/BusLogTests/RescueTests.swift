@@ -173,4 +173,22 @@ import Testing
         #expect(file.notices.first?.contains("no commit is lost") == true)
         #expect(try directory.reader().groups() == groups)
     }
+
+    /// Others begin a log, as one that is missing does.
+    @Test func anEmptyFileWhereThereWasALogIsRefused() throws {
+        let directory = Scratch()
+        _ = try Self.write(directory, snapshots: [])
+        truncate(directory.path, 0)
+        let message = try Self.refusal(directory)
+        #expect(message.contains("is empty, but revision 60 had been reached; restore a backup"))
+        #expect(message.contains("or remove the file to begin a new log"))
+        unlink(directory.path)
+        for _ in 0..<2 {
+            let file = try directory.open()
+            #expect(file.lastRevision == 0 && !file.mayHaveLost && file.notices.isEmpty)
+            _ = consume file
+            directory.removeAll()
+            Scratch.write([], to: directory.path)
+        }
+    }
 }
