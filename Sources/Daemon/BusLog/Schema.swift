@@ -77,6 +77,7 @@ enum Schema {
             )
         }
         // Its rows are read by name later; a missing table is reported here.
+        _ = try Statement(database, "SELECT name, value FROM meta")
         _ = try Statement(database, "SELECT number, first, last, time, start, digest, entries FROM groups")
         _ = try Statement(database, "SELECT revision, time, start, parts, bytes, digest FROM snapshots")
         _ = try Statement(database, "SELECT revision, part, records FROM snapshot_parts")
