@@ -25,7 +25,7 @@ extension EarlierRulesTests {
         let later: JSON = ["timers": ["set": ["in": 60, "action": "off"]]]
         let lamp: JSON = ["type": "lamp", "initial": ["on": true], "actions": ["later": later, "off": [:]]]
         let access: JSON = [
-            "types": [lamp],
+            "types": [ClusterTypes.counter, lamp],
             "access": [
                 "roles": ["caller": [["token": "anna"]]],
                 "rules": [["role": "caller", "may": "dispatch", "match": "lamp/*"]],

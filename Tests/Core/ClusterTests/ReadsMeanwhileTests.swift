@@ -26,7 +26,7 @@ struct ReadsMeanwhileTests {
                 .list, of: AddressPattern(type: "counter"), after: nil, limit: 1000, view: nil, where: nil),
             in: machine, room: 1 << 20)
         #expect(query.advance { _ in true })
-        for name in ["a", "c3x", "d"] {
+        for name in ["0", "c3x", "z"] {
             try create(name)
             let store = try #require(machine.find("counter/\(name)"))
             #expect((2...11).contains(query.noteCreated(store)))
@@ -34,7 +34,7 @@ struct ReadsMeanwhileTests {
         let stores = try answer { query.appendAnswer(to: $0) }["stores"]?.array?.compactMap {
             $0["store"]?.string
         }
-        #expect(stores?.count == 503)
+        #expect(try stores?.count == machine.requireType("counter").count)
         #expect(stores == stores?.sorted())
     }
 
@@ -44,7 +44,6 @@ struct ReadsMeanwhileTests {
         let machine = bus.replica.machine
         let set =
             #"{"op":"dispatch","store":"counter/a","action":"add","payload":{"mark":1},"in":60,"timer":"t"}"#
-        #expect(try bus.ask(#"{"op":"create","store":"counter/a"}"#).code == "ok")
         #expect(try bus.ask(set).code == "ok")
         let list = try #require(
             TimerList(machine, AddressPattern(type: "*"), after: nil, limit: 10, where: { _ in true }))
