@@ -1,3 +1,5 @@
+import Glibc
+
 /// The steps by which a log is opened for writing: lock, create, recover, check, and rescue what is damaged.
 struct LogOpening {
     let lock: LogLock?
@@ -50,7 +52,7 @@ struct LogOpening {
         try lock.own(place)
         do throws(LogFailure) {
             try findings.checkWriteAheadLog(bootID)
-            try findings.checkTables(isThorough: compacts)
+            try findings.checkTables(lock, isThorough: compacts)
             if compacts { try Compaction.compact(place, lock) } else { Compaction.convert(place, lock) }
             // Another file may be there now.
             try lock.own(place)
@@ -211,7 +213,7 @@ struct LogOpening {
         /// Replaces the file when it has damage in something that is needed, now or by the next append.
         ///
         /// - Parameter isThorough: Also when it has damage in anything else.
-        mutating func checkTables(isThorough: Bool) throws(LogFailure) {
+        mutating func checkTables(_ lock: LogLock, isThorough: Bool) throws(LogFailure) {
             let copy: (place: String, survey: LogSurvey)
             let survey: LogSurvey
             var problems: [String] = []
@@ -236,6 +238,8 @@ struct LogOpening {
                 copy = try Rescue.copy(path, contents, survey, kept)
                 if meta == nil { lostCommits = true }
             }
+            // It stays its owner's where root compacts it.
+            if geteuid() == 0 { try LogRestore.giveAway(copy.place, beside: path, lock) }
             let aside = try Rescue.place(copy.place, at: path)
             let loss = tellLoss(copy.survey, of: survey)
             notices.append("The log \(path) was damaged; \(loss), and the damaged file is kept as \(aside).")
