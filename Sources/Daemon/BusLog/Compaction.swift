@@ -63,9 +63,9 @@ extension LogFile {
         try LogPlace.checkPresence(of: path)
         let before = FileIdentity.look(at: path)?.size ?? 0
         let opening = try LogOpening(path: path, bootID: bootID, vfs: nil, compacts: true)
-        // The next start gives a history without a name a new one, as it has to after a loss.
+        // For the next start. No files beside the log are missing then.
         if opening.lostCommits, opening.survey.copy == nil {
-            try Meta.write("epoch", nil, in: opening.database)
+            try Meta.set(Meta.lostCommits + [("begun", "")], in: opening.database)
         }
         return (before, FileIdentity.look(at: path)?.size ?? 0, opening.notices)
     }

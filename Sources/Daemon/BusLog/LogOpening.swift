@@ -234,7 +234,9 @@ struct LogOpening {
                     self.survey = survey
                     return
                 }
-                let kept = (meta ?? []).filter { $0.0 != "suspect" }
+                var kept = (meta ?? []).filter { $0.0 != "suspect" }
+                // For the next start, should this one not come as far as to begin a new history.
+                if survey.lostCommits, !kept.isEmpty { kept += Meta.lostCommits }
                 copy = try Rescue.copy(path, contents, survey, kept)
                 if meta == nil { lostCommits = true }
             }

@@ -50,6 +50,9 @@ enum Meta {
         return try text("boot", in: database) != bootID
     }
 
+    /// The rows that say that commits are lost, until a run begins.
+    static let lostCommits = [("clean", "0"), ("failed", "damaged")]
+
     /// Whether a run began that did not end in order, and the history has not been renamed since: then a write-ahead
     /// log belongs to the file. Each start writes this into the file itself, and each orderly end removes it.
     static func isInUse(in database: Database) throws(LogFailure) -> Bool {

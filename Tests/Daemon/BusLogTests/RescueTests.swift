@@ -139,8 +139,23 @@ import Testing
         let outcome = try LogFile.compact(directory.path, bootID: "boot")
         #expect(outcome.notices.first?.contains("commits after revision 49 are lost") == true)
         let file = try directory.open()
-        #expect(file.epoch == nil && file.lastRevision == 49)
+        #expect(file.mayHaveLost && file.notices.isEmpty && file.lastRevision == 49)
         #expect(try directory.reader().groups() == Array(groups.prefix(49)))
+    }
+
+    /// The machine may go down before the next run begins.
+    @Test func aSavedLogSaysThatCommitsAreLost() throws {
+        let directory = Scratch()
+        _ = try Self.write(directory, snapshots: [20, 40])
+        try directory.query("UPDATE groups SET entries = '{}' WHERE first = 50")
+        for _ in 0..<2 {
+            let file = try directory.open()
+            #expect(file.lastRevision == 49 && file.mayHaveLost)
+            _ = consume file
+            unlink(directory.path + "-lock")
+        }
+        try directory.write { _ in }
+        #expect(try !directory.open().mayHaveLost)
     }
 
     /// SQLite opens no file that is shorter than it says.
