@@ -223,7 +223,9 @@ extension Grants: Hashable {
         one === other || one.sight != nil && one.sightHash == other.sightHash && one.sight == other.sight
     }
 
-    package func hash(into hasher: inout Hasher) { hasher.combine(sightHash) }
+    package func hash(into hasher: inout Hasher) {
+        if sight == nil { hasher.combine(ObjectIdentifier(self)) } else { hasher.combine(sightHash) }
+    }
 }
 
 extension AccessRule {

@@ -170,7 +170,7 @@ extension SubscriptionHub {
         if subscription.isLagging { endLagging(subscription) }
         group.remove(subscription)
         count(subscription, -1)
-        if group.search != nil,
+        if group.search != nil, !connection.searches.isEmpty,
             !connection.delivery.subscriptions.contains(where: { $0 !== subscription && $0.group === group })
         {
             connection.endSearch(of: group)
