@@ -49,9 +49,45 @@ struct ReadsMeanwhileTests {
             TimerList(machine, AddressPattern(type: "*"), after: nil, limit: 10, where: { _ in true }))
         #expect(!list.advance { _ in false })
         for _ in 0..<100 { #expect(try bus.ask(set).code == "ok") }
-        #expect(machine.timers.setMeanwhile.count <= 2)
+        #expect(machine.timers.keptMeanwhile <= 70)
         #expect(list.advance { _ in true })
         let timers = try answer { list.appendAnswer(to: $0, room: 1 << 20) }["timers"]?.array
         #expect(timers?.map { $0["timer"] } == ["t"])
+    }
+
+    /// Nor is a slice as long as all that was set before.
+    @Test func timersThatWereSetMeanwhileAreLookedAtAFewAtATime() throws {
+        let bus = try ReplicaBus()
+        let machine = bus.replica.machine
+        func set(_ name: String, in seconds: Int = 60) throws {
+            let request =
+                #"{"op":"dispatch","store":"counter/a","action":"add","payload":{"mark":1},"in":\#(seconds),"timer":"\#(name)"}"#
+            #expect(try bus.ask(request).code == "ok")
+        }
+        for number in 0..<10 { try set("a\(number)") }
+        let list = try #require(
+            TimerList(machine, AddressPattern(type: "*"), after: nil, limit: 1000, where: { _ in true }))
+        var looks = 0
+        func advance() -> Bool {
+            let before = looks
+            defer { #expect(looks <= before + 1) }
+            return list.advance { step in
+                if case .looked = step { looks += 1 }
+                return false
+            }
+        }
+        #expect(!advance())
+        for number in 0..<10 { try set("b\(number)") }
+        while looks < machine.timers.slotCount { #expect(!advance()) }
+        // In slots that were passed, and that are looked at again.
+        for number in 0..<10 { try set("a\(number)", in: 70) }
+        #expect(!advance())
+        for number in 0..<10 { try set("c\(number)", in: 80) }
+        try set("b0", in: 90)
+        while !advance() {}
+        let timers = try answer { list.appendAnswer(to: $0, room: 1 << 20) }["timers"]?.array ?? []
+        #expect(timers.count == 30)
+        #expect(Set(timers.compactMap { $0["timer"]?.string }).count == 30)
+        #expect(timers.last?["timer"] == "b0")
     }
 }

@@ -37,6 +37,8 @@ package final class TimerList {
     private let isShown: (BusTimer) -> Bool
     /// The slot that is looked at next.
     private var slot = 0
+    /// Of the timers set meanwhile, the number of the one that was looked at last.
+    private var seen = 0
     private var found: [(place: Place, timer: BusTimer)] = []
     private var hasMore = false
     /// The last one of a full page: what comes behind it is not on it.
@@ -74,14 +76,16 @@ package final class TimerList {
 
     /// Looks through the timers while `mayGoOn`, which is called with each step; true when the page is there.
     package func advance(_ mayGoOn: (Step) -> Bool) -> Bool {
+        if slot == 0 { seen = machine.timers.lastNumber }
         while slot < machine.timers.slotCount {
             if let timer = machine.timers.timer(inSlot: slot) { consider(timer, mayGoOn) }
             slot += 1
             if !mayGoOn(.looked) { return false }
         }
-        for slot in machine.timers.setMeanwhile {
-            if let timer = machine.timers.timer(inSlot: Int(slot)) { consider(timer, mayGoOn) }
-            _ = mayGoOn(.looked)
+        while let next = machine.timers.firstSet(after: seen) {
+            if let timer = machine.timers.timer(inSlot: Int(next.slot)) { consider(timer, mayGoOn) }
+            seen = next.number
+            if !mayGoOn(.looked) { return false }
         }
         // Some have fired meanwhile.
         found.removeAll { !$0.timer.isSet }

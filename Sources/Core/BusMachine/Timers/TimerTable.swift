@@ -71,8 +71,13 @@ package struct TimerTable {
     /// The timer in a slot; nil where there is none.
     package func timer(inSlot slot: Int) -> BusTimer? { slots[slot] }
 
-    /// The slots that timers were set in while somebody goes through them, and that may have been passed already.
-    package private(set) var setMeanwhile: Set<Int32> = []
+    /// The slots that timers were set in while somebody goes through them, and that may have been passed already, in the order of
+    /// their numbers. One where that happened again may stand here with an earlier number, too.
+    private var setMeanwhile: ContiguousArray<(number: Int, slot: Int32)> = []
+    /// By slot: the number of the timer that was set there last.
+    private var numbers: ContiguousArray<Int> = []
+    /// The number of the timer that was set last.
+    private(set) var lastNumber = 0
     private(set) var readers = 0
 
     /// Somebody begins to go through the slots, or is done.
@@ -80,6 +85,31 @@ package struct TimerTable {
         readers += change
         if readers == 0 { setMeanwhile = [] }
     }
+
+    /// How many slots are kept for those who go through them: no more than twice as many as there are, and a few.
+    package var keptMeanwhile: Int { setMeanwhile.count }
+
+    /// The first slot that a timer was set in meanwhile behind a number, and its own.
+    func firstSet(after number: Int) -> (number: Int, slot: Int32)? {
+        var (low, high) = (0, setMeanwhile.count)
+        while low < high {
+            let middle = (low + high) / 2
+            if setMeanwhile[middle].number <= number { low = middle + 1 } else { high = middle }
+        }
+        return low < setMeanwhile.count ? setMeanwhile[low] : nil
+    }
+
+    private mutating func number(slot: Int32) {
+        lastNumber += 1
+        numbers[Int(slot)] = lastNumber
+        guard readers > 0 else { return }
+        setMeanwhile.append((lastNumber, slot))
+        if setMeanwhile.count > 2 * slots.count + Self.keptAtLeast {
+            setMeanwhile.removeAll { [numbers] in numbers[Int($0.slot)] != $0.number }
+        }
+    }
+
+    private static let keptAtLeast = 64
 
     /// All in the order in which they are due.
     package var inOrder: [BusTimer] {
@@ -104,8 +134,9 @@ package struct TimerTable {
         } else {
             timer.slot = Int32(slots.count)
             slots.append(timer)
+            numbers.append(0)
         }
-        if readers > 0 { setMeanwhile.insert(timer.slot) }
+        number(slot: timer.slot)
         timer.next = first
         first = timer.slot
         heap.append(Entry(due: timer.due, order: timer.order, slot: timer.slot))
