@@ -1,5 +1,6 @@
 import BusJSON
 import FluxBusCommand
+import Foundation
 import Synchronization
 import Testing
 
@@ -140,5 +141,68 @@ struct WatchResumptionTests {
         #expect(run.status == .unreachable)
         #expect(run.lines == [Self.first])
         #expect(run.messages.contains("start fluxbusd, or name another bus"))
+    }
+
+    /// What the first of several subscriptions delivers may be long, and the others are answered behind it. So it is shown meanwhile:
+    /// here the bus waits for that before it answers the second one, at the beginning or on the next connection.
+    @Test(arguments: [false, true]) func nothingWaitsForTheReplyToAnotherSubscription(isAgain: Bool) throws {
+        let other = #"{"event":"change","sub":2,"from":0,"revision":7,"reset":true,"states":{"d/a":{}}}"#
+        let shown = Pipe()
+        let output = shown.fileHandleForReading
+        let count = Mutex(0)
+        let bus = try ScriptedBus { line in
+            let number = count.withLock { number in
+                number += 1
+                return number
+            }
+            let sub = line.contains(#""type":"d""#) ? 2 : 1
+            let reply = ScriptedBus.reply(to: line, ["sub": .int(sub), "revision": 9, "epoch": "e1"])
+            switch (isAgain, number) {
+            case (_, 1): return [reply, Self.first]
+            case (true, 2): return [reply, ScriptedBus.hangUp]
+            case (true, 3): return [reply, Self.second]
+            default:
+                let wanted = isAgain ? Self.second : Self.first
+                var text = ""
+                while !text.contains(wanted) {
+                    let bytes = output.availableData
+                    if bytes.isEmpty { return nil }
+                    text += String(decoding: bytes, as: UTF8.self)
+                }
+                return [reply, other]
+            }
+        }
+        let run = try CommandRun(
+            ["watch", "c", "d", "--count", isAgain ? "3" : "2", "--timeout", "3s"], bus: bus.address,
+            output: Channel(descriptor: shown.fileHandleForWriting.fileDescriptor))
+        try shown.fileHandleForWriting.close()
+        bus.stop()
+        #expect(run.status == .success, "\(run.messages)")
+        #expect(count.withLock { $0 } == (isAgain ? 4 : 2))
+    }
+
+    /// A subscription that the bus can't continue now is asked for again, for as long as a lost connection is.
+    @Test func anotherSubscriptionThatIsRefusedForNowIsTriedAgain() throws {
+        let count = Mutex(0)
+        let bus = try ScriptedBus { line in
+            let number = count.withLock { number in
+                number += 1
+                return number
+            }
+            let sub = line.contains(#""type":"d""#) ? 2 : 1
+            let reply = ScriptedBus.reply(to: line, ["sub": .int(sub), "revision": 9, "epoch": "e1"])
+            switch number {
+            case 1: return [reply, Self.first]
+            case 2: return [reply, ScriptedBus.hangUp]
+            case 4, 6: return [ScriptedBus.refusal(of: line, "unavailable"), ScriptedBus.hangUp]
+            case 7: return [reply, Self.second]
+            default: return [reply]
+            }
+        }
+        let run = try CommandRun(["watch", "c", "d", "--count", "2"], bus: bus.address)
+        bus.stop()
+        #expect(run.status == .success)
+        #expect(run.lines == [Self.first, Self.second])
+        #expect(run.messages.split(separator: "\n").filter { $0.hasPrefix("Connection lost") }.count == 1)
     }
 }

@@ -32,15 +32,20 @@ struct Reconnection {
             try resume(connection, limit)
             return connection
         } catch let error as BusError where Self.mayPass(error) {
-            guard !deadline.hasPassed else {
-                // Whatever the last failure was: what matters is that nothing answered all the time.
-                throw CommandFailure(BusError(.unreachable, error.message))
-            }
-            let next = Deadline(
-                after: .milliseconds(min(max(2 * Int(pause), Self.shortestPause), Self.longestPause)))
-            pause = next.earlier(deadline).pollTimeout
+            try fail(error.message)
             return nil
         }
+    }
+
+    /// Notes that an attempt has failed. Throws when the span is over.
+    mutating func fail(_ reason: String) throws {
+        guard !deadline.hasPassed else {
+            // Whatever the last failure was: what matters is that nothing answered all the time.
+            throw CommandFailure(BusError(.unreachable, reason))
+        }
+        let next = Deadline(
+            after: .milliseconds(min(max(2 * Int(pause), Self.shortestPause), Self.longestPause)))
+        pause = next.earlier(deadline).pollTimeout
     }
 
     /// Notes that it was made again: how many commits later, or on another history.

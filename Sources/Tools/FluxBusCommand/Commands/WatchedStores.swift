@@ -32,6 +32,7 @@ struct WatchedStores {
         if withoutFirstState { request.set("initial", false) }
         if let since, let epoch {
             (revision, self.epoch) = (since, epoch)
+            mirror = BusMirror(format: format, startingAt: since)
             request.set("since", .int(since))
             request.set("epoch", .string(epoch))
         }
@@ -42,7 +43,8 @@ struct WatchedStores {
     mutating func opened(_ reply: JSONObject, withoutFirstState: Bool) {
         epoch = reply["epoch"]?.string ?? epoch
         // Without a first state, and actions have none, what comes is what follows the reply.
-        if revision == nil, withoutFirstState || isForActions { revision = reply["revision"]?.int ?? 0 }
+        guard revision == nil, withoutFirstState || isForActions else { return }
+        revision = reply["revision"]?.int ?? 0
         mirror = BusMirror(format: format, startingAt: revision)
     }
 

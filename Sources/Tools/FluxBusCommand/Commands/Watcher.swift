@@ -17,6 +17,11 @@ final class Watcher {
     private var sorter: EventSorter?
     /// By `sub`, counted from 1: the same on every connection.
     private var watched: [WatchedStores]
+    /// How many of them the bus has answered on this connection, and what is done with a reply.
+    private var answered = 0
+    private var takeReply: (inout WatchedStores, JSONObject) -> Void = { _, _ in }
+    /// While they do not all continue after a lost connection, and nothing more has been shown.
+    private var attempts: Reconnection?
     private var text: ChangeText
 
     private var console: Console { session.console }
@@ -32,12 +37,12 @@ final class Watcher {
     }
 
     func run(since: Int?, epoch: String?, withoutFirstState: Bool) throws {
+        let requests = watched.indices.map {
+            watched[$0].begin(since: since, epoch: epoch, withoutFirstState: withoutFirstState)
+        }
         var connection = try session.connect()
-        for index in watched.indices {
-            let request = watched[index].begin(
-                since: since, epoch: epoch, withoutFirstState: withoutFirstState)
-            let reply = try connection.request(request, until: session.replyDeadline)
-            watched[index].opened(reply, withoutFirstState: withoutFirstState)
+        try subscribe(requests, on: connection, until: session.replyDeadline) {
+            $0.opened($1, withoutFirstState: withoutFirstState)
         }
         while true {
             do {
@@ -47,15 +52,47 @@ final class Watcher {
                 for line in sorter?.takeAll() ?? [] where remaining != 0 { try show(line) }
                 if remaining == 0 { return }
                 guard watched.allSatisfy(\.canResume) else { throw lost.failure }
-                guard let next = try reconnect() else { return }
+                guard let next = try reconnect(after: lost) else { return }
                 connection = next
             }
         }
     }
 
+    /// Sends subscriptions, and returns the reply to the first one. The bus answers the next one only when it has sent what is past
+    /// for this one, which may be long and is not kept: so these replies come between events.
+    @discardableResult
+    private func subscribe(
+        _ requests: [BusRequest], on connection: BusConnection, until deadline: Deadline,
+        _ takeReply: @escaping (inout WatchedStores, JSONObject) -> Void
+    ) throws -> JSONObject {
+        let reply = try connection.request(requests[0], until: deadline)
+        for request in requests.dropFirst() { connection.queue(request) }
+        self.takeReply = takeReply
+        takeReply(&watched[0], reply)
+        answered = 1
+        return reply
+    }
+
+    /// Takes a reply to a subscription; false for another line.
+    private func isReply(_ line: [UInt8]) throws -> Bool {
+        guard answered < watched.count, case .reply(let reply) = try BusMessage(parsing: line) else {
+            return false
+        }
+        guard reply["ok"]?.bool == true else {
+            let error = BusError(reply: reply["error"])
+            guard Reconnection.mayPass(error) else { throw error }
+            throw Lost(failure: CommandFailure(error))
+        }
+        takeReply(&watched[answered], reply)
+        answered += 1
+        if answered == watched.count { attempts = nil }
+        return true
+    }
+
     private func follow(_ connection: BusConnection) throws {
         while true {
             while let line = connection.receiveLineIfReady() {
+                if try isReply(line) { continue }
                 for line in try sorter?.add(line) ?? [line] {
                     try show(line)
                     if remaining == 0 { return }
@@ -63,12 +100,16 @@ final class Watcher {
             }
             sorter?.begin(on: connection)
             try console.flush()
+            let deadline = answered < watched.count ? session.replyDeadline : .never
             let wakeup: BusConnection.Wakeup
             do throws(BusError) {
                 // Also wakes up when the reader of our output closes it, so that `watch | head -1` ends at once.
-                wakeup = try connection.wait(output: console.output.descriptor)
+                wakeup = try connection.wait(output: console.output.descriptor, until: deadline)
+                if !wakeup.incoming, deadline.hasPassed {
+                    throw BusError(.timedOut, "The bus did not answer in the time allowed.")
+                }
             } catch {
-                guard error.code == .closed else { throw error }
+                guard Reconnection.mayPass(error) else { throw error }
                 throw Lost(failure: CommandFailure(error))
             }
             if wakeup.outputClosed { return }
@@ -84,6 +125,7 @@ final class Watcher {
         case .text: try show(name, event, place)
         }
         if name == "goodbye" { throw Self.ending(event) }
+        attempts = nil
         if name != "bookmark", event["more"]?.bool != true, let left = remaining { remaining = left - 1 }
     }
 
@@ -118,27 +160,26 @@ final class Watcher {
     // MARK: - After a lost connection
 
     /// Another connection with the same subscriptions; nil when the reader of our output has closed it.
-    private func reconnect() throws -> BusConnection? {
-        var attempts = try Reconnection(session, for: session.options.timeout)
+    private func reconnect(after lost: Lost) throws -> BusConnection? {
+        var attempts = try self.attempts ?? Reconnection(session, for: session.options.timeout)
+        if self.attempts != nil { try attempts.fail(lost.failure.message) }
         while true {
-            if let connection = try attempts.attempt(resubscribe) { return connection }
             if isOutputClosed(after: attempts.pause) { return nil }
+            if let connection = try attempts.attempt(resubscribe) {
+                self.attempts = answered < watched.count ? attempts : nil
+                return connection
+            }
         }
     }
 
     private func resubscribe(on connection: BusConnection, until deadline: Deadline) throws {
-        // An attempt that fails in the middle changes nothing of what the next one requests.
-        var next = watched
-        var (missed, isSame) = (0, true)
-        for index in next.indices {
-            let seen = next[index].revision
-            let reply = try connection.request(next[index].resume(), until: deadline)
-            isSame = isSame && reply["epoch"]?.string == next[index].epoch
-            if let seen, let now = reply["revision"]?.int { missed = max(missed, now - seen) }
-            next[index].resumed(reply)
-        }
-        watched = next
-        try Reconnection.tell(missed: isSame ? missed : nil, on: console)
+        let (seen, epochs) = (watched.compactMap(\.revision).min(), Set(watched.map(\.epoch)))
+        // Where an attempt fails, the next one requests the same.
+        let requests = watched.indices.map { watched[$0].resume() }
+        let reply = try subscribe(requests, on: connection, until: deadline) { $0.resumed($1) }
+        let missed = seen.flatMap { seen in reply["revision"]?.int.map { max(0, $0 - seen) } } ?? 0
+        try Reconnection.tell(
+            missed: epochs == [reply["epoch"]?.string] ? missed : nil, on: console)
     }
 
     /// Waits for this many milliseconds, or until the reader of our output closes it.
