@@ -1,19 +1,9 @@
-import CLinux
 import Glibc
-import Synchronization
 
 /// A directory that only this user can enter. It goes when it is let go, with all that is in it, and with the process at the
 /// latest.
 package final class PrivateDirectory: Sendable {
     package let path: String
-
-    /// The paths of those that are there; the first one sees to it that none outlives the process.
-    private static let present: Mutex<Set<String>> = {
-        atexit {
-            for path in PrivateDirectory.present.withLock({ $0 }) { PrivateDirectory.remove(path) }
-        }
-        return Mutex([])
-    }()
 
     /// - Parameter prefix: How its name begins; the rest is random.
     package init(in parent: String, prefix: String) throws(SystemError) {
@@ -22,7 +12,7 @@ package final class PrivateDirectory: Sendable {
         guard mkdtemp(&template) != nil else { throw SystemError("mkdtemp") }
         let path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
         self.path = path
-        Self.present.withLock { _ = $0.insert(path) }
+        Leftovers.add(path)
     }
 
     deinit { remove() }
@@ -37,15 +27,7 @@ package final class PrivateDirectory: Sendable {
     }
 
     /// Removes it before it is let go.
-    package func remove() {
-        Self.remove(path)
-        Self.present.withLock { _ = $0.remove(path) }
-    }
-
-    /// A server that is ending may still write into it, so it gets a second and a third try.
-    private static func remove(_ path: String) {
-        for _ in 0..<3 where access(path, F_OK) == 0 { linux_remove_tree(path) }
-    }
+    package func remove() { Leftovers.remove(path) }
 
     /// Writes a file, whose name may begin with those of directories, and returns its path.
     @discardableResult

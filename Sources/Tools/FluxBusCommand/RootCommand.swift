@@ -1,6 +1,7 @@
 import ArgumentParser
 import BusLog
 import BusProtocol
+import BusSystem
 import FluxBus
 
 /// `fluxbus`, the command line of the bus.
@@ -65,14 +66,18 @@ package protocol BusCommand: ParsableCommand {
     /// Whether it goes on as long as somebody wants, or as there is something to carry over: then `--timeout` is of each
     /// exchange with the bus, and else of the whole command.
     var isOpenEnded: Bool { get }
+    /// Whether it makes files, of which nothing stays when a signal ends it before they are whole.
+    var makesFiles: Bool { get }
     /// Does the work. Throws `CommandFailure` or `BusError`; a status other than success may also be returned.
     func perform(in session: CommandSession) throws -> CommandStatus
 }
 
 extension BusCommand {
     package var isOpenEnded: Bool { false }
+    package var makesFiles: Bool { false }
 
     package func run() throws {
+        if makesFiles { Leftovers.removeAtSignals() }
         let status = end(in: .process())
         if status != CommandStatus.success.rawValue { throw ExitCode(status) }
     }

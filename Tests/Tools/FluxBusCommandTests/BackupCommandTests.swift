@@ -103,6 +103,28 @@ struct BackupCommandTests {
         #expect(FileManager.default.contents(atPath: file) == Data("what was there".utf8))
     }
 
+    @Test(arguments: [SIGINT, SIGTERM, SIGHUP], [["backup"], ["export", "--faithful", "-o"]])
+    func aSignalLeavesNothing(_ signal: Int32, _ words: [String]) throws {
+        let isUnderWay = DispatchSemaphore(value: 0)
+        let bus = try ScriptedBus { line in
+            guard (try? JSON(parsing: line))?["offset"]?.int != 0 else {
+                return [ScriptedBus.reply(to: line, ["revision": 7, "bytes": 8, "data": "U1FMaQ=="])]
+            }
+            isUnderWay.signal()
+            return []
+        }
+        defer { bus.stop() }
+        let program = try RunningProgram(
+            "fluxbus", words + [file, "--address", bus.address], environment: ["TMPDIR": directory.path])
+        #expect(isUnderWay.wait(timeout: .now() + 60) == .success)
+        #expect(!names.isEmpty)
+        program.signal(signal)
+        let outcome = try program.wait()
+        // By the signal itself, so that a shell sees it.
+        #expect(outcome.status == -1, "\(outcome.errors)")
+        #expect(names.isEmpty)
+    }
+
     /// The time that somebody gives holds for all of it, whether the bus is silent or never done.
     @Test(arguments: [["backup", "copy.sqlite"], ["compact"], ["export", "--faithful"]], [true, false])
     func theTimeGivenIsThatOfTheWholeCommand(_ arguments: [String], isSilent: Bool) throws {

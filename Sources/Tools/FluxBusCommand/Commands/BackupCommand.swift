@@ -27,6 +27,7 @@ package struct BackupCommand: BusCommand {
 
     @OptionGroup package var options: GlobalOptions
     package var isOpenEnded: Bool { !options.timeout.isGiven }
+    package var makesFiles: Bool { true }
 
     package init() {}
 

@@ -42,6 +42,7 @@ package struct ExportCommand: BusCommand {
 
     @OptionGroup package var options: GlobalOptions
     package var isOpenEnded: Bool { !(faithful && options.timeout.isGiven) }
+    package var makesFiles: Bool { faithful || output != nil }
 
     package init() {}
 

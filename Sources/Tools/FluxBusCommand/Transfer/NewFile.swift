@@ -16,11 +16,16 @@ struct NewFile: ~Copyable {
     /// Begins a file that only its owner may read, because states may be confidential.
     init(_ path: String) throws {
         let (place, draft) = try Self.place(path)
+        if let draft { Leftovers.add(draft) }
         // In place, under the given name: standard output has no other when it is a pipe.
         let descriptor =
             draft.map { open($0, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600) }
             ?? open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY | O_APPEND)
-        guard descriptor >= 0 else { throw Self.failure(path) }
+        guard descriptor >= 0 else {
+            let failure = Self.failure(path)
+            if let draft { Leftovers.forget(draft) }
+            throw failure
+        }
         self.descriptor = descriptor
         self.path = place
         self.draft = draft
@@ -52,7 +57,7 @@ struct NewFile: ~Copyable {
 
     deinit {
         close(descriptor)
-        if let draft, !isFinished { unlink(draft) }
+        if let draft, !isFinished { Leftovers.remove(draft) }
     }
 
     /// Writes bytes at its end, and returns how many.
@@ -74,6 +79,7 @@ struct NewFile: ~Copyable {
         guard let draft else { return }
         guard fsync(descriptor) == 0, rename(draft, path) == 0 else { throw Self.failure(path) }
         isFinished = true
+        Leftovers.forget(draft)
         // The new name is to outlive a power failure; a directory that can't be read is left to the system.
         do throws(SystemError) {
             try FileNames.sync(path)
