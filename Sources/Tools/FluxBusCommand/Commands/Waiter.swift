@@ -53,6 +53,10 @@ struct Waiter {
         }
         try connection.request(watched.request, until: deadline)
         while true {
+            // Where lines come as fast as they are read, none is waited for.
+            if deadline.hasPassed {
+                throw BusError(.timedOut, "The bus did not answer in the time allowed.")
+            }
             guard
                 case .event(_, let event) = try BusMessage(parsing: connection.receiveLine(until: deadline)),
                 let isMet = try watched.isMet(after: event)
