@@ -14,7 +14,7 @@ extension EarlierRulesTests {
             let bus = try ReplicaBus()
             bus.rules = rules
             #expect(try bus.ask(create).code == "ok")
-            #expect(try bus.ask(batch).code == (rules < 8 ? "ok" : "exists"))
+            #expect(try bus.ask(batch, isOperator: true).code == (rules < 8 ? "ok" : "exists"))
             #expect((bus.replica.machine.state(at: "counter/a") == nil) == (rules < 8))
         }
     }
