@@ -35,7 +35,7 @@ extension LogFile {
         aside(of: path, allAside(of: path).count + 1)
     }
 
-    /// Moves a log aside, with its write-ahead log, whether or not it is whole. Returns where it lies.
+    /// Moves a log aside, with what is paired with it, whether or not it is whole. Returns where it lies.
     ///
     /// - Throws: `inUse` while a daemon has it.
     package static func setAside(_ path: String) throws(LogFailure) -> String {
@@ -47,7 +47,9 @@ extension LogFile {
         try finishGivingWay(at: place)
         let aside = freeAside(of: place)
         try rename(place, aside)
-        if LogPlace.exists(place + "-wal") { try rename(place + "-wal", aside + "-wal") }
+        for suffix in Rescue.pairedSuffixes where LogPlace.exists(place + suffix) {
+            try rename(place + suffix, aside + suffix)
+        }
         try Rescue.moveTail(place, to: aside)
         // The note in the lock is about what lay there.
         for suffix in ["-shm", "-lock"] { unlink(place + suffix) }

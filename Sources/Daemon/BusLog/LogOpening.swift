@@ -51,6 +51,7 @@ struct LogOpening {
         try LogPlace.create(place)
         try lock.own(place)
         do throws(LogFailure) {
+            rollBackJournal(place)
             try findings.checkWriteAheadLog(bootID)
             try findings.checkTables(lock, isThorough: compacts)
             if compacts { try Compaction.compact(place, lock) } else { Compaction.convert(place, lock) }
@@ -75,6 +76,13 @@ struct LogOpening {
                 "\(LogFailure.finding(in: error.message)); restore a backup with fluxbusd --restore, or move it and the files beside it away, which begins a new log."
             )
         }
+    }
+
+    /// Rolls back the change of the file's form that a crash has cut short: whoever only reads can't.
+    private static func rollBackJournal(_ path: String) {
+        guard LogPlace.exists(path + "-journal") else { return }
+        // What keeps it from that is found by those who read the file next.
+        _ = try? Database(path: path, .writing).integer("PRAGMA schema_version")
     }
 
     private static func open(_ path: String, vfs: String?) throws(LogFailure) -> Database {

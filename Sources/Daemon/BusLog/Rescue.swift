@@ -100,16 +100,21 @@ enum Rescue {
         return aside
     }
 
-    /// Moves the file, then its write-ahead log, which must never meet another file: SQLite would write it into that.
+    /// What belongs to one file and must never meet another: SQLite would write it into that.
+    static let pairedSuffixes = ["-journal", "-wal"]
+
+    /// Moves the file, then what is paired with it.
     private static func moveAside(_ path: String, _ reason: Reason) throws(LogFailure) -> String {
         var aside = free(path, reason)
         if LogPlace.exists(path) {
             try LogPlace.move(path, to: aside)
         } else if let number = last(path, reason) {
-            // It was moved before an interruption; its write-ahead log belongs beside it.
+            // It was moved before an interruption; what is paired with it belongs beside it.
             aside = "\(path)-\(reason)-\(number)"
         }
-        if LogPlace.exists(path + "-wal") { try LogPlace.move(path + "-wal", to: aside + "-wal") }
+        for suffix in pairedSuffixes where LogPlace.exists(path + suffix) {
+            try LogPlace.move(path + suffix, to: aside + suffix)
+        }
         if try !hasTailOfRescued(path) { try moveTail(path, to: aside) }
         unlink(path + "-shm")
         try LogPlace.syncDirectory(of: path)
