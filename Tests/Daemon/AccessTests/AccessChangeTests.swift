@@ -207,6 +207,24 @@ import Testing
         #expect(lines.count { $0["reset"] == true && $0["states"]?.object?.keys == ["lamp/hall"] } == 50)
     }
 
+    /// Actions that were hidden when they happened are not delivered later: a gap says so when the right comes back.
+    @Test func actionsThatWereHiddenAreToldAsAGap() throws {
+        func rules(_ rights: String) -> String {
+            GuardedBus.rulesOfPart("- { role: part, may: \(rights), match: lamp/* }")
+        }
+        let bus = try GuardedBus.make(rules("[read, history]"))
+        let (root, bob) = (bus.root, bus.bob)
+        let on = #"{"op":"dispatch","store":"lamp/hall","action":"switch","payload":{"on":true}}"#
+        _ = try bob.ask(#"{"op":"subscribe","match":"lamp/*","actions":true}"#)
+        try reload(bus, rules("read"))
+        #expect(try root.code(on) == "ok")
+        #expect(try bob.events("action").isEmpty)
+        try reload(bus, rules("[read, history]"))
+        #expect(try bob.events("gap").last?["revision"]?.int == bus.engine.revision)
+        #expect(try root.code(on) == "ok")
+        #expect(try bob.events("action").count == 1)
+    }
+
     /// A mirror of earlier rules does not resume: it may hold what is hidden now.
     @Test func aResumptionFromBeforeTheRulesBeginsAnew() throws {
         let bus = try GuardedBus.make(Self.wide)

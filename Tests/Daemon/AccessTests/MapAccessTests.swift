@@ -36,6 +36,26 @@ import Testing
         #expect(bus.maps.live.count == 1)
     }
 
+    /// A client's name may give it a role, and another name takes it away.
+    @Test func whoTakesAnotherRoleSeesNothingMore() throws {
+        let bus = try GuardedBus.make(
+            """
+            roles: { screen: [{ user: bob, client: "tv-*" }], guest: [{ user: bob }] }
+            rules:
+              - { role: screen, may: read }
+              - { role: guest, may: read, match: lamp/* }
+            """)
+        let bob = bus.bob
+        _ = try bob.ask(#"{"op":"hello","client":"tv-1"}"#)
+        #expect(try bob.code(request) == "ok")
+        #expect(try bob.code(#"{"op":"map","type":"lamp"}"#) == "ok")
+        #expect(bus.maps.live.count == 2)
+        _ = try bob.ask(#"{"op":"hello","client":"x"}"#)
+        #expect(bus.maps.live.count == 1)
+        #expect(try bob.code(request) != "ok")
+        #expect(try bob.code(#"{"op":"map","type":"lamp"}"#) == "ok")
+    }
+
     /// The rules change while a map is being made.
     @Test(
         .aloneOnly(because: "A shared bus has the other rules only after the map is made, which ends then."))

@@ -67,7 +67,10 @@ final class AccessControl {
         let roles = connection.access.grants?.roles
         guard let principal = connection.access.principal else { return }
         identify(connection, as: principal)
-        if connection.access.grants?.roles != roles { judge(connection, hub) }
+        let grants = connection.access.grants
+        if grants?.roles == roles { return }
+        judge(connection, hub)
+        maps.endAll(of: connection) { grants?.showsAll(ofType: $0.name) ?? true }
     }
 
     private func judge(_ connection: Connection, _ hub: SubscriptionHub) {

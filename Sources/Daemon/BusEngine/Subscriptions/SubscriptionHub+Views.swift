@@ -14,7 +14,8 @@ extension SubscriptionHub {
         let change = ViewChange(pattern: filter.pattern, old: old.group.key.view, new: filter.view)
         let new = replace(old, at: place, byOneWith: filter)
         if filter.actions {
-            if let past { beginPast(new, at: past) }
+            // Of what was hidden until now, nothing was delivered.
+            if let past { beginPast(new, at: past) } else { noteGap(of: new) }
         } else {
             let hidden = known[change] ?? hidden(by: change)
             known[change] = hidden
