@@ -352,8 +352,9 @@ struct ClusterStart {
         let snapshots = ReplicaSnapshots(
             writer, path: log.path.value, types: configuration.knownTypes, hashSeed: seed, ending, bell,
             logger)
-        engine.beginLogging()
+        // Shared first: the copy of a shared bus keeps all of each type.
         coordinator.serve(with: engine, commits)
+        engine.beginLogging()
         coordinator.stored(through: replica.link.place)
         let replayer = Replayer(
             knowing: configuration.knownTypes, epoch: engine.epoch, hashSeed: seed,
