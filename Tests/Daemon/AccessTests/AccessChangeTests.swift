@@ -97,6 +97,20 @@ import Testing
         #expect(try seen(bus.crash()) == revision)
     }
 
+    /// Definitions decide what the log of one machine keeps. A shared bus keeps everything, also behind a reload, on members that were
+    /// there as on those that read it in their copies.
+    @Test func aReloadUnderRulesLeavesTheirPastToTypesOfASharedBus() throws {
+        var setup = GuardedBus.setup(Self.wide)
+        setup.definitions[0] += "\nlog: { keep: latest }"
+        let bus = try MemoryBus(setup)
+        let revision = bus.engine.revision
+        try reload(bus, Self.wide)
+        let past = #"{"op":"get","store":"thermostat/hall","revision":\#(revision)}"#
+        for bus in [bus, try bus.crash()] {
+            #expect(try bus.root.code(past) == (setup.isShared ? "ok" : "gone"))
+        }
+    }
+
     @Test func rulesComeAndGo() throws {
         let bus = try GuardedBus.make(nil)
         let mallory = bus.mallory

@@ -19,6 +19,8 @@ extension Engine {
         _ commits: SharedCommits, condition: JSONObject, isMember: @escaping (String) -> Bool
     ) {
         shared.begin(condition, isMember: isMember)
+        // Members that read the same entries from a copy keep all of each type, too.
+        machine.applyLogPolicies(false)
         timers.leaveToLog()
         commits.attach(self)
     }

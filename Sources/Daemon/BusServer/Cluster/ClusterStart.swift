@@ -352,9 +352,8 @@ struct ClusterStart {
         let snapshots = ReplicaSnapshots(
             writer, path: log.path.value, types: configuration.knownTypes, hashSeed: seed, ending, bell,
             logger)
-        // Shared first: the copy of a shared bus keeps all of each type.
-        coordinator.serve(with: engine, commits)
         engine.beginLogging()
+        coordinator.serve(with: engine, commits)
         coordinator.stored(through: replica.link.place)
         let replayer = Replayer(
             knowing: configuration.knownTypes, epoch: engine.epoch, hashSeed: seed,
