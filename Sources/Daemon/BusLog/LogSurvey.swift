@@ -78,6 +78,30 @@ struct LogSurvey {
         }
         lostCommits = !isWhole || hidesNewest
         hidesOldest = !isListed && !hidesNewest
+        if number == 0, let base { try findEnd(at: base.revision, contents) }
+    }
+
+    /// Where nothing after the newest snapshot is whole, the newest group is the one that ends with it, if that is.
+    private mutating func findEnd(at revision: Int, _ contents: LogContents) throws(LogFailure) {
+        var isFound = false
+        do throws(LogFailure) {
+            guard let numbers = try contents.readableNumbers().numbers else { return }
+            var number = try contents.number(after: revision) - 1
+            while !isFound, numbers.contains(number) {
+                do throws(LogFailure) {
+                    try contents.forEachGroup(from: number, isOne: true) { group throws(LogFailure) in
+                        isFound = true
+                        if group.last == revision { add(group) }
+                        return false
+                    }
+                } catch {
+                    guard error.kind == .damaged else { throw error }
+                }
+                number -= 1
+            }
+        } catch {
+            guard error.kind == .damaged else { throw error }
+        }
     }
 
     /// A whole group comes next.
