@@ -63,9 +63,10 @@ extension LogFile {
         try LogPlace.checkPresence(of: path)
         let before = FileIdentity.look(at: path)?.size ?? 0
         let opening = try LogOpening(path: path, bootID: bootID, vfs: nil, compacts: true)
-        // For the next start. No files beside the log are missing then.
-        if opening.lostCommits, opening.survey.copy == nil {
-            try Meta.set(Meta.lostCommits + [("begun", "")], in: opening.database)
+        // For the next start: no files beside the log are missing then.
+        if !opening.lostCommits || opening.survey.copy == nil {
+            try Meta.set(
+                (opening.lostCommits ? Meta.lostCommits : []) + [("begun", "")], in: opening.database)
         }
         return (before, FileIdentity.look(at: path)?.size ?? 0, opening.notices)
     }

@@ -172,6 +172,19 @@ import Testing
         #expect(try directory.reader().groups(after: oldest) == groups)
     }
 
+    /// Also where nobody has noted how far it had come.
+    @Test func compactingTheLogOfAKilledDaemonLosesNothing() throws {
+        let original = Scratch()
+        let file = try TailedLog.open(original)
+        try TailedLog.append(1...5, to: file)
+        let directory = TailedLog.killed(original, ["", "-wal", "-tail"])
+        #expect(try LogFile.compact(directory.path, bootID: "boot").notices.isEmpty)
+        let next = try directory.open()
+        #expect(next.lastRevision == 5 && !next.mayHaveLost && next.notices.isEmpty)
+        #expect(try directory.reader().groups() == TailedLog.groups(1...5))
+        withExtendedLifetime(file) {}
+    }
+
     /// It is not known then whether all commits are there, and writing it anew must not hide that.
     @Test func compactingDoesNotHideACrash() throws {
         let directory = Scratch()
