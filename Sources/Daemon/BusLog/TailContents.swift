@@ -6,7 +6,7 @@ import CSQLite
 /// Behind the end are groups of before the tail began again, which have lower numbers.
 final class TailContents {
     /// The history that the groups are part of; nil if that can't be read.
-    let epoch: String?
+    private(set) var epoch: String?
     private let bytes: UnsafeMutableRawBufferPointer
     private var records: [GroupRecord] = []
     /// Where the last of them ends.
@@ -31,8 +31,13 @@ final class TailContents {
             guard try BesideFile.isThere(path, of: log, vfs: vfs) else { return nil }
             throw error
         }
-        // One that was cut is not what was written.
-        self.init(file.isInPlace(size: LogTail.size) ? try file.read(LogTail.size) : [])
+        self.init(try file.read(LogTail.size))
+        // One that was cut before the zero at its end is not what was written.
+        let isEnded = end < bytes.count && bytes[end] == 0
+        guard file.isInPlace(size: isEnded ? end + 1 : LogTail.size) else {
+            (epoch, records, end) = (nil, [], bytes.count)
+            return
+        }
     }
 
     init(_ bytes: [UInt8]) {
