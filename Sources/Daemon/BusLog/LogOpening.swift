@@ -275,15 +275,19 @@ struct LogOpening {
         /// What a copy, which was read through, lacks of the file of which it was made.
         private mutating func tellLoss(_ copy: LogSurvey, of survey: LogSurvey) -> String {
             let lacksEnd = survey.lostCommits || copy.lastRevision < survey.lastRevision
-            let lacksBeginning = copy.oldestRevision > (survey.hidesOldest ? 0 : survey.oldestRevision)
+            // A bus gives nothing of what comes before its oldest snapshot, even where the commits are there.
+            let oldest = copy.oldestSnapshot
+            let lacksBeginning =
+                oldest > survey.oldestSnapshot
+                || copy.oldestRevision > (survey.hidesOldest ? 0 : survey.oldestRevision)
             if lacksEnd { lostCommits = true }
             return switch (lacksBeginning, lacksEnd) {
             case (false, false): "no commit is lost"
             case (false, true): "commits after revision \(copy.lastRevision) are lost"
             case (true, false):
-                "the history through revision \(copy.oldestRevision) is lost, but no later commit"
+                "the history through revision \(oldest) is lost, but no later commit (states before it can't be read any more)"
             case (true, true):
-                "the history through revision \(copy.oldestRevision) and commits after revision \(copy.lastRevision) are lost"
+                "the history through revision \(oldest) and commits after revision \(copy.lastRevision) are lost"
             }
         }
 

@@ -4,6 +4,8 @@ struct LogSurvey {
     private(set) var base: SnapshotInfo?
     private(set) var lastRevision = 0
     private(set) var oldestRevision = 0
+    /// The revision of the oldest snapshot, whole or not; 0 if there is none.
+    private(set) var oldestSnapshot = 0
     /// The number of the newest group.
     private(set) var number = 0
     /// Bytes of entries in all groups, including those trimmed.
@@ -21,7 +23,8 @@ struct LogSurvey {
     init(_ contents: LogContents) throws(LogFailure) {
         let snapshots = try findBase(contents)
         try followGroups(contents)
-        oldestRevision = snapshots.last?.revision ?? 0
+        oldestSnapshot = snapshots.last?.revision ?? 0
+        oldestRevision = oldestSnapshot
         if oldestRevision > 0, (try? Self.beginsAtOrigin(contents)) == true { oldestRevision = 0 }
         try surveyCopy(contents)
     }

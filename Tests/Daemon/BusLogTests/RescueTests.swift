@@ -112,6 +112,19 @@ import Testing
         #expect(try LogFile.compact(directory.path, bootID: "boot").notices.isEmpty)
     }
 
+    /// The commits are in the file still, but a bus gives none from before its oldest snapshot.
+    @Test func statesThatCantBeReadAnyMoreAreTold() throws {
+        let directory = Scratch()
+        _ = try Self.write(directory, snapshots: [20, 40])
+        try directory.query("UPDATE snapshot_parts SET records = 'x' WHERE revision = 0")
+        let notices = try LogFile.compact(directory.path, bootID: "boot").notices
+        #expect(
+            notices.first?.contains(
+                "through revision 20 is lost, but no later commit (states before it can't be read any more)")
+                == true, "\(notices)")
+        #expect(try !directory.open().mayHaveLost)
+    }
+
     /// It ends with a snapshot, and more is in the tail only.
     @Test func aMendedLogGoesOnWithItsTail() throws {
         let original = Scratch()
@@ -156,6 +169,23 @@ import Testing
         }
         try directory.write { _ in }
         #expect(try !directory.open().mayHaveLost)
+    }
+
+    /// Also where that leaves nothing after the newest snapshot.
+    @Test(arguments: [
+        "UPDATE groups SET digest = '' WHERE first = 41", "DELETE FROM groups WHERE first = 41",
+    ])
+    func whatComesBeforeTheFirstDamageIsKept(_ change: String) throws {
+        let directory = Scratch()
+        let groups = try Self.write(directory, snapshots: [20, 40])
+        try directory.query(change)
+        let file = try directory.open()
+        #expect(file.lastRevision == 40 && file.oldestRevision == 0 && file.mayHaveLost)
+        #expect(file.notices.first?.contains("commits after revision 40 are lost") == true)
+        #expect(try directory.reader().groups() == Array(groups.prefix(40)))
+        try file.begin(epoch: "f")
+        try file.append("{}", first: 41, last: 41, time: 41)
+        #expect(try directory.reader().groups().map(\.first) == Array(1...41))
     }
 
     /// SQLite opens no file that is shorter than it says.
