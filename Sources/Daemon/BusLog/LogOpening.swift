@@ -70,10 +70,10 @@ struct LogOpening {
             try findings.checkEnd(survey, in: database)
             return (database, survey)
         } catch {
-            guard error.kind == .damaged else { throw error }
+            guard let finding = findings.damage(in: error) else { throw error }
             throw LogFailure(
                 .damaged, path: path,
-                "\(LogFailure.finding(in: error.message)); restore a backup with fluxbusd --restore, or move it and the files beside it away, which begins a new log."
+                "\(finding); restore a backup with fluxbusd --restore, or move it and the files beside it away, which begins a new log."
             )
         }
     }
@@ -134,6 +134,16 @@ struct LogOpening {
                 .damaged, path: path,
                 "The log \(path) is empty, but revision \(note.revision) had been reached; restore a backup with fluxbusd --restore, or remove the file to begin a new log."
             )
+        }
+
+        /// What a failure says of damage, without advice; nil if it is none. Where there was a log, a file that no longer is a
+        /// database is damaged, and not another program's.
+        func damage(in failure: LogFailure) -> String? {
+            if failure.kind == .damaged { return LogFailure.finding(in: failure.message) }
+            guard let note, failure.kind == .notALog,
+                (try? Database(path: path, .reading).integer("PRAGMA application_id")) == nil
+            else { return nil }
+            return "The log \(path) is no action log any more, but revision \(note.revision) had been reached"
         }
 
         /// Decides whether the write-ahead log can be trusted, and moves it away when the file is better without it: a

@@ -219,6 +219,19 @@ import Testing
         #expect(try directory.reader().groups() == groups)
     }
 
+    /// Without a note it may be any file.
+    @Test func aFileWithoutItsFirstPageWhereThereWasALogIsDamaged() throws {
+        let directory = Scratch()
+        _ = try Self.write(directory, snapshots: [])
+        var bytes = directory.bytes
+        for place in 0..<4096 { bytes[place] = 0 }
+        directory.bytes = bytes
+        let message = try Self.refusal(directory)
+        #expect(message.contains("is no action log any more, but revision 60 had been reached; restore a"))
+        unlink(directory.path + "-lock")
+        #expect(#expect(throws: LogFailure.self) { try directory.open() }?.kind == .notALog)
+    }
+
     /// Others begin a log, as one that is missing does.
     @Test func anEmptyFileWhereThereWasALogIsRefused() throws {
         let directory = Scratch()
