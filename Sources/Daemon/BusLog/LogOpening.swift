@@ -121,6 +121,8 @@ struct LogOpening {
         private var isWriteAheadLogAbsent = false
         /// Its contents, once they have been found whole.
         var survey: LogSurvey?
+        /// What a rescue lost at the end, unless the tail has it.
+        private var missing: MissingEnd?
 
         init(path: String, note: LogNote?) {
             self.path = path
@@ -186,6 +188,7 @@ struct LogOpening {
             }
             switch try tail.settle(into: database, &survey) {
             case .settled:
+                try takeBack(survey, database)
                 // Before it is removed, so that it is not missed.
                 try Meta.set([Meta.hasTail(false)], in: database)
                 BesideFile.remove(LogTail.path(of: path), vfs: vfs)
@@ -196,6 +199,16 @@ struct LogOpening {
             case .foreign:
                 notices.append("The tail of \(path) belongs to another history.\(try setTailAside(vfs))")
             }
+        }
+
+        /// Tells what a rescue lost once the tail is there: less than before, or nothing.
+        private mutating func takeBack(_ survey: LogSurvey, _ database: Database) throws(LogFailure) {
+            guard let missing else { return }
+            let isBack = missing.newest.map { survey.number >= $0 } ?? false
+            notices[missing.notice] = missing.sentence(isBack ? nil : survey.lastRevision)
+            guard isBack else { return }
+            lostCommits = missing.lostBefore
+            try Meta.set([("failed", "")] + missing.state, in: database)
         }
 
         /// Moves the tail away, and says in a sentence where it lies.
@@ -234,6 +247,8 @@ struct LogOpening {
         mutating func checkTables(_ lock: LogLock, isThorough: Bool) throws(LogFailure) {
             let copy: (place: String, survey: LogSurvey)
             let survey: LogSurvey
+            let newest: Int?
+            let state: [(String, String)]
             var problems: [String] = []
             do {
                 // Closed before the file is moved.
@@ -257,12 +272,23 @@ struct LogOpening {
                 if survey.lostCommits, !kept.isEmpty { kept += Meta.lostCommits }
                 copy = try Rescue.copy(path, contents, survey, kept)
                 if meta == nil { lostCommits = true }
+                newest = (try? contents.numbers())?.upperBound
+                state = (meta ?? []).filter { ["clean", "failed"].contains($0.0) }
             }
             // It stays its owner's where root compacts it.
             if geteuid() == 0 { try LogRestore.giveAway(copy.place, beside: path, lock) }
             let aside = try Rescue.place(copy.place, at: path)
-            let loss = tellLoss(copy.survey, of: survey)
-            notices.append("The log \(path) was damaged; \(loss), and the damaged file is kept as \(aside).")
+            let sentence = { [path] (end: Int?) in
+                let loss = Self.loss(copy.survey, of: survey, after: end)
+                return "The log \(path) was damaged; \(loss), and the damaged file is kept as \(aside)."
+            }
+            if survey.lostCommits || copy.survey.lastRevision < survey.lastRevision {
+                missing = MissingEnd(
+                    newest: newest, state: state, lostBefore: lostCommits, notice: notices.count,
+                    sentence: sentence)
+                lostCommits = true
+            }
+            notices.append(sentence(missing == nil ? nil : copy.survey.lastRevision))
             notices += problems.map { LogFailure.finding(in: $0) + "." }
             if survey.copy?.isUsable == false { notices.append(Rescue.discarded(path)) }
         }
@@ -283,21 +309,21 @@ struct LogOpening {
         }
 
         /// What a copy, which was read through, lacks of the file of which it was made.
-        private mutating func tellLoss(_ copy: LogSurvey, of survey: LogSurvey) -> String {
-            let lacksEnd = survey.lostCommits || copy.lastRevision < survey.lastRevision
+        ///
+        /// - Parameter end: The revision after which commits are lost; nil if none are.
+        private static func loss(_ copy: LogSurvey, of survey: LogSurvey, after end: Int?) -> String {
             // A bus gives nothing of what comes before its oldest snapshot, even where the commits are there.
             let oldest = copy.oldestSnapshot
             let lacksBeginning =
                 oldest > survey.oldestSnapshot
                 || copy.oldestRevision > (survey.hidesOldest ? 0 : survey.oldestRevision)
-            if lacksEnd { lostCommits = true }
-            return switch (lacksBeginning, lacksEnd) {
-            case (false, false): "no commit is lost"
-            case (false, true): "commits after revision \(copy.lastRevision) are lost"
-            case (true, false):
+            return switch (lacksBeginning, end) {
+            case (false, nil): "no commit is lost"
+            case (false, let end?): "commits after revision \(end) are lost"
+            case (true, nil):
                 "the history through revision \(oldest) is lost, but no later commit (states before it can't be read any more)"
-            case (true, true):
-                "the history through revision \(oldest) and commits after revision \(copy.lastRevision) are lost"
+            case (true, let end?):
+                "the history through revision \(oldest) and commits after revision \(end) are lost"
             }
         }
 
@@ -317,6 +343,20 @@ struct LogOpening {
             )
         }
     }
+}
+
+/// What a rescue lost of the end of a damaged file. The tail may have all of it.
+private struct MissingEnd {
+    /// The number of the file's newest group; nil if that can't be read.
+    let newest: Int?
+    /// How its last run ended, as it recorded that.
+    let state: [(String, String)]
+    /// Whether commits were lost otherwise.
+    let lostBefore: Bool
+    /// The place of the sentence among the notices.
+    let notice: Int
+    /// What to say if commits after a revision are lost; nil: none are.
+    let sentence: (Int?) -> String
 }
 
 /// How far a history had come, as its owner recorded it beside the log: a second witness, with which the next start

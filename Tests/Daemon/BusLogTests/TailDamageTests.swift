@@ -196,6 +196,27 @@ import Testing
         withExtendedLifetime(file) {}
     }
 
+    /// What was damaged is in the tail, too.
+    @Test func whatATailGivesBackIsNotLost() throws {
+        let original = Scratch()
+        try original.write { file in
+            try file.beginSnapshot(revision: 0, time: 0)
+            try file.addPart("nothing")
+            try file.endSnapshot()
+        }
+        let file = try TailedLog.open(original)
+        try TailedLog.append(1...10, to: file)
+        try file.settle()
+        try TailedLog.append(11...12, to: file)
+        let directory = TailedLog.killed(original)
+        try directory.query("UPDATE groups SET digest = '' WHERE number = 5")
+        let next = try directory.open()
+        #expect(next.lastRevision == 12 && !next.mayHaveLost)
+        #expect(next.notices.first?.contains("no commit is lost") == true, "\(next.notices)")
+        #expect(try directory.reader().groups() == TailedLog.groups(1...12))
+        withExtendedLifetime(file) {}
+    }
+
     /// A damaged file is saved as far as it can be read, and goes on with the tail if nothing between is missing.
     @Test func aSavedFileGoesOnWithItsTail() throws {
         let original = Scratch()
