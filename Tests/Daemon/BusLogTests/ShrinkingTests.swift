@@ -1,4 +1,5 @@
 import BusLog
+import CSQLite
 import TestStorage
 import Testing
 
@@ -170,6 +171,29 @@ import Testing
         #expect(next.epoch == "e" && !next.mayHaveLost && next.oldestRevision == oldest)
         #expect(try next.room().free == 0)
         #expect(try directory.reader().groups(after: oldest) == groups)
+    }
+
+    /// A kill in the middle leaves a journal, which only who writes the file can roll back.
+    @Test func aChangeOfFormThatWasCutShortIsRolledBack() throws {
+        let original = Scratch()
+        let text = String(repeating: "x", count: 3000)
+        try original.write { file in
+            for revision in 1...40 { try file.append(text, first: revision, last: revision, time: revision) }
+        }
+        var database: OpaquePointer?
+        defer { sqlite3_close(database) }
+        let change =
+            "PRAGMA journal_mode = DELETE; PRAGMA cache_size = 2; BEGIN IMMEDIATE; UPDATE groups SET entries = 'lost'"
+        #expect(sqlite3_open(original.path, &database) == SQLITE_OK)
+        #expect(sqlite3_exec(database, change, nil, nil, nil) == SQLITE_OK)
+        let directory = Scratch()
+        for suffix in ["", "-journal"] {
+            Scratch.write(Scratch.read(original.path + suffix), to: directory.path + suffix)
+        }
+        #expect(throws: LogFailure.self) { try LogReader(path: directory.path).groups() }
+        let file = try directory.open()
+        #expect(file.lastRevision == 40 && !file.mayHaveLost && file.notices.isEmpty)
+        #expect(try directory.reader().groups() == (1...40).map { Copy($0...$0, $0, text) })
     }
 
     /// Also where nobody has noted how far it had come.

@@ -37,6 +37,8 @@ import Testing
         let before = FileManager.default.contents(atPath: bus.log)
         let whole = FileManager.default.contents(atPath: copy)
         chmod(bus.log, 0o640)
+        // What belongs to the log before must not meet the copy.
+        try bus.directory.write("bus.sqlite-journal", "of before")
         let outcome = try restore()
         #expect(outcome.status == 0, "\(outcome.errors)")
         #expect(outcome.output.contains("is restored from \(copy): revision 4, epoch "), "\(outcome.output)")
@@ -47,7 +49,10 @@ import Testing
         #expect(stat(bus.log, &status) == 0 && status.st_mode & 0o777 == 0o640)
         let names = try names()
         #expect(
-            names == ["bus.sqlite", "bus.sqlite-lock", "bus.sqlite-replaced-1", "copy's.sqlite", "types"])
+            names == [
+                "bus.sqlite", "bus.sqlite-lock", "bus.sqlite-replaced-1", "bus.sqlite-replaced-1-journal",
+                "copy's.sqlite", "types",
+            ])
 
         let next = try bus.start()
         let client = try bus.client()
