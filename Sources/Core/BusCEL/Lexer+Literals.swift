@@ -143,7 +143,7 @@ extension Lexer {
         return Array(String(scalar).utf8)
     }
 
-    /// The number that so many digits make; nil unless they are all there.
+    /// The number that `count` digits make, which begin at a distance from here; nil unless they are all there.
     private func code(from distance: Int, _ count: Int, radix: Int) -> UInt32? {
         let start = min(offset + distance, bytes.count)
         let digits = bytes[start..<min(start + count, bytes.count)]

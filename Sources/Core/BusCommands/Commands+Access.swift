@@ -143,7 +143,7 @@ extension Commands {
         ).with("store", .string(target))
     }
 
-    /// Parts of past states are shown, and not what was done.
+    /// Parts of past states are shown, but not what was done.
     private static func partsAlone(of store: String) -> RequestError {
         RequestError(
             .forbidden,

@@ -40,8 +40,8 @@ extension Commands {
         return remember(key, matched: 0, changed: 0)
     }
 
-    /// Under access rules a timer is cancelled by its caller, if it is shown to that one, or by who manages the bus. A refusal
-    /// does not tell whether the store exists.
+    /// Under access rules a timer is cancelled by the client that has set it, if it is shown to that one, or by whoever manages
+    /// the bus. A refusal does not tell whether the store exists.
     private func requireOwnTimer(_ name: String, by caller: Caller) throws(RequestError) {
         guard let grants = caller.grants, !grants.mayManage else { return }
         let isStore = request.present.contains(.store)
@@ -150,8 +150,9 @@ extension BusTimer {
 }
 
 extension StateMachine {
-    /// Whether a timer is shown to a client under access rules: one that its own request has set, or those of stores and types
-    /// whose history it may know. What an action or a type has set for it may come from a state that is hidden from it.
+    /// Whether a timer is shown to a client under access rules: its own request has set it, or the client may know the history of
+    /// its store or type. One that an action or a type has set for the client may come from a hidden state, so on a store it is
+    /// shown only to a client that may read the whole store.
     package func shows(_ timer: BusTimer, to principal: Principal, _ grants: Grants) -> Bool {
         let isAsked = timer.isAsked(by: principal)
         if isAsked, timer.isRequested { return true }

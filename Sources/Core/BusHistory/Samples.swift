@@ -6,7 +6,7 @@ final class Samples<Source: PastSource> {
     private let walk: ValueWalk<Source>
     private let path: JSONPointer
     private let most: Int
-    /// `isAside`: only for whether there was the store.
+    /// `isAside`: it is only to tell whether the store ever existed.
     private let searches: [(search: CommitSearch, revisions: ClosedRange<Int>, isAside: Bool)]
     private var place = 0
     private var samples: [Sample] = []
@@ -17,7 +17,7 @@ final class Samples<Source: PastSource> {
     /// When the first and the last step begin and end, in milliseconds.
     private var times: ClosedRange<Int> = 0...0
     private var isCoarse = false
-    /// Whether there ever was the store is not known yet.
+    /// It is not known yet whether the store ever existed.
     private(set) var isSought: Bool
 
     /// A change, or all those of a step.
@@ -45,7 +45,7 @@ final class Samples<Source: PastSource> {
         }
     }
 
-    /// - Parameter sought: Since when there may have been the store; nil: there was.
+    /// - Parameter sought: The revision since which the store may have existed; nil: it is known to have existed.
     init(
         _ walk: ValueWalk<Source>, of path: JSONPointer, after since: Int, through until: Int, most: Int,
         now: Int, times: ClosedRange<Int>, value: JSON?, sought: Int?

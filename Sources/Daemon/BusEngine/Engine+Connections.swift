@@ -190,7 +190,7 @@ extension Engine {
     /// wait because it will take long.
     private func weigh(_ line: UnsafeRawBufferPointer, for connection: Connection) -> Bool {
         let weight = LineWeight(line)
-        // Texts hold brackets, too.
+        // The first count includes brackets within texts.
         guard
             weight.containers <= DaemonLimits.containers
                 || LineWeight.containers(in: line) <= DaemonLimits.containers

@@ -52,8 +52,8 @@ enum Compaction {
 }
 
 extension LogFile {
-    /// Rewrites a log while no daemon has it. A damaged one is rescued first, as by a start, and also if the damage is where no
-    /// start looks.
+    /// Rewrites a log while no daemon has it. A damaged one is rescued first, as by a start, even if the damage is where no start
+    /// looks.
     ///
     /// - Throws: `inUse` while a daemon or another program has it.
     /// - Returns: The size of the file before and after, and what was found, in sentences.
@@ -63,7 +63,7 @@ extension LogFile {
         try LogPlace.checkPresence(of: path)
         let before = FileIdentity.look(at: path)?.size ?? 0
         let opening = try LogOpening(path: path, bootID: bootID, vfs: nil, compacts: true)
-        // For the next start: no files beside the log are missing then.
+        // This tells the next start that no files beside the log are missing.
         if !opening.lostCommits || opening.survey.copy == nil {
             try Meta.set(
                 (opening.lostCommits ? Meta.lostCommits : []) + [("begun", "")], in: opening.database)

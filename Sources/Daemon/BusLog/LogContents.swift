@@ -319,7 +319,7 @@ final class LogContents {
         else { throw damaged("the snapshot of revision \(snapshot.revision) is not what was written") }
     }
 
-    /// Reads all groups and snapshots, also those that no start needs.
+    /// Reads all groups and snapshots, including those that no start needs.
     ///
     /// - Throws: `damaged` at the first that is not what was written.
     func readThrough() throws(LogFailure) {

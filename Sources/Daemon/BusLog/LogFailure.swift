@@ -58,12 +58,12 @@ package struct LogFailure: Error, Sendable {
         isOfSync = code == Self.failedSync
     }
 
-    /// What to say of a damaged log. A start mends what it needs itself; this mends everything.
+    /// What to say of a damaged log. A start mends only what it needs; `--compact` mends everything.
     static func damage(to path: String, _ what: String) -> String {
         "The log \(path) is damaged: \(what); stop the daemon and run fluxbusd --compact, which keeps what is readable."
     }
 
-    /// What such a message says, without what it advises.
+    /// What such a message says, without its advice.
     static func finding(in message: String) -> String { String(message.prefix { $0 != ";" }) }
 
     /// `SQLITE_IOERR_FSYNC`, which Swift does not import.

@@ -35,7 +35,7 @@ extension LogFile {
         aside(of: path, allAside(of: path).count + 1)
     }
 
-    /// Moves a log aside, with what is paired with it, whether or not it is whole. Returns where it lies.
+    /// Moves a log aside, with the files that belong to it, whether or not it is whole. Returns where it lies.
     ///
     /// - Throws: `inUse` while a daemon has it.
     package static func setAside(_ path: String) throws(LogFailure) -> String {

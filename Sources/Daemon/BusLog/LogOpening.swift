@@ -73,15 +73,15 @@ struct LogOpening {
             guard let finding = findings.damage(in: error) else { throw error }
             throw LogFailure(
                 .damaged, path: path,
-                "\(finding); restore a backup with fluxbusd --restore, or move it and the files beside it away, which begins a new log."
+                "\(finding); restore a backup with fluxbusd --restore, or move the log and the files beside it away to begin a new one."
             )
         }
     }
 
-    /// Rolls back the change of the file's form that a crash has cut short: whoever only reads can't.
+    /// Rolls back a change of the file's form that a crash has cut short: a connection that only reads can't.
     private static func rollBackJournal(_ path: String) {
         guard LogPlace.exists(path + "-journal") else { return }
-        // What keeps it from that is found by those who read the file next.
+        // If this fails, whoever reads the file next finds out why.
         _ = try? Database(path: path, .writing).integer("PRAGMA schema_version")
     }
 
@@ -129,7 +129,7 @@ struct LogOpening {
             self.note = note
         }
 
-        /// An empty file begins a new log, but where there was one.
+        /// An empty file begins a new log, unless there was one.
         func checkSize() throws(LogFailure) {
             guard let note, FileIdentity.look(at: path)?.size == 0 else { return }
             throw LogFailure(
@@ -138,8 +138,8 @@ struct LogOpening {
             )
         }
 
-        /// What a failure says of damage, without advice; nil if it is none. Where there was a log, a file that no longer is a
-        /// database is damaged, and not another program's.
+        /// What a failure says of damage, without advice; nil if it is about something else. Where there was a log, a file that is
+        /// no longer a database is a damaged log, and not another program's file.
         func damage(in failure: LogFailure) -> String? {
             if failure.kind == .damaged { return LogFailure.finding(in: failure.message) }
             guard let note, failure.kind == .notALog,
@@ -201,7 +201,7 @@ struct LogOpening {
             }
         }
 
-        /// Tells what a rescue lost once the tail is there: less than before, or nothing.
+        /// Says again what a rescue has lost, now that the tail is taken in: less, or nothing.
         private mutating func takeBack(_ survey: LogSurvey, _ database: Database) throws(LogFailure) {
             guard let missing else { return }
             let isBack = missing.newest.map { survey.number >= $0 } ?? false
@@ -243,7 +243,7 @@ struct LogOpening {
 
         /// Replaces the file when it has damage in something that is needed, now or by the next append.
         ///
-        /// - Parameter isThorough: Also when it has damage in anything else.
+        /// - Parameter isThorough: Whether it is replaced also when anything else is damaged.
         mutating func checkTables(_ lock: LogLock, isThorough: Bool) throws(LogFailure) {
             let copy: (place: String, survey: LogSurvey)
             let survey: LogSurvey
@@ -268,14 +268,14 @@ struct LogOpening {
                     return
                 }
                 var kept = (meta ?? []).filter { $0.0 != "suspect" }
-                // For the next start, should this one not come as far as to begin a new history.
+                // For the next start, in case this one does not get as far as a new history.
                 if survey.lostCommits, !kept.isEmpty { kept += Meta.lostCommits }
                 copy = try Rescue.copy(path, contents, survey, kept)
                 if meta == nil { lostCommits = true }
                 newest = (try? contents.numbers())?.upperBound
                 state = (meta ?? []).filter { ["clean", "failed"].contains($0.0) }
             }
-            // It stays its owner's where root compacts it.
+            // It stays its owner's file when root compacts it.
             if geteuid() == 0 { try LogRestore.giveAway(copy.place, beside: path, lock) }
             let aside = try Rescue.place(copy.place, at: path)
             let sentence = { [path] (end: Int?) in
@@ -299,7 +299,7 @@ struct LogOpening {
         ) throws(LogFailure) -> String? {
             do throws(LogFailure) {
                 try contents.readThrough()
-                // Where no row is: the index, free pages and what leads to them.
+                // What holds no rows: the index, free pages and what leads to them.
                 if try database.text("PRAGMA quick_check(1)") == "ok" { return nil }
                 throw database.damaged("its pages are not as they were written")
             } catch {
@@ -308,11 +308,11 @@ struct LogOpening {
             }
         }
 
-        /// What a copy, which was read through, lacks of the file of which it was made.
+        /// What a copy lacks of the file that it was made from.
         ///
         /// - Parameter end: The revision after which commits are lost; nil if none are.
         private static func loss(_ copy: LogSurvey, of survey: LogSurvey, after end: Int?) -> String {
-            // A bus gives nothing of what comes before its oldest snapshot, even where the commits are there.
+            // A bus gives nothing from before its oldest snapshot, even if the commits are there.
             let oldest = copy.oldestSnapshot
             let lacksBeginning =
                 oldest > survey.oldestSnapshot
@@ -349,9 +349,9 @@ struct LogOpening {
 private struct MissingEnd {
     /// The number of the file's newest group; nil if that can't be read.
     let newest: Int?
-    /// How its last run ended, as it recorded that.
+    /// How the file's last run ended, as it is recorded there.
     let state: [(String, String)]
-    /// Whether commits were lost otherwise.
+    /// Whether other commits were lost already.
     let lostBefore: Bool
     /// The place of the sentence among the notices.
     let notice: Int

@@ -52,7 +52,7 @@ enum LogPlace {
         if status.st_size > 0 && status.st_size < 512 || status.st_size == 0 && exists(path + "-wal") {
             throw LogFailure(
                 .damaged, path: path,
-                "\(path) was cut to \(status.st_size) bytes; restore a backup with fluxbusd --restore, or move it and the files beside it away."
+                "\(path) was cut to \(status.st_size) bytes; restore a backup with fluxbusd --restore, or move the log and the files beside it away."
             )
         }
         guard faccessat(AT_FDCWD, path, R_OK | W_OK, AT_EACCESS) == 0 else {

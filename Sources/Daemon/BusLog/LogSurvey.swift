@@ -14,7 +14,7 @@ struct LogSurvey {
     private(set) var problems: [String] = []
     /// Whether commits at the end are damaged.
     private(set) var lostCommits = false
-    /// Whether damage hides the oldest groups, none of which may be needed.
+    /// Whether damage hides the oldest groups, which are perhaps not needed.
     private(set) var hidesOldest = false
     /// The facts of the member's copy that this log is; nil if it is no copy, or if they can't be read.
     private(set) var copy: SharedCopySurvey?
@@ -84,7 +84,7 @@ struct LogSurvey {
         if number == 0, let base { try findEnd(at: base.revision, contents) }
     }
 
-    /// Where nothing after the newest snapshot is whole, the newest group is the one that ends with it, if that is.
+    /// Where no group after the newest snapshot is whole, the newest is the one that ends at that snapshot, if it is whole.
     private mutating func findEnd(at revision: Int, _ contents: LogContents) throws(LogFailure) {
         var isFound = false
         do throws(LogFailure) {

@@ -14,7 +14,7 @@ enum Rescue {
 
     /// Copies what a survey found whole: the oldest snapshot from which history is complete, and everything after it.
     ///
-    /// - Throws: `damaged` unless a bus can begin with that.
+    /// - Throws: `damaged` if a bus can't begin with that.
     /// - Returns: Where the copy is, which `place` moves to its final place, and what was found in it.
     static func copy(_ path: String, _ contents: LogContents, _ survey: LogSurvey, _ meta: [(String, String)])
         throws(LogFailure) -> (place: String, survey: LogSurvey)
@@ -100,16 +100,16 @@ enum Rescue {
         return aside
     }
 
-    /// What belongs to one file and must never meet another: SQLite would write it into that.
+    /// Files that belong to one log and must never lie beside another: SQLite would write them into that.
     static let pairedSuffixes = ["-journal", "-wal"]
 
-    /// Moves the file, then what is paired with it.
+    /// Moves the file, then those that belong to it.
     private static func moveAside(_ path: String, _ reason: Reason) throws(LogFailure) -> String {
         var aside = free(path, reason)
         if LogPlace.exists(path) {
             try LogPlace.move(path, to: aside)
         } else if let number = last(path, reason) {
-            // It was moved before an interruption; what is paired with it belongs beside it.
+            // It was moved before an interruption; its files belong beside it.
             aside = "\(path)-\(reason)-\(number)"
         }
         for suffix in pairedSuffixes where LogPlace.exists(path + suffix) {
@@ -176,8 +176,8 @@ enum Rescue {
         return base
     }
 
-    /// The number of the first group to copy. Where none comes after a snapshot, the newest is kept, as after trimming: what comes
-    /// next, also out of the tail, has the number that follows.
+    /// The number of the first group to copy. Where none comes after the snapshot, the newest is kept, as after trimming: what
+    /// comes next, also out of the tail, has the number after that.
     private static func first(
         after begin: Int, _ contents: LogContents, _ survey: LogSurvey
     ) throws(LogFailure) -> Int {

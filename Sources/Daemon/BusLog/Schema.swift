@@ -83,7 +83,7 @@ enum Schema {
         _ = try Statement(database, "SELECT revision, part, records FROM snapshot_parts")
     }
 
-    /// As `check`, for a rescue: a file that was cut, or of whose schema a part is damaged, is read as far as it goes.
+    /// As `check`, but for a rescue: a file that was cut, or whose schema is partly damaged, is read as far as it goes.
     ///
     /// - Returns: What keeps everybody else from reading it; nil if nothing does.
     static func checkToRescue(_ database: Database) throws(LogFailure) -> String? {

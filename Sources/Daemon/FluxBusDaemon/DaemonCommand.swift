@@ -241,7 +241,7 @@ struct DaemonCommand: ParsableCommand {
         guard isRight else {
             throw StartFailure(
                 .damaged,
-                "The log is damaged; restore a backup with --restore, or, where a line says so, run --compact."
+                "The log is damaged; restore a backup with --restore, or run --compact if a line above says so."
             )
         }
     }

@@ -20,7 +20,8 @@ extension EffectRunner {
         /// How often this one has tried to begin.
         private(set) var attempt = 0
 
-        /// Where a bus without a log has begun anew, the store has gone with the history, and only this service knows of it.
+        /// Notes whether the effect begins for the first time. Where a bus without a log has begun anew, the effect's store has
+        /// gone with the history, and only this service knows that it ran before.
         mutating func meet(_ standing: EffectStanding, in epoch: String) {
             isFirst = standing.epoch.isEmpty && [nil, "", epoch].contains(epochBefore)
         }

@@ -23,7 +23,7 @@ package enum Leftovers {
 
     private static func removeAll() { for path in paths.withLock({ $0 }) { remove(path) } }
 
-    /// From now on Ctrl-C, SIGTERM and SIGHUP remove them before they end the process. Called before there are other threads.
+    /// From now on Ctrl-C, SIGTERM and SIGHUP remove them before they end the process. To be called before there are other threads.
     package static func removeAtSignals() {
         SignalThread.start(taking: [SIGHUP, SIGINT, SIGTERM].filter { !isIgnored($0) }) { number in
             removeAll()
@@ -35,7 +35,7 @@ package enum Leftovers {
         }
     }
 
-    /// Whether a signal is ignored, as `nohup` wants it of a hang-up.
+    /// Whether a signal is ignored, as a hang-up is under `nohup`.
     private static func isIgnored(_ number: Int32) -> Bool {
         let before = signal(number, SIG_DFL)
         let isIgnored = unsafeBitCast(before, to: Int.self) == unsafeBitCast(SIG_IGN, to: Int.self)

@@ -66,7 +66,7 @@ package protocol BusCommand: ParsableCommand {
     /// Whether it goes on as long as somebody wants, or as there is something to carry over: then `--timeout` is of each
     /// exchange with the bus, and else of the whole command.
     var isOpenEnded: Bool { get }
-    /// Whether it makes files, of which nothing stays when a signal ends it before they are whole.
+    /// Whether it makes files; when a signal ends it before they are whole, nothing of them stays.
     var makesFiles: Bool { get }
     /// Does the work. Throws `CommandFailure` or `BusError`; a status other than success may also be returned.
     func perform(in session: CommandSession) throws -> CommandStatus

@@ -26,7 +26,7 @@ export class Feed {
 	/** Oldest first. */
 	commits = [];
 	changes = new Map();
-	/** Nothing is missing: the log's end is reached at the beginning, or, without a log, every commit from now on is seen. */
+	/** Nothing is missing: the log has been read back to its beginning, or, without a log, every commit from now on is seen. */
 	isWhole = false;
 	/** Commits are only seen as they happen. */
 	isLiveOnly = false;
@@ -202,7 +202,7 @@ export class Feed {
 
 	#watch(generation) {
 		this.isLiveOnly = true;
-		// None of a time that has passed are to come.
+		// No more commits of a time that has passed will come.
 		this.isWhole = this.until !== undefined;
 		if (this.isWhole) return this.onError(null);
 		const target = this.target ?? "*/*", states = new Map();
@@ -218,7 +218,7 @@ export class Feed {
 			return commit;
 		};
 		let isFirst = true;
-		// Until both stand, a commit may pass unseen.
+		// Until both subscriptions stand, a commit may pass unseen.
 		let missing = 2;
 		const stands = () => {
 			if (generation !== this.#generation || --missing > 0) return;
@@ -255,7 +255,7 @@ export class Feed {
 		this.onError(null);
 	}
 
-	/** Calls `stands`, then `take` with every action and where some may be missing, until `close()` of what it returns. */
+	/** Calls `stands` once subscribed, then `take` with every action and every gap, until `close()` of what it returns. */
 	#watchActions(target, take, stands, fail) {
 		const actions = this.app.bus.actions(target);
 		const run = async () => {

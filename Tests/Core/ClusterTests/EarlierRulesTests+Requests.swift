@@ -3,7 +3,7 @@ import BusJSON
 import BusMachine
 import Testing
 
-/// Requests that come to something else by the rules of now than by those of members that have not been upgraded.
+/// Requests of which the rules of now make something else than those of members that have not been upgraded.
 extension EarlierRulesTests {
     /// A store that a drop by value takes is gone by the rules before 8, though an element behind it leaves it as it is.
     @Test func storesThatAreLeftAsTheyAreGoByTheirRules() throws {

@@ -55,7 +55,7 @@ struct ReadsMeanwhileTests {
         #expect(timers?.map { $0["timer"] } == ["t"])
     }
 
-    /// Nor is a slice as long as all that was set before.
+    /// Nor does one slice look at all timers that were set before.
     @Test func timersThatWereSetMeanwhileAreLookedAtAFewAtATime() throws {
         let bus = try ReplicaBus()
         let machine = bus.replica.machine

@@ -173,7 +173,7 @@ import Testing
         #expect(try directory.reader().groups(after: oldest) == groups)
     }
 
-    /// A kill in the middle leaves a journal, which only who writes the file can roll back.
+    /// A kill in the middle leaves a journal, which only a writer of the file can roll back.
     @Test func aChangeOfFormThatWasCutShortIsRolledBack() throws {
         let original = Scratch()
         let text = String(repeating: "x", count: 3000)

@@ -464,9 +464,9 @@ impl Bus {
         self.send(request)?.wait()
     }
 
-    /// Sends any request without waiting for its reply, so that many are on their way at once. Where 10,000 are unanswered, as
-    /// may be while there is no connection, it waits for room: for the time-out of the request, or else of the bus. Then it is
-    /// `timed_out`, and the request was not sent.
+    /// Sends any request without waiting for its reply, so that many can be on their way at once. While 10,000 are unanswered,
+    /// as may happen without a connection, it waits for room, up to the time-out of the request, or else that of the bus. After
+    /// that it fails with `timed_out`, and the request was not sent.
     pub fn send(&self, request: &Request) -> Result<Pending, Error> {
         let timeout = request.timeout.unwrap_or(self.shared().options.timeout);
         Ok(Pending { slot: self.shared().begin(request, timeout)?, timeout })

@@ -120,7 +120,7 @@ extension Replica {
 
     /// Ends a session, and counts what that takes besides its expressions.
     func endDue(_ session: Session) {
-        // Members that come from a copy do not know of it.
+        // Members that come from a copy do not have it, so its end spends nothing.
         if session.isEmpty, machine.rules >= BusLimits.rulesOfCopies {
             return machine.closeSession(session.id)
         }

@@ -30,7 +30,7 @@ struct ReplicaSessions {
     }
 
     private(set) var held: [SessionKey: Held] = [:]
-    /// Who has the sessions with names.
+    /// Who holds the sessions with names.
     private var holders: [SessionName: SessionKey] = [:]
     /// By deadline, then by session.
     private(set) var lingering: [Lingering] = []
@@ -42,7 +42,7 @@ struct ReplicaSessions {
         held.keys.filter { $0.member == member }.sorted { $0.number < $1.number }
     }
 
-    /// Somebody holds that from now on; nil: nothing.
+    /// Notes what somebody holds from now on; nil: nothing.
     mutating func hold(_ held: Held?, by key: SessionKey) {
         if let name = self.held[key]?.fullName, holders[name] == key { holders[name] = nil }
         self.held[key] = held

@@ -2,8 +2,8 @@ import BusJSON
 import BusProtocol
 import BusState
 
-/// What somebody with certain roles may do: all rules that are about these roles. Equal to others that show the same of all
-/// that is and was, whatever else they allow.
+/// What somebody with certain roles may do: all rules that are about these roles. Two are equal if they show the same of the
+/// present and the past, whatever else they allow.
 package final class Grants: Sendable {
     package let roles: [String]
     private let rules: [AccessRule]
@@ -17,7 +17,7 @@ package final class Grants: Sendable {
     package let showsParts: Bool
     /// The whole past is told, and all that happens.
     package let knowsEverything: Bool
-    /// Nil where parts of states are shown: when they last changed is known by the rule, so such grants equal only themselves.
+    /// Nil where parts of states are shown: when these last changed is noted for each rule, so such grants equal only themselves.
     private let sight: Sight?
     private let sightHash: Int
 

@@ -64,7 +64,7 @@ package final class PartRevisions {
     /// The last change of what a rule shows of a store, by the rule's number.
     typealias Record = (rule: Int, revision: Int)
 
-    /// What is known of a store, as records of it have it.
+    /// What is known of a store, in the form that its records have.
     func records(of store: Int32) -> JSON {
         .array(
             rules.compactMap { rule in
@@ -72,7 +72,7 @@ package final class PartRevisions {
             })
     }
 
-    /// What the record of a store says.
+    /// What the record of a store says of its parts.
     static func records(in record: TransferRecord) throws(TransferFailure) -> [Record] {
         var records: [Record] = []
         for pair in record.members["parts"]?.array ?? [] {
@@ -82,7 +82,7 @@ package final class PartRevisions {
         return records
     }
 
-    /// Takes that for all that is known of a store.
+    /// Replaces all that is known of a store.
     func restore(_ store: Int32, _ records: [Record]) {
         forget(store)
         for (number, revision) in records where rules.contains(where: { $0.number == number }) {

@@ -127,7 +127,7 @@ extension StateMachine {
 
     /// The stores of a type among which those are that a filter means. Its indexes know the states before the commit.
     package func members(of type: TypeEntry, for filter: StoreFilter?) -> ContiguousArray<Int32> {
-        // Asking it of every store would take no operations.
+        // It would be evaluated for every store, and a constant spends no operations.
         if let filter, filter.expression.neverHolds { return [] }
         guard writeSet.isEmpty, plan.storeStepsDone == 0, let (_, found) = type.lookUp(filter) else {
             return type.members

@@ -144,7 +144,7 @@ extension StateMachine {
         }
     }
 
-    /// Remembers the result of a keyed request. `isPart`: the plan has not all of its actions.
+    /// Remembers the result of a keyed request. `isPart`: the plan lacks some of its actions.
     package func remember(_ key: KeyedRequest, matched: Int, changed: Int, isPart: Bool = false) {
         keys.remember(
             .init(digest: key.digest, revision: revision, matched: matched, changed: changed), as: key.id)

@@ -7,7 +7,7 @@ import BusProtocol
 extension StateMachine {
     /// What the plan that was applied returns, as members of a reply: `result` where it is one action on one store, else
     /// `results` by address. Of several actions on one store the last one counts. As what it returns may tell anything of a
-    /// state, only whoever is shown all of it is told. `isPart`: the plan has not all actions of its dispatch.
+    /// state, only whoever is shown all of it is told. `isPart`: the plan lacks some actions of its dispatch.
     package func returned(seenBy grants: Grants? = nil, isPart: Bool = false) -> JSONObject? {
         let seen = plan.returned.filter { returned in
             guard let grants, !grants.readsEverything else { return true }

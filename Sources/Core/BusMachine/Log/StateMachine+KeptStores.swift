@@ -73,8 +73,8 @@ extension StateMachine {
         }
     }
 
-    /// A store that comes with an entry, and when it and the parts that rules show changed last; nil: the entry does not tell
-    /// parts apart, as those of earlier versions.
+    /// A store that comes with an entry, and when it and the parts that rules show changed last. `parts` is nil in entries of
+    /// earlier versions, which do not tell parts apart.
     struct KeptStore {
         let store: Int32
         let revision: Int
@@ -119,7 +119,7 @@ extension StateMachine {
         return taken
     }
 
-    /// The commit that brings them did not change them.
+    /// Gives them their own revisions: the commit that brings them did not change them.
     func date(_ taken: [KeptStore]) {
         for kept in taken {
             stores.pointer(kept.store).pointee.revision = kept.revision

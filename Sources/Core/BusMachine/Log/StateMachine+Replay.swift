@@ -266,7 +266,7 @@ extension StateMachine {
         // A commit kept only in part says how much it reached.
         let (matched, changed) = (entry["matched"]?.int ?? matched, entry["changed"]?.int ?? changed)
         let digest = entry["digest"]?.string ?? ""
-        // Only one of several has an index.
+        // Only an action that was one of several has an index.
         let isPart = entry["actions"]?.array?.first?["index"] != nil
         try digest.utf8Span.span.withUnsafeBytes { (digest) throws(RequestError) in
             try key.utf8Span.span.withUnsafeBytes { (key) throws(RequestError) in

@@ -117,12 +117,12 @@ public final class DispatchPlan {
         let creator: Int32?
     }
 
-    /// By stores, the elements of a batch that leave them as they are, in their order.
+    /// By store, the elements of a batch that leave it as it is, in their order.
     private(set) var kept: [Int32: [Int]] = [:]
 
-    /// Has an element leave a store as it is.
+    /// Notes that an element leaves a store as it is.
     func keep(_ store: Int32, _ element: Int) {
-        // Without expressions nothing is dropped by value, and the plan may be forgotten without a look at this.
+        // Without expressions nothing is dropped by value, and `clear` may not look at this.
         if guardBytes > 0 { kept[store, default: []].append(element) }
     }
 

@@ -51,9 +51,9 @@ extension StateMachine {
         plan.storeStepsDone += 1
     }
 
-    /// Has an element leave a store as it is, which no drop by value before it may take then.
+    /// Notes that an element leaves a store as it is: no drop by value before it may take that store.
     package func planKeeping(of store: Int32, _ element: Int) {
-        // By earlier rules, the store was gone.
+        // By earlier rules, such a drop takes it all the same.
         if rules >= BusLimits.rulesOfCopies { plan.keep(store, element) }
     }
 
@@ -112,7 +112,7 @@ extension StateMachine {
         plan.storeSteps.replaceSubrange(place...place, with: drops)
     }
 
-    /// Throws where the drops that have come in the place of a step take a store that a later element leaves as it is.
+    /// Throws if the drops that have replaced a step take a store that a later element leaves as it is.
     private func requireKept(by step: DispatchPlan.StoreStep) throws(RequestError) {
         var lost: (store: Int32, element: Int)?
         for drop in plan.storeSteps[plan.storeStepsDone...].prefix(while: { $0.element == step.element }) {
@@ -222,7 +222,7 @@ extension StateMachine {
         return (addresses(of: batch, where: shows), (batch.created + batch.dropped).count(where: shows))
     }
 
-    /// How many addresses the stores have that a batch creates or drops.
+    /// How many different addresses those stores have that a batch creates or drops.
     func addresses(of batch: BatchStores, where isWanted: (Int32) -> Bool) -> Int {
         Set(batch.steps.lazy.map(\.store).filter(isWanted).map { Array(self.address(of: Int($0)).utf8) })
             .count

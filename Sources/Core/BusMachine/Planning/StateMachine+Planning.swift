@@ -315,8 +315,8 @@ extension StateMachine {
         ).with("revision", .int(actual))
     }
 
-    /// Throws if the plan reaches more stores than the operations suffice for, those that drops by value look at included: it is
-    /// not begun.
+    /// Throws if the operations do not suffice for the stores that the plan reaches, and those that its drops by value look at: it
+    /// is not begun.
     package func requireBudget(atMost most: Int = .max) throws(RequestError) {
         let operations = min(most, limits.commit)
         var reached = plan.needsCare && rules >= BusLimits.rulesOfCopies ? plan.choosable : 0

@@ -140,7 +140,7 @@ package struct StoreQuestion: Sendable {
     package let type: DeclaredType?
     /// Who asks; nil: one who may see everything.
     package let view: Grants?
-    /// The refusal if there never was the store; nil where there is one now.
+    /// The refusal if the store never existed; nil if it exists now.
     package let missing: RequestError?
 
     package init(

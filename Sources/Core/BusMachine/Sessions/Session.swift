@@ -40,7 +40,7 @@ package final class Session {
     /// Whether nothing is to be done at its end.
     package var isEmpty: Bool { will.isEmpty && ephemeralStores.isEmpty }
 
-    /// By what it is found, if it has a name.
+    /// What it is found by, if it has a name.
     fileprivate var fullName: SessionName? { name.map { SessionName(principal.identity, $0) } }
 }
 
@@ -58,7 +58,7 @@ package struct SessionName: Hashable {
 /// The sessions that have begun and not ended.
 struct OpenSessions {
     private var all: [SessionID: Session] = [:]
-    /// Those with a name, of which few have the same.
+    /// Those with names, by name; few share one.
     private var named: [SessionName: Set<SessionID>] = [:]
     /// The number of the next one that is new.
     private(set) var next: SessionID = 0

@@ -295,7 +295,7 @@ package final class Restoration {
                 creator: Int32(truncatingIfNeeded: try record.anyInteger("creator")), write: -1))
         entry.add(index)
         let seen = try PartRevisions.records(in: record)
-        // Of a new store nothing is known that would have to be forgotten.
+        // Nothing is known of a new store that would have to be forgotten.
         if !seen.isEmpty { machine.parts?.restore(index, seen) }
         machine.stateBytes += size
         session?.ephemeralStores.insert(index)

@@ -29,8 +29,8 @@ package final class BusTimer {
     package internal(set) var due: Int
     /// After how many milliseconds it is due again, and so on; nil: it is due once.
     package let every: Int?
-    /// Whether a request has set it, whose client knows all that it tells; what an action or a type sets may come from a state
-    /// that is hidden from that client. Always false of what was set before `BusLimits.rulesOfCopies`.
+    /// Whether a request has set it: the client knows all that it tells. One that an action or a type has set may come from a
+    /// state that is hidden from the client. Always false of timers that were set before `BusLimits.rulesOfCopies`.
     package let isRequested: Bool
     /// Distinguishes timers that are due at the same time: the one set first fires first.
     package internal(set) var order = 0

@@ -37,7 +37,7 @@ package final class TimerList {
     private let isShown: (BusTimer) -> Bool
     /// The slot that is looked at next.
     private var slot = 0
-    /// Of the timers set meanwhile, the number of the one that was looked at last.
+    /// The number of the timer that was looked at last among those set meanwhile.
     private var seen = 0
     private var found: [(place: Place, timer: BusTimer)] = []
     private var hasMore = false

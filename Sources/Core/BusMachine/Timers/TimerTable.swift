@@ -71,8 +71,8 @@ package struct TimerTable {
     /// The timer in a slot; nil where there is none.
     package func timer(inSlot slot: Int) -> BusTimer? { slots[slot] }
 
-    /// The slots that timers were set in while somebody goes through them, and that may have been passed already, in the order of
-    /// their numbers. One where that happened again may stand here with an earlier number, too.
+    /// The slots in which timers were set while somebody goes through all slots, and may have passed them; in the order of the
+    /// timers' numbers. A slot in which another timer was set later may still stand here with the earlier number, too.
     private var setMeanwhile: ContiguousArray<(number: Int, slot: Int32)> = []
     /// By slot: the number of the timer that was set there last.
     private var numbers: ContiguousArray<Int> = []
@@ -86,10 +86,10 @@ package struct TimerTable {
         if readers == 0 { setMeanwhile = [] }
     }
 
-    /// How many slots are kept for those who go through them: no more than twice as many as there are, and a few.
+    /// How many entries are kept for those who go through the slots: at most twice the number of slots, and a few.
     package var keptMeanwhile: Int { setMeanwhile.count }
 
-    /// The first slot that a timer was set in meanwhile behind a number, and its own.
+    /// The first slot in which a timer with a number above this one was set meanwhile, and that timer's number.
     func firstSet(after number: Int) -> (number: Int, slot: Int32)? {
         var (low, high) = (0, setMeanwhile.count)
         while low < high {

@@ -7,7 +7,7 @@ final class LogQueries {
     private let outputs: Outputs
     /// Counts the queries.
     private var count = 0
-    /// Reloads that were refused while their files are still read.
+    /// Reloads that were refused, and whose files are still being read.
     private var refusedReloads: Set<Int> = []
 
     init(_ machine: StateMachine, _ connections: Connections, _ outputs: Outputs) {
@@ -60,12 +60,12 @@ final class LogQueries {
         return count
     }
 
-    /// The request for which a connection waits is refused: if it is a reload, it does not happen when its files have been read.
+    /// The request for which a connection waits is refused. A reload does not take place then once its files have been read.
     func noteRefusal(of connection: Connection) {
         if let query = connection.query, case .reload = query.purpose { refusedReloads.insert(query.number) }
     }
 
-    /// Whether a reload, whose files have been read, was refused.
+    /// Whether a reload whose files have been read was refused; forgets it.
     func takeRefusal(of request: ReloadRequest) -> Bool { refusedReloads.remove(request.number) != nil }
 
     /// Whether a connection still waits for the answer to this query.

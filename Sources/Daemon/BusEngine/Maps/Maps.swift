@@ -99,7 +99,7 @@ final class Maps {
     /// Whoever may still read a type whole asks for another map of it.
     func endAll() { for map in all where map.isMade { end(map.number) } }
 
-    /// Ends those that a connection was given, but for those of types that it may have.
+    /// Ends those that a connection was given, except those of types of which it may still have them.
     func endAll(of connection: Connection, except mayHave: (TypeEntry) -> Bool) {
         for map in all where map.holders.contains(connection.id) && !mayHave(map.type) { end(map.number) }
     }

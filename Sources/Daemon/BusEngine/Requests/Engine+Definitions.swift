@@ -28,7 +28,7 @@ extension Engine {
     ) -> Bool {
         guard let request, let (connection, pending) = queries.take(request.number, of: request.connection)
         else {
-            // A client that has left wanted it, one that was refused has been told that it did not happen.
+            // A client that has left still wanted it; one that was refused has been told that it did not happen.
             if let request, queries.takeRefusal(of: request) || request.isDryRun { return false }
             do throws(RequestError) {
                 _ = try reload(loaded, by: request?.principal ?? .daemon, for: nil, id: [])

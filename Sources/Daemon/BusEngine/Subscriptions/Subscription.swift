@@ -123,7 +123,7 @@ struct CatchUp {
     /// The address of the last store of the round so far; in a long round its name alone.
     var address: String?
 
-    /// From nothing: with the states there are.
+    /// From nothing, with the states that there are.
     static func reset(_ machine: StateMachine) -> CatchUp {
         CatchUp(
             reset: true, evenIfEmpty: true, dropsAfter: machine.revision, floor: 0, ceiling: machine.sequence)

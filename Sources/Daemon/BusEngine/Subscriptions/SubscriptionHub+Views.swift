@@ -5,7 +5,7 @@ import BusProtocol
 /// Subscriptions under access rules that change.
 extension SubscriptionHub {
     /// The rules leave something else of what a subscription wants: what its client may no longer see is dropped for it,
-    /// and what it may see is delivered again, in its turn. `known`: what other subscriptions may no longer see.
+    /// and what it may see is delivered again, in its turn. `known`: what was already found to be hidden by changes of views.
     func replace(
         _ old: Subscription, at place: Int, by filter: SubscriptionFilter,
         hiding known: inout [ViewChange: ItemList]
@@ -14,7 +14,7 @@ extension SubscriptionHub {
         let change = ViewChange(pattern: filter.pattern, old: old.group.key.view, new: filter.view)
         let new = replace(old, at: place, byOneWith: filter)
         if filter.actions {
-            // Of what was hidden until now, nothing was delivered.
+            // What was hidden until now was not delivered.
             if let past { beginPast(new, at: past) } else { noteGap(of: new) }
         } else {
             let hidden = known[change] ?? hidden(by: change)
@@ -100,7 +100,7 @@ extension SubscriptionHub {
     }
 }
 
-/// What subscriptions to the stores of a pattern no longer see depends on nothing else.
+/// All that decides which stores of a pattern a subscription no longer sees.
 struct ViewChange: Hashable {
     let pattern: AddressPattern
     /// Nil: everything is seen.

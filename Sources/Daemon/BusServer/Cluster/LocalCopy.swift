@@ -51,7 +51,7 @@ enum LocalCopy {
             do throws(ReplicaStop) {
                 _ = try replica.apply(entry)
             } catch {
-                // Nothing is wrong with the copy then, and the next version goes on with it.
+                // Nothing is wrong with the copy: a newer version goes on with it.
                 if case .newerRules = error { throw LogFailure(.inUse, path: path, error.message) }
                 throw damaged(path, error.message)
             }

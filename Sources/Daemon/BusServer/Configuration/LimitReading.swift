@@ -41,7 +41,7 @@ enum LimitReading {
         Entry(name: "batch", isSize: false, range: 1...1_000_000, path: \.bus.batch),
         // One action on a few stores at least.
         Entry(name: "commit", isSize: false, range: 1000...1_000_000_000, path: \.bus.commit),
-        // With less the daemon itself, some 12 MiB, leaves nothing to anybody, and every commit is refused.
+        // The daemon itself takes some 12 MiB: with less, every commit would be refused.
         Entry(name: "memory", isSize: true, range: (16 << 20)...(1 << 50), path: \.daemon.memory),
     ]
 

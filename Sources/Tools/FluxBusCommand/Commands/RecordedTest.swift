@@ -38,7 +38,7 @@ struct RecordedTest {
         lines.append("    given: \(JSON.object(Self.plain(before, definition)).encoded)")
         let others = try others(of: definition, besides: store, areDispatchedTo: target == "*")
         if !others.isEmpty { lines.append("    stores: \(JSON.object(others).encoded)") }
-        // What it did to those counts, too. A test has no `where`, by which it may have left some of them alone.
+        // What the action did to the others counts, too. A test has no `where`, by which it may have left some of them alone.
         let isOfSeveral =
             action["where"] == nil && others.contains { target == "*" || $0.key.hasPrefix("\(target)/") }
         let dispatch: JSON = isOfSeveral ? ["action": .string(name), "type": .string(target)] : .string(name)
@@ -60,7 +60,7 @@ struct RecordedTest {
         return Self.escaped(lines.joined(separator: "\n") + "\n")
     }
 
-    /// What the action returned: by the addresses of the stores that a test has, or only by that of one.
+    /// What the action returned: for each of these addresses, or, without them, for one store alone.
     private static func result(of action: JSONObject, by addresses: [String]?, at store: String) -> JSON? {
         guard let addresses else { return action["result"] ?? action["results"]?[store] }
         var results = JSONObject()
@@ -68,7 +68,7 @@ struct RecordedTest {
         return results.isEmpty ? nil : .object(results)
     }
 
-    /// The text with what YAML allows only as an escape. All of it is within quotes.
+    /// The text, with escapes for what YAML allows only as such; it has that only within quotes.
     private static func escaped(_ text: String) -> String {
         var escaped = ""
         for scalar in text.unicodeScalars {
@@ -125,7 +125,8 @@ struct RecordedTest {
         return state
     }
 
-    /// The other stores whose states the type's expressions may read; with those that these read where they change, too.
+    /// The other stores whose states the type's expressions may read; where the dispatch is to these, too, also those that they
+    /// read.
     private func others(
         of definition: JSON, besides store: String, areDispatchedTo isOfAll: Bool
     ) throws -> JSONObject {

@@ -53,7 +53,7 @@ struct Waiter {
         }
         try connection.request(watched.request, until: deadline)
         while true {
-            // Where lines come as fast as they are read, none is waited for.
+            // While lines come as fast as they are read, nothing waits, so no wait times out.
             if deadline.hasPassed {
                 throw BusError(.timedOut, "The bus did not answer in the time allowed.")
             }

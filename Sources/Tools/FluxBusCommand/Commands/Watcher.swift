@@ -20,7 +20,7 @@ final class Watcher {
     /// How many of them the bus has answered on this connection, and what is done with a reply.
     private var answered = 0
     private var takeReply: (inout WatchedStores, JSONObject) -> Void = { _, _ in }
-    /// While they do not all continue after a lost connection, and nothing more has been shown.
+    /// The attempts to connect again, until all continue after a lost connection, or something more has been shown.
     private var attempts: Reconnection?
     private var text: ChangeText
 
@@ -58,8 +58,8 @@ final class Watcher {
         }
     }
 
-    /// Sends subscriptions, and returns the reply to the first one. The bus answers the next one only when it has sent what is past
-    /// for this one, which may be long and is not kept: so these replies come between events.
+    /// Sends subscriptions, and returns the reply to the first one. The bus answers each of the others only after it has sent the
+    /// past of the one before, which may be long and is not kept in memory: so their replies come between events.
     @discardableResult
     private func subscribe(
         _ requests: [BusRequest], on connection: BusConnection, until deadline: Deadline,
@@ -73,7 +73,7 @@ final class Watcher {
         return reply
     }
 
-    /// Takes a reply to a subscription; false for another line.
+    /// Takes a reply to a subscription; false for any other line.
     private func isReply(_ line: [UInt8]) throws -> Bool {
         guard answered < watched.count, case .reply(let reply) = try BusMessage(parsing: line) else {
             return false
@@ -174,7 +174,7 @@ final class Watcher {
 
     private func resubscribe(on connection: BusConnection, until deadline: Deadline) throws {
         let (seen, epochs) = (watched.compactMap(\.revision).min(), Set(watched.map(\.epoch)))
-        // Where an attempt fails, the next one requests the same.
+        // If the attempt fails, the next one requests the same.
         let requests = watched.indices.map { watched[$0].resume() }
         let reply = try subscribe(requests, on: connection, until: deadline) { $0.resumed($1) }
         let missed = seen.flatMap { seen in reply["revision"]?.int.map { max(0, $0 - seen) } } ?? 0

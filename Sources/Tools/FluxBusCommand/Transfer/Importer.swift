@@ -140,7 +140,7 @@ final class Importer {
 
     /// Notes whether a store that an earlier import came past is missing.
     private func look(for address: String) throws {
-        // Without its whole past nothing would tell whether it was dropped since.
+        // Without the whole past of its type, nothing would tell whether it was dropped since.
         guard present[String(address.prefix { $0 != "/" })]?.logReach == .whole else { return }
         try pipeline.send(BusRequest("get", ["store": .string(address)])) { reply in
             if case .failure(let error) = reply, error.code == .unknownStore { self.missing.insert(address) }
