@@ -40,8 +40,9 @@ import Testing
     @Test func whoTakesAnotherRoleSeesNothingMore() throws {
         let bus = try GuardedBus.make(
             """
-            roles: { screen: [{ user: bob, client: "tv-*" }], guest: [{ user: bob }] }
+            roles: { admin: [{ user: root }], screen: [{ user: bob, client: "tv-*" }], guest: [{ user: bob }] }
             rules:
+              - { role: admin, may: all }
               - { role: screen, may: read }
               - { role: guest, may: read, match: lamp/* }
             """)

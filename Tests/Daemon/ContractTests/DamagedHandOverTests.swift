@@ -80,10 +80,11 @@ import Testing
         #expect(taken > 20)
     }
 
-    /// Numbers that no bus writes and that its arithmetic could not bear.
+    /// Numbers that no bus writes and that its arithmetic could not bear, or that mean a store of a view.
     @Test(arguments: [
         (#""every":3600000"#, #""every":0"#), (#""every":3600000"#, #""every":-1"#),
         (#""kind":"bus""#, #""kind":"bus","forgottenThrough":9223372036854775807"#),
+        (#""creator":"#, #""creator":-3,"former":"#),
     ]) func impossibleNumbersAreRefused(number: String, instead: String) throws {
         var setup = MemoryBus.Setup()
         setup.definitions = [

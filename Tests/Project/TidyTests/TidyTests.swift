@@ -235,8 +235,7 @@ import Testing
         "BusMachine": [
             "DeduplicationTable", "DispatchPlan", "MemberIndex", "SlotIndex", "SourceReader", "StateMachine",
             "StateMachine+Apply", "StateMachine+Commit", "StateMachine+Names", "StateMachine+Place",
-            "StateMachine+Planning", "StateMachine+Views", "StoreFilter", "StoreTable", "TypeEntry",
-            "ViewIndex",
+            "StateMachine+Planning", "StateMachine+Views", "StoreTable", "TypeEntry", "ViewIndex",
             "ViewTable",
         ],
         "BusProtocol": [

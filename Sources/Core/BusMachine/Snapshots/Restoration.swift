@@ -287,12 +287,14 @@ package final class Restoration {
         let owner = record.members["owner"]?.int ?? -1
         let session = machine.session(owner)
         guard owner == -1 || session != nil else { throw record.missing("owner") }
+        let creator = Int32(truncatingIfNeeded: try record.anyInteger("creator"))
+        // Stores of views have records of their own, without a state.
+        guard creator != StoreRecord.view else { throw record.missing("creator") }
         let index = machine.stores.insert(
             StoreRecord(
                 name: name, state: state, revision: try record.integer("revision"),
                 sequence: sequence, owner: owner, older: -1, newer: -1, type: entry.index,
-                place: -1, size: Int32(size),
-                creator: Int32(truncatingIfNeeded: try record.anyInteger("creator")), write: -1))
+                place: -1, size: Int32(size), creator: creator, write: -1))
         entry.add(index)
         let seen = try PartRevisions.records(in: record)
         // Nothing is known of a new store that would have to be forgotten.
