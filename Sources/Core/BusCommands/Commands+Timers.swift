@@ -40,8 +40,8 @@ extension Commands {
         return remember(key, matched: 0, changed: 0)
     }
 
-    /// Under access rules a timer is cancelled by the client that has set it, if it is shown to that one, or by whoever manages
-    /// the bus. A refusal does not tell whether the store exists.
+    /// Under access rules a client may cancel those of its own timers that it is shown, and whoever manages the bus may cancel
+    /// any. A refusal does not tell whether the store exists.
     private func requireOwnTimer(_ name: String, by caller: Caller) throws(RequestError) {
         guard let grants = caller.grants, !grants.mayManage else { return }
         let isStore = request.present.contains(.store)

@@ -99,9 +99,9 @@ package struct BusLimits: Sendable, Equatable {
     /// From these rules on, a proposal also pays for the computed values of views that follow its entries, an action whose `when`
     /// fails leaves the store alone, and a revert keeps to `limits.state` and `limits.memory`.
     package static let rulesOfViewStates = 7
-    /// From these rules on, sessions end alike on all members, also on those that come from a copy, which numbers types anew and
-    /// has no empty sessions; a dispatch is refused if its drops by value would look at more stores than a commit may reach, or
-    /// take one that a later element leaves as it is; and a client cancels only those of its timers that it is shown.
+    /// From these rules on, sessions end in the same way on members that were restored from a copy, where types are numbered anew
+    /// and empty sessions are missing. A dispatch is refused if its drops by value would look at more stores than a commit may
+    /// reach, or take one that a later element leaves as it is. A client can cancel only those of its timers that it is shown.
     package static let rulesOfCopies = 8
 
     // MARK: - One commit

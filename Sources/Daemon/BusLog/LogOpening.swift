@@ -81,7 +81,7 @@ struct LogOpening {
     /// Rolls back a change of the file's form that a crash has cut short: a connection that only reads can't.
     private static func rollBackJournal(_ path: String) {
         guard LogPlace.exists(path + "-journal") else { return }
-        // If this fails, whoever reads the file next finds out why.
+        // If this fails, the checks that follow fail too, and say why.
         _ = try? Database(path: path, .writing).integer("PRAGMA schema_version")
     }
 

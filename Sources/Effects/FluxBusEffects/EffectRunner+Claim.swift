@@ -20,8 +20,8 @@ extension EffectRunner {
         /// How often this one has tried to begin.
         private(set) var attempt = 0
 
-        /// Notes whether the effect begins for the first time. Where a bus without a log has begun anew, the effect's store has
-        /// gone with the history, and only this service knows that it ran before.
+        /// Notes whether the effect runs for the first time. An empty store does not always mean that: when a bus without a log
+        /// starts anew, the store is gone with the history, and only this service knows that the effect ran before.
         mutating func meet(_ standing: EffectStanding, in epoch: String) {
             isFirst = standing.epoch.isEmpty && [nil, "", epoch].contains(epochBefore)
         }

@@ -3,7 +3,7 @@ import BusProtocol
 import BusState
 
 /// What somebody with certain roles may do: all rules that are about these roles. Two are equal if they show the same of the
-/// present and the past, whatever else they allow.
+/// present and of the past, even if they allow different actions.
 package final class Grants: Sendable {
     package let roles: [String]
     private let rules: [AccessRule]

@@ -78,7 +78,7 @@ package struct Expression: Sendable {
     /// Its value, where that is the same whatever the data.
     package var constant: JSON? { node.constant }
 
-    /// Whether it is known to be false, whatever the data.
+    /// Whether it is a constant that is false, and so holds for no data.
     package var neverHolds: Bool { constant.map { !$0.isTruthy } ?? false }
 
     /// The expression's value for some data.

@@ -6,8 +6,8 @@ import BusProtocol
 /// events, each action with its own.
 extension StateMachine {
     /// What the plan that was applied returns, as members of a reply: `result` where it is one action on one store, else
-    /// `results` by address. Of several actions on one store the last one counts. As what it returns may tell anything of a
-    /// state, only whoever is shown all of it is told. `isPart`: the plan lacks some actions of its dispatch.
+    /// `results` by address. Of several actions on one store the last one counts. What an action returns may reveal any part
+    /// of a state, so only clients that are shown the whole state get it. `isPart`: the plan lacks some actions of its dispatch.
     package func returned(seenBy grants: Grants? = nil, isPart: Bool = false) -> JSONObject? {
         let seen = plan.returned.filter { returned in
             guard let grants, !grants.readsEverything else { return true }

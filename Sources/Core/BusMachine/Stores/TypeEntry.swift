@@ -252,7 +252,7 @@ public final class TypeEntry {
         first(where: { $0.sequence > sequence }, charge)
     }
 
-    /// The same for changes after a revision.
+    /// The first store, in order of change, that a commit after `revision` changed last; -1 when there is none.
     package func firstChanged(afterRevision revision: Int, _ charge: (Int) -> Void) -> Int32 {
         first(where: { $0.revision > revision }, charge)
     }

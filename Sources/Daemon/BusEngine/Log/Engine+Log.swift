@@ -3,7 +3,7 @@ import BusMachine
 /// The engine and the disk: batches of commits go there, and the results come back.
 extension Engine {
     /// From now on commits are collected for a log, and output that reveals them waits until they are written.
-    /// The local copy of a shared bus keeps all of each type, whatever its definition says (`share`).
+    /// Definitions decide what it keeps of their types, but not on a shared bus, whose copies keep everything: see `share`.
     package func beginLogging() {
         machine.applyLogPolicies(!shared.isOn)
         log.begin(at: machine.revision)
