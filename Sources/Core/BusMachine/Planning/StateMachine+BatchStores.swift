@@ -122,7 +122,7 @@ extension StateMachine {
         guard let lost else { return }
         throw RequestError(
             .exists,
-            "\(address(of: Int(lost.store))) exists already, and a `drop` with `where` before this takes it; name it in a `drop`, or create it in a request of its own."
+            "\(address(of: Int(lost.store))) exists already, and a `drop` with `where` earlier in this batch removes it; drop it by its name, or create it in a request of its own."
         ).at(lost.element)
     }
 
