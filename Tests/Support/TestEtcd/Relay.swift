@@ -1,5 +1,6 @@
 import Foundation
 import Synchronization
+import TestServer
 
 /// Stands between a client and a server on loopback, and lets through what a test wants.
 package final class Relay: Sendable {

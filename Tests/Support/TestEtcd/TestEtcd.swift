@@ -212,39 +212,3 @@ package final class TestEtcd: Sendable {
         return told.output
     }
 }
-
-/// Ports of loopback on which nobody listens, each given out once.
-///
-/// They lie below those that the kernel gives to connections: one of these could be taken between now and its use.
-package enum FreePorts {
-    private static let range: ClosedRange<UInt16> = 10_000...32_000
-    /// Begins anywhere, so that processes that test at the same time hardly meet.
-    private static let next = Mutex(UInt16.random(in: range))
-
-    package static func take(_ count: Int) throws -> [UInt16] {
-        try (0..<count).map { _ in
-            for _ in range {
-                let port = next.withLock { next in
-                    defer { next = next == range.upperBound ? range.lowerBound : next + 1 }
-                    return next
-                }
-                if isFree(port) { return port }
-            }
-            throw TestEtcd.Failure(description: "There is no free port on loopback.")
-        }
-    }
-
-    private static func isFree(_ port: UInt16) -> Bool {
-        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-        defer { close(descriptor) }
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_port = port.bigEndian
-        address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
-        return withUnsafePointer(to: &address) {
-            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                bind(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size)) == 0
-            }
-        }
-    }
-}

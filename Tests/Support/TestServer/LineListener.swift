@@ -10,10 +10,9 @@ package final class LineListener: Sendable {
     private let descriptor: Mutex<Int32?>
 
     package init(overTCP: Bool = false) throws {
-        let wanted = overTCP ? "tcp:127.0.0.1:0" : "unix:\(directory.path)/s"
-        let listener = try Sockets.listen(at: wanted)
-        address = overTCP ? "tcp:127.0.0.1:\(Sockets.port(of: listener))" : wanted
-        descriptor = Mutex(listener)
+        // Once it is closed, nobody else may be found there.
+        address = overTCP ? "tcp:127.0.0.1:\(try FreePorts.take(1)[0])" : "unix:\(directory.path)/s"
+        descriptor = Mutex(try Sockets.listen(at: address))
     }
 
     deinit { close() }

@@ -193,9 +193,7 @@ import Testing
         var setup = LiveBus.Setup()
         setup.tokens = "phone \(Self.token)"
         let server = try authority.server("again")
-        let probe = try Sockets.bind(to: "tcp:127.0.0.1:0")
-        let port = Sockets.port(of: probe)
-        close(probe)
+        let port = try FreePorts.take(1)[0]
         setup.secured = [
             "{ tls: \"127.0.0.1:\(port)\", certificate: \(server.certificate), key: \(server.key) }"
         ]
