@@ -232,17 +232,17 @@ struct CommandTests {
         }
         let reset = #"{"event":"change","sub":1,"from":0,"revision":1,"reset":true,"states":{"c/a":{"n":0}}}"#
         let bus = try bus { [ScriptedBus.reply(to: $0, ["sub": 1]), reset] + changes }
-        func wait(_ expression: String) throws -> CommandRun {
-            try CommandRun(["wait", "c/a", expression, "--timeout", "50ms"], bus: bus.address)
+        func wait(_ expression: String, within time: String = "30s") throws -> CommandRun {
+            try CommandRun(["wait", "c/a", expression, "--timeout", time], bus: bus.address)
         }
         #expect(try wait(#"{">":[{"var":"n"},4]}"#).status == .success)
-        let never = try wait(#"{"==":[{"var":"n"},9]}"#)
+        let never = try wait(#"{"==":[{"var":"n"},9]}"#, within: "50ms")
         #expect(never.status == .temporary)
         #expect(never.messages == "fluxbus: The expression did not become true on c/a within 50ms.\n")
         // Divides by zero at first, and has a value later.
         #expect(try wait(#"{"==":[{"/":[6,{"var":"n"}]},2]}"#).status == .success)
         #expect(try wait("n > 4 && state.n == n").status == .success)
-        #expect(try wait("n == 9").status == .temporary)
+        #expect(try wait("n == 9", within: "50ms").status == .temporary)
         #expect(try wait("6 / n == 2").status == .success)
         let wrong = try wait("n > ")
         #expect(

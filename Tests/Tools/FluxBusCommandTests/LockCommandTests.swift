@@ -109,14 +109,14 @@ struct LockCommandTests {
         let renewals = try bus.start(
             "watch", "lease/boiler", "--actions", "--since", "0", "--epoch", epoch(bus))
         let lock = try bus.start(
-            "lock", "lease/boiler", "--ttl", "400ms", "--", "sh", "-c", "echo up; timeout 50 cat gate")
+            "lock", "lease/boiler", "--ttl", "3s", "--", "sh", "-c", "echo up; timeout 50 cat gate")
         #expect(lock.reads("up"))
         // Each renewal comes a third of the ttl after the one before; the first is made before the command runs.
         let times = try (0..<7).map { _ -> Double in
             let line = try #require(renewals.nextLine())
             return try #require(try JSON(parsing: line)["time"]?.double)
         }
-        #expect(times[6] - times[0] > 0.6)
+        #expect(times[6] - times[0] > 4.6)
         #expect(try bus.run("lock", "lease/boiler", "--wait", "0", "--", "echo", "mine").status == 75)
         try bus.openGate("gate")
         #expect(try lock.wait().status == 0)
@@ -195,7 +195,7 @@ struct LockCommandTests {
     @Test func aLeaseThatIsTakenAwayEndsTheCommand() throws {
         let bus = try bus()
         let lock = try bus.start(
-            "lock", "lease/boiler", "--ttl", "600ms", "--", "sh", "-c",
+            "lock", "lease/boiler", "--ttl", "3s", "--", "sh", "-c",
             "trap 'echo bye; exit 0' TERM; echo up; sleep 50 & wait")
         #expect(lock.reads("up"))
         try bus.ask(["op": "drop", "store": "lease/boiler"])
@@ -213,11 +213,11 @@ struct LockCommandTests {
     @Test func aLeaseThatCannotBeRenewedEndsTheCommandBeforeItsTimeIsOver() throws {
         let bus = try bus()
         let lock = try bus.start(
-            "lock", "lease/boiler", "--ttl", "900ms", "--", "sh", "-c",
+            "lock", "lease/boiler", "--ttl", "4500ms", "--", "sh", "-c",
             "trap 'echo asked' TERM; echo up; for i in $(seq 3000); do sleep 0.01; done")
         #expect(lock.reads("up"))
-        bus.pause()
         let begin = ContinuousClock.now
+        bus.pause()
         #expect(lock.reads("asked"))
         let asked = ContinuousClock.now
         let told = try lock.wait()
@@ -227,8 +227,8 @@ struct LockCommandTests {
             told.status == 69 && told.errors.contains("no bus answered for two thirds of its ttl"),
             "\(told.errors)")
         // The last renewal was up to a third of the ttl earlier, and a busy machine may notice late that a time is over.
-        #expect(asked - begin >= .milliseconds(290) && end - asked >= .milliseconds(200), "\(asked - begin)")
-        #expect(end - begin < .seconds(8))
+        #expect(asked - begin >= .milliseconds(1490) && end - asked >= .milliseconds(400), "\(asked - begin)")
+        #expect(end - begin < .seconds(12))
     }
 
     @Test func signalsArePassedOn() throws {
