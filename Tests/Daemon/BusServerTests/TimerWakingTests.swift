@@ -19,9 +19,11 @@ import Testing
     @Test func timersFireInTimeWhileNobodyAsks() throws {
         let bus = try LiveBus()
         let client = try subscriber(of: bus)
+        // The first timers may fire before the last one is set.
+        let other = try bus.client()
         let start = now
         for delay in [60, 20, 40] {
-            #expect(try client.ask(Self.increment + #","in":"\#(delay)ms"}"#).contains(#""ok":true"#))
+            #expect(try other.ask(Self.increment + #","in":"\#(delay)ms"}"#).contains(#""ok":true"#))
         }
         for count in 1...3 {
             #expect(try client.line()?.contains(#""count":\#(count)}"#) == true)
