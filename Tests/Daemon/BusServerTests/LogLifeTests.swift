@@ -102,7 +102,7 @@ struct LogLifeTests {
         }
         for expected in 1...2 {
             _ = try client.ask(#"{"op":"dispatch","store":"counter/main","action":"increment"}"#)
-            let end = Date(timeIntervalSinceNow: 10)
+            let end = Date(timeIntervalSinceNow: 60)
             while try syncs() ?? 0 < expected, Date() < end {}
             #expect(try syncs() ?? 0 >= expected)
         }
