@@ -81,8 +81,7 @@ struct PackageTests {
     private func install() throws {
         let folder = TemporaryDirectory()
         for name in ["fluxbusd", "fluxbus", "fluxbus-web", "fluxbus-effects"] {
-            try FileManager.default.copyItem(
-                atPath: "\(Harness.executables)/systemd-probe", toPath: "\(folder.path)/\(name)")
+            try RunningProgram.copy("systemd-probe", to: "\(folder.path)/\(name)")
         }
         let built = try build(folder, ["--dynamic"])
         try #require(built.status == 0, "\(built.errors)")
