@@ -76,7 +76,7 @@ final class BusHost: Sendable {
 
     /// Returns once something that the manager learns a moment later holds; false when it never does.
     func comesTrue(_ condition: () throws -> Bool) rethrows -> Bool {
-        let deadline = ContinuousClock.now + .seconds(20)
+        let deadline = ContinuousClock.now + .seconds(60)
         while ContinuousClock.now < deadline {
             if try condition() { return true }
         }

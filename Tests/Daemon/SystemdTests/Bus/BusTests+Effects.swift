@@ -114,7 +114,7 @@ extension BusTests {
         let harness = host.harness
         let server = try HookServer(
             through: ["/usr/bin/nsenter", "--target", "\(harness.process)", "--net", "--"])
-        let on = "on: { action: rang, of: door/* }\nretry: { times: 0 }\ntimeout: 10s\n"
+        let on = "on: { action: rang, of: door/* }\nretry: { times: 0 }\ntimeout: 50s\n"
         let url = "http://127.0.0.1:\(server.port)/ok"
         let effects = [
             "plain": on + "do: { post: { url: '\(url)/{name}' } }",
@@ -194,12 +194,12 @@ extension BusTests {
         let hang =
             "on: { action: rang, of: door/* }\ndo: { run: [/bin/sleep, 1000] }\ntimeout: 500ms\nretry: { times: 1000, first: 10ms }"
         try host.harness.check("fluxbus", "create", "door/front", "--if-missing")
-        try withEffects(["hang": hang], ["WatchdogSec=1s", "TimeoutAbortSec=1s"], isClean: false) {
+        try withEffects(["hang": hang], ["WatchdogSec=4s", "TimeoutAbortSec=1s"], isClean: false) {
             harness in
             let process = try harness.property("MainPID", of: Self.effects)
             try harness.check("fluxbus", "dispatch", "door/front", "rang")
             try wait("effect/hang", "running == 1")
-            let end = ContinuousClock.now + .seconds(2)
+            let end = ContinuousClock.now + .seconds(8)
             while ContinuousClock.now < end {
                 try harness.check("fluxbus", "dispatch", "door/front", "rang")
             }

@@ -112,7 +112,7 @@ import Testing
     }
 
     @Test func watchdogEndsADaemonThatHangsAndSparesABusyOne() throws {
-        try host.dropIn("watchdog", ["WatchdogSec=1s", "TimeoutAbortSec=1s"])
+        try host.dropIn("watchdog", ["WatchdogSec=4s", "TimeoutAbortSec=1s"])
         defer {
             try? FileManager.default.removeItem(
                 atPath: host.harness.path("/run/systemd/system/fluxbusd.service.d/watchdog.conf"))
@@ -126,7 +126,7 @@ import Testing
         _ = try busy.ask(#"{"op":"create","store":"counter/busy"}"#)
         let burst = String(
             repeating: #"{"op":"dispatch","store":"counter/busy","action":"increment"}"# + "\n", count: 500)
-        let end = ContinuousClock.now + .seconds(4)
+        let end = ContinuousClock.now + .seconds(8)
         while ContinuousClock.now < end {
             try busy.send(String(burst.dropLast()))
             for _ in 0..<500 { _ = try busy.line() }
