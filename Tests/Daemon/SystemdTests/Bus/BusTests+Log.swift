@@ -113,13 +113,13 @@ extension BusTests {
             let count = ["sh", "-c", "cat /proc/\(process)/task/*/comm | grep -c qos"]
             #expect(try host.comesTrue { try host.harness.run(count).output == "1\n" })
         }
-        try waitUntilIdle()
         try limitThreads(to: "1")
+        try waitUntilIdle()
         try client.send(#"{"op":"ping"}"#)
         try limitThreads(to: all)
         #expect(try client.line() == #"{"ok":true}"#)
-        try waitUntilIdle()
         try limitThreads(to: "1")
+        try waitUntilIdle()
         try host.harness.check("systemctl", "stop", BusHost.service)
         #expect(try host.property("ExecMainCode") == "1")
         #expect(try host.property("ExecMainStatus") == "71")
