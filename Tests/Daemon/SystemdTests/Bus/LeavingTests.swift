@@ -10,7 +10,7 @@ import Testing
     @Test func whatTheManagerDoesNotTakeInTimeIsTakenBack() async {
         await #expect(processExitsWith: .success) {
             try StandInManager.stand { manager in
-                let bus = try PulseBus(manager, patience: .milliseconds(50))
+                let bus = try PulseBus(manager, patience: .seconds(1))
                 let server = try bus.start(WedgingType())
                 let client = try bus.client()
                 #expect(try client.order(#"{"op":"ping"}"#) == #"{"ok":true}"#)
