@@ -135,10 +135,10 @@ package final class RunningProgram {
     /// The next line of its error output; nil as for `nextLine`.
     package func nextMessage() -> String? { errors.nextLine() }
 
-    /// Reads its error output until that contains `text`; false if it ends before, or if nothing comes for half a minute.
+    /// Reads its error output until that contains `text`; false if it ends before, or if nothing comes for a minute.
     package func waitFor(_ text: String) -> Bool {
         while !errors.text.contains(text) {
-            guard let news = errors.next(within: 30_000), !news.isEmpty else { return false }
+            guard let news = errors.next(within: 60_000), !news.isEmpty else { return false }
         }
         return true
     }

@@ -2,9 +2,9 @@ import BusTLS
 import CLinux
 import Foundation
 
-/// A client as simple as `LineClient`, through TLS. It gives up after twenty seconds without a byte.
+/// A client as simple as `LineClient`, through TLS. It gives up after a minute without a byte.
 package final class SecureClient {
-    private static let patience = 20
+    private static let patience = 60
     private let session: TLSSession
     /// For calls that no client needs.
     package let descriptor: Int32

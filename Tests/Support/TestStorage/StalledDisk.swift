@@ -42,9 +42,9 @@ package final class StalledDisk: Sendable {
     /// What waits goes on, and what comes afterwards waits.
     package func letGo() { change { $0.round += 1 } }
 
-    /// Waits until somebody waits; false if nobody does within twenty seconds.
+    /// Waits until somebody waits; false if nobody does within a minute.
     package func holdsSomebody() -> Bool {
-        let end = Date(timeIntervalSinceNow: 20)
+        let end = Date(timeIntervalSinceNow: 60)
         condition.lock()
         defer { condition.unlock() }
         while gate.waiting == 0 { if !condition.wait(until: end) { return false } }
