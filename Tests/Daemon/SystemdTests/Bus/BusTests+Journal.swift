@@ -7,10 +7,10 @@ extension BusTests {
         let client = try host.connect()
         _ = try client.ask(
             #"{"op":"will","actions":[{"store":"\#(store)","action":"setTarget","payload":{"celsius":99}}]}"#)
+        // Closing it does not end it while another test starts a program, which has all descriptors for a moment.
+        client.finishSending()
+        #expect(try client.rest() == [])
     }
-
-    /// Carried out when everything sent before has been: the daemon sees the ends of connections in their order.
-    private func settle() throws { _ = try host.connect().ask(#"{"op":"ping"}"#) }
 
     @Test func entriesAboutAStoreAreFoundByIt() throws {
         // What others have done as this user counts towards what it may have in the journal.
@@ -18,7 +18,6 @@ extension BusTests {
         let client = try host.connect()
         _ = try client.ask(#"{"op":"create","store":"thermostat/journal"}"#)
         try refusedWill("thermostat/journal")
-        try settle()
         _ = try client.ask(#"{"op":"drop","store":"thermostat/journal"}"#)
         let entries = try host.journal("FLUXBUS_STORE=thermostat/journal")
         #expect(
@@ -55,7 +54,6 @@ extension BusTests {
         let client = try host.connect()
         _ = try client.ask(#"{"op":"create","store":"thermostat/flood"}"#)
         for _ in 0..<40 { try refusedWill("thermostat/flood") }
-        try settle()
         try host.systemctl("restart")
         let wills = try host.journal(
             "FLUXBUS_STORE=thermostat/flood", "MESSAGE_ID=34d4287b7dcb44398239e96bf2b2e68d")
