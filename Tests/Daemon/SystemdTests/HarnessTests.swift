@@ -22,7 +22,7 @@ import Testing
         func remains() throws -> [String] {
             let places = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified", NSTemporaryDirectory()]
             return places.flatMap { (try? FileManager.default.contentsOfDirectory(atPath: $0)) ?? [] }
-                .filter { $0.hasPrefix("fluxbus-harness-\(script.process)") }
+                .filter { $0.split(separator: ".").first == "fluxbus-harness-\(script.process)" }
         }
     }
 
@@ -63,7 +63,7 @@ import Testing
         kill(booted.script.process, SIGKILL)
         // Waits until the process is gone.
         let waiter = try RunningProgram([
-            "/usr/bin/timeout", "20", "tail", "--pid=\(booted.process)", "-f", "/dev/null",
+            "/usr/bin/timeout", "50", "tail", "--pid=\(booted.process)", "-f", "/dev/null",
         ])
         #expect(try waiter.wait().status == 0)
         #expect(kill(booted.process, 0) == -1 && errno == ESRCH)

@@ -37,7 +37,7 @@ extension BusTests {
         for name in effects.keys {
             try harness.check(
                 "fluxbus", "wait", "effect/\(name)", "isClean == \(isClean) && owner == \"\"", "--timeout",
-                "5s")
+                "50s")
         }
         #expect(try harness.run("pgrep", "--euid", "fluxbus-effects").status == 1)
     }
