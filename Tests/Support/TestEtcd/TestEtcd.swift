@@ -202,7 +202,7 @@ package final class TestEtcd: Sendable {
         let told = try RunningProgram(
             [
                 Self.path(of: "etcdctl"), "--endpoints", (servers ?? endpoints).joined(separator: ","),
-                "--dial-timeout", "10s", "--command-timeout", "10s",
+                "--dial-timeout", "50s", "--command-timeout", "50s",
             ] + (user.map { ["--user", $0] } ?? []) + words.split(separator: " ").map(String.init),
             environment: ["ETCDCTL_API": "3"]
         ).wait()
