@@ -58,7 +58,7 @@ struct BeginningAgainTests {
 
     /// Another machine keeps the name: the start waits for two leases, serves nobody, and ends.
     @Test func aNameThatStaysTakenIsServedToNobody() throws {
-        let cluster = try TestCluster(["a"], servers: 1)
+        let cluster = try TestCluster(["a"], servers: 1, lease: "6s")
         let other = try TestMember("a", cluster.etcd, bus: "home")
         try other.start()
         defer { other.daemon.kill() }

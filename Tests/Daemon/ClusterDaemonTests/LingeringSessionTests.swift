@@ -18,7 +18,7 @@ struct LingeringSessionTests {
     }
 
     @Test func eachSessionIsResumedOrEndsOnceWhileAllMembersRestart() throws {
-        let cluster = try TestCluster(["a", "b", "c"], lease: "6s", keepsDescriptors: true)
+        let cluster = try TestCluster(["a", "b", "c"], lease: "10s", keepsDescriptors: true)
         let load = ClusterLoad(cluster, clients: 6, seed: 1)
         let clients = try cluster.members.flatMap { member in
             try (0..<9).map { number in
