@@ -1,5 +1,6 @@
 import BusJSON
 import BusLogic
+import TestSupport
 import Testing
 
 /// Whatever operators and functions are given, they have a value or fail: the ends of the integers, doubles that are no numbers
@@ -77,12 +78,14 @@ struct EveryOperandTests {
     }
 
     /// It goes through the map once, and not once for each key.
-    @Test(.timeLimit(.minutes(1))) func withoutTakesAwayManyKeysAtOnce() throws {
+    @Test(.timeLimit(.minutes(10))) func withoutTakesAwayManyKeysAtOnce() throws {
         let members = (0..<400_000).map { JSONObject.Member(key: String($0 + 1_000_000), value: 1) }
         let expression = try Expression.compile(text: "a.without(keys(a).slice(0, 399999))")
+        let began = ThreadTime.now
         let left = try expression.evaluate(
             on: ["a": .object(JSONObject(sorted: members))],
             budget: Budget(operations: 2_000_000, bytes: 1 << 30))
+        #expect(ThreadTime.now - began < .seconds(60))
         #expect(left == ["1399999": 1])
     }
 

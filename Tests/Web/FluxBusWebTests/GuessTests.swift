@@ -2,7 +2,7 @@ import FluxBus
 import FluxBusWeb
 import Testing
 
-@Suite("Guesses", .timeLimit(.minutes(1)))
+@Suite("Guesses", .timeLimit(.minutes(10)))
 struct GuessTests {
     private static let (here, there) = ("192.0.2.1:7", "[2001:db8::1]:7")
 
